@@ -1,0 +1,44 @@
+# Two commands do everything on a fresh machine: `make demo` and `make test`.
+PYTHON ?= python3
+BIN    := .venv/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check -q install
+COMPILE := uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate -q
+
+.PHONY: demo test lint bench coverage lock clean
+
+demo: .venv/demo.stamp
+	$(BIN)/reticent demo --out demo
+
+test: .venv/dev.stamp
+	$(BIN)/python -m pytest -n auto
+
+lint: .venv/dev.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: .venv/dev.stamp
+	$(BIN)/python -m bench
+
+coverage: .venv/dev.stamp        ## which entries of the threat catalogue have a test
+	$(BIN)/python tests/catalogue.py
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+.venv/demo.stamp: pyproject.toml requirements/demo.lock | .venv/bin/python
+	$(PIP) --require-hashes -r requirements/demo.lock
+	$(PIP) --no-deps --no-build-isolation -e .
+	touch $@
+
+.venv/dev.stamp: pyproject.toml requirements/dev.lock | .venv/bin/python
+	$(PIP) --require-hashes -r requirements/dev.lock
+	$(PIP) --no-deps --no-build-isolation -e .
+	touch $@ .venv/demo.stamp
+
+lock:                            ## needs uv; writes both lock files anew
+	$(COMPILE) --extra report --group build pyproject.toml -o requirements/demo.lock
+	$(COMPILE) --extra report --extra files --extra lab --group dev pyproject.toml -o requirements/dev.lock
+
+clean:
+	rm -rf .venv demo .pytest_cache .mypy_cache .ruff_cache .hypothesis

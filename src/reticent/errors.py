@@ -1,0 +1,53 @@
+"""Every error we raise, and the exit status each one stands for (R16).
+
+An error carries the field it is about and one sentence that says what to do. Texts name things of the plan
+and the codebook; nothing read from a row may enter them.
+"""
+
+
+class ReticentError(Exception):
+    """Any refusal of ours: `error: <field>: <what to do>`."""
+
+    status = 2
+
+    def __init__(self, message: str, *, field: str = "") -> None:
+        super().__init__(message)
+        self.field = field
+
+    def __str__(self) -> str:
+        message = str(self.args[0])
+        return f"{self.field}: {message}" if self.field else message
+
+
+class SchemaError(ReticentError):
+    """The codebook does not fit; raised before any row is read."""
+
+
+class PlanError(ReticentError):
+    """The plan or the call does not fit; raised before any row is read."""
+
+
+class SourceError(ReticentError):
+    """The file, table or frame does not fit the codebook; judged from its header alone."""
+
+
+class BudgetError(ReticentError):
+    """The ledger has not enough left."""
+
+    status = 3
+
+
+class ResourceError(ReticentError):
+    """A resource or a limit: disk, memory, a file that could not be read to its end."""
+
+    status = 4
+
+
+class EngineError(ResourceError):
+    """The engine could not run a step. Its own words are not passed on: they may quote a cell."""
+
+
+class LedgerError(ReticentError):
+    """The ledger is not usable, or what it says forbids the step."""
+
+    status = 5

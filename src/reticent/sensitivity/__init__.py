@@ -1,0 +1,1 @@
+"""How far one respondent can move an answer."""

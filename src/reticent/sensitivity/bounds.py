@@ -1,0 +1,34 @@
+"""Three kinds of bound on what one respondent can move. Each allows different noise, so each is a type."""
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Global:
+    """A bound over all data sets, from public facts alone. It may be printed."""
+
+    bound: Fraction
+
+    def __post_init__(self) -> None:
+        if self.bound <= 0:
+            raise ValueError("a global bound is positive")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Smooth:
+    """A `beta`-smooth bound on local sensitivity. Read off the rows, so private."""
+
+    bound: Fraction = field(repr=False)
+    beta: Fraction
+
+    def __post_init__(self) -> None:
+        if self.bound <= 0 or self.beta <= 0:
+            raise ValueError("a smooth bound and its beta are positive")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observed:
+    """A sensitivity seen in the data at hand. Not differentially private; only noise that says so takes it."""
+
+    bound: Fraction = field(repr=False)
