@@ -1,0 +1,54 @@
+"""What a query calls when its answer meets the noise. There is no seed here, and no way to pass one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol
+
+from reticent.noise.bits import SystemBits
+from reticent.noise.laplace import add_laplace, add_laplace_many
+from reticent.noise.selection import permute_and_flip
+from reticent.sensitivity.bounds import Global
+
+
+class Noise(Protocol):
+    """Whatever can stand between an exact answer and the world."""
+
+    @property
+    def is_private(self) -> bool:
+        """Whether an answer drawn from it may be charged and published."""
+        ...
+
+    def laplace(self, answer: int, *, sensitivity: int, epsilon: Fraction) -> int:
+        """The answer with discrete Laplace noise."""
+        ...
+
+    def laplace_many(self, answers: Sequence[int], *, sensitivity: int, epsilon: Fraction) -> list[int]:
+        """The answers with discrete Laplace noise each; `sensitivity` bounds the sum of their moves."""
+        ...
+
+    def select(self, scores: Sequence[int], *, sensitivity: int, epsilon: Fraction) -> int:
+        """The index of a candidate with nearly the best score."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SystemNoise:
+    """Noise from the operating system's generator, the only kind a release can be made with."""
+
+    @property
+    def is_private(self) -> bool:
+        """True: nobody can replay it."""
+        return True
+
+    def laplace(self, answer: int, *, sensitivity: int, epsilon: Fraction) -> int:
+        """See `add_laplace`."""
+        return add_laplace(answer, sensitivity=Global(bound=Fraction(sensitivity)), epsilon=epsilon)
+
+    def laplace_many(self, answers: Sequence[int], *, sensitivity: int, epsilon: Fraction) -> list[int]:
+        """See `add_laplace_many`."""
+        return add_laplace_many(answers, sensitivity=Global(bound=Fraction(sensitivity)), epsilon=epsilon)
+
+    def select(self, scores: Sequence[int], *, sensitivity: int, epsilon: Fraction) -> int:
+        """See `permute_and_flip`."""
+        return permute_and_flip(scores, sensitivity=sensitivity, epsilon=epsilon, bits=SystemBits())

@@ -1,0 +1,84 @@
+"""Selection: exact probabilities, edges, and the coins they are made of."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reticent.errors import PlanError
+from reticent.noise import coins
+from reticent.noise.lazy import Uniform, exp_bracket, is_below_exp
+from reticent.noise.selection import exponential, permute_and_flip
+from tests.noise.seeded import SeededBits
+
+BOTH = pytest.mark.parametrize("mechanism", [permute_and_flip, exponential])
+
+
+@given(gamma=st.fractions(0, 40), places=st.integers(0, 300))
+def test_brackets_of_the_exponential_hold_it_and_are_narrow(gamma: Fraction, places: int) -> None:
+    """Against a bracket with twice the digits, which must lie inside."""
+    low, high = exp_bracket(gamma, places)
+    fine_low, fine_high = exp_bracket(gamma, 2 * places + 64)
+    more = places + 64
+    assert low << more <= fine_low <= fine_high <= high << more
+    assert high - low <= 2
+    assert fine_low / 2 ** (2 * places + 64) == pytest.approx(math.exp(-gamma), rel=1e-9)
+
+
+def test_the_table_exponential_is_well_within_its_margin() -> None:
+    """2,000 points of [0, 60], against integer arithmetic."""
+    grid = np.linspace(0, 60, 2000)
+    for x, e in zip(grid.tolist(), coins.exp_minus(grid).tolist(), strict=True):
+        exact = Fraction(exp_bracket(Fraction(x), 200)[0], 1 << 200)
+        assert abs(Fraction(e) / exact - 1) < Fraction(1, 1 << 48)
+
+
+@pytest.mark.parametrize(
+    "gamma", [Fraction(1, 10**9), Fraction(1, 3), Fraction(1), Fraction(30), Fraction(10**300)]
+)
+def test_fast_coins_and_exact_coins_agree_on_every_word(gamma: Fraction) -> None:
+    """Words around the threshold, where floating point would be unsure, and everywhere else."""
+    edge = exp_bracket(gamma, 64)[0]
+    near = [edge + d for d in (-(2**30), -(2**20), -1000, -2, -1, 0, 1, 2, 1000, 2**20, 2**30)]
+    spread = [SeededBits(1).take(64 * 50) >> 64 * i & (2**64 - 1) for i in range(50)]
+    drawn = [w for w in near + spread + [0, 1, 2**64 - 1] if 0 <= w < 2**64]
+    approximate = np.full(len(drawn), min(float(gamma), coins.LARGEST))
+    fast = coins.decide(np.array(drawn, np.uint64), approximate, lambda _: gamma, SeededBits(2))
+    for w, is_head in zip(drawn, fast, strict=True):
+        if not edge - 1 <= w <= edge + 1:  # on the edge both ask for further bits
+            assert is_head == is_below_exp(Uniform(SeededBits(3), w, 64), gamma)
+
+
+@BOTH
+def test_far_apart_scores_choose_the_best(mechanism) -> None:  # covers T18
+    """Scores 1e300 apart, one candidate, a thousand equal ones, a hundred thousand: never raises."""
+    one = Fraction(1)
+    far = [10**300 * i for i in (2, 0, 5, -7)]
+    assert mechanism(far, sensitivity=1, epsilon=one, bits=SeededBits(0)) == 2
+    assert mechanism([-(10**300)], sensitivity=1, epsilon=one, bits=SeededBits(0)) == 0
+    assert 0 <= mechanism([7] * 1000, sensitivity=1, epsilon=one, bits=SeededBits(0)) < 1000
+    many = [0] * 99_999 + [10**4]
+    assert mechanism(many, sensitivity=1, epsilon=one, bits=SeededBits(0)) == 99_999
+
+
+@BOTH
+def test_adding_the_same_to_every_score_changes_nothing(mechanism) -> None:  # covers T18
+    """Same bits, same choice."""
+    scores = [3, 1, 4, 1, 5]
+    for seed in range(20):
+        chosen = {
+            mechanism([s + shift for s in scores], sensitivity=2, epsilon=Fraction(1), bits=SeededBits(seed))
+            for shift in (0, 1, -(10**300))
+        }
+        assert len(chosen) == 1
+
+
+@BOTH
+def test_refuses_what_has_no_meaning(mechanism) -> None:
+    """No candidates, no epsilon, no sensitivity."""
+    for scores, sensitivity, epsilon in (([], 1, 1), ([1], 0, 1), ([1], 1, 0)):
+        with pytest.raises(PlanError):
+            mechanism(scores, sensitivity=sensitivity, epsilon=Fraction(epsilon), bits=SeededBits(0))
