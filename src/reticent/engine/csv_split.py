@@ -1,0 +1,204 @@
+"""Whole lines of a CSV file to records, and records to fields: for every byte string, and without a loop over records.
+
+A block is some whole lines of the file. All positions are offsets into it, one per record, in file order.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+Positions = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+LIMIT = 16 * 2**20  # bytes of the longest line, and of the longest record that runs over several
+QUOTE, NEWLINE, RETURN = b'"\n\r'
+
+
+def whole_lines(chunks: Iterable[bytes]) -> Iterator[bytes | None]:
+    """Group chunks, none above the limit, into whole lines; None stands for one line over the limit."""
+    rest, over = b"", False
+    for chunk in chunks:
+        first = chunk.find(b"\n")
+        if first < 0:
+            over = over or len(rest) + len(chunk) > LIMIT
+            rest = b"" if over else rest + chunk
+            continue
+        if over or len(rest) + first > LIMIT:
+            yield None
+            rest, over, chunk = b"", False, chunk[first + 1 :]
+        cut = chunk.rfind(b"\n") + 1
+        if cut:
+            yield clean(rest + chunk[:cut])
+        rest = chunk[cut:] if cut else rest + chunk
+    if over:
+        yield None
+    elif rest:
+        yield clean(rest + b"\n")
+
+
+def clean(lines: bytes) -> bytes:
+    """Replace what is not UTF-8, and NUL, by U+FFFD.
+
+    Separators, quotes and newlines are ASCII, and ASCII ends every broken sequence: the harm stays in its field.
+    """
+    try:
+        lines.decode()
+    except UnicodeDecodeError:
+        lines = lines.decode(errors="replace").encode()
+    return lines.replace(b"\0", "\ufffd".encode())
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of each record: its text, whether it stood in quotes, and where the next one begins."""
+
+    start: Positions
+    stop: Positions
+    quoted: Flags
+    after: Positions
+
+
+class Block:
+    """Some whole lines, with the places of their separators and quotes."""
+
+    def __init__(self, text: bytes, *, delimiter: bytes) -> None:
+        self.text = text
+        self.bytes = np.frombuffer(text, np.uint8)
+        # One more at the end, so that looking for the next separator always finds one.
+        self.delimiters = np.append(np.flatnonzero(self.bytes == delimiter[0]), len(text))
+        has_quote = b'"' in text
+        self.quotes = np.flatnonzero(self.bytes == QUOTE) if has_quote else np.empty(0, np.int64)
+        self.runs, self.closes = _closing_quotes(self.quotes, len(text))
+
+    def records(self, fields: int, *, is_last: bool) -> tuple[Positions, Positions, int]:
+        """Where records start and stop, and how many bytes they use up; an undecided open quote is left over."""
+        newlines = np.flatnonzero(self.bytes == NEWLINE)
+        starts = np.append(0, newlines + 1)[:-1]
+        ends = newlines - ((newlines > starts) & (self.bytes[newlines - 1] == RETURN))
+        used = len(self.text)
+        if len(self.quotes):
+            odd = np.flatnonzero(np.diff(np.searchsorted(self.quotes, newlines), prepend=0) & 1)
+            first, last = self._joined(odd, starts, ends, fields)
+            if not is_last and len(odd) and odd[-1] not in last[-1:] and used - starts[odd[-1]] <= LIMIT:
+                used = int(starts[odd[-1]])
+            ends[first] = ends[last]
+            inside = np.zeros(len(starts) + 1, np.int64)
+            inside[first + 1] += 1
+            inside[last + 1] -= 1
+            starts = np.where(np.cumsum(inside[:-1]), ends, starts)
+        is_record = (starts < ends) & (starts < used)
+        return starts[is_record], ends[is_record], used
+
+    def _joined(
+        self, odd: Positions, starts: Positions, ends: Positions, fields: int
+    ) -> tuple[Positions, Positions]:
+        """First and last lines of the records that run over several lines.
+
+        In a well-formed record quotes are even, and a quote is open where an odd number stands before: so such a
+        record begins at a line with an odd number and ends at the next one. Pairs are taken from the left.
+        """
+        first, last = odd[:-1], odd[1:]
+        fits = (ends[last] - starts[first] <= LIMIT) & self.well_formed(starts[first], ends[last], fields)
+        place = np.arange(len(fits))
+        before = np.maximum.accumulate(np.where(fits, -1, place))
+        taken = fits & ((place - before) % 2 == 1)
+        return first[taken], last[taken]
+
+    def well_formed(self, starts: Positions, ends: Positions, fields: int) -> Flags:
+        """Whether each stretch is one record as RFC 4180 has it, with exactly this many fields."""
+        good, at = np.ones(len(starts), np.bool_), starts
+        for _ in range(fields):
+            good &= at <= ends
+            if not good.any():
+                return good
+            field = self.field(at, ends)
+            bare = np.searchsorted(self.quotes, field.start) == np.searchsorted(self.quotes, field.stop)
+            good &= np.where(field.quoted, field.stop < ends, bare)
+            at = field.after
+        return good & (at > ends)
+
+    def field(self, at: Positions, ends: Positions) -> Field:
+        """The field of each record that begins at `at`; past the end of the record it is empty."""
+        start = np.minimum(at, ends)
+        stop = self._next_delimiter(start, ends)
+        after, quoted = stop + 1, self.bytes[start] == QUOTE
+        opened = np.flatnonzero(quoted)
+        if len(opened):
+            begin, end = start[opened], ends[opened]
+            close = np.minimum(self.closes[np.searchsorted(self.runs, begin)], end)
+            tail = np.minimum(close + 1, end)
+            halt = self._next_delimiter(tail, end)
+            # Text between the closing quote and the separator: the field is kept as it is written.
+            proper = halt == tail
+            start[opened], stop[opened] = begin + proper, np.where(proper, close, halt)
+            after[opened], quoted[opened] = halt + 1, proper
+        return Field(start, stop, quoted, after)
+
+    def _next_delimiter(self, at: Positions, ends: Positions) -> Positions:
+        stop: Positions = np.minimum(self.delimiters[np.searchsorted(self.delimiters, at)], ends)
+        return stop
+
+    def columns(self, starts: Positions, ends: Positions, wanted: Sequence[int]) -> list[pa.Array]:
+        """The wanted fields of the records, one array of strings each; empty is null."""
+        counts = np.searchsorted(self.quotes, ends) - np.searchsorted(self.quotes, starts)
+        rows = np.flatnonzero(counts)
+        walked = dict(self._walk(starts[rows], ends[rows], frozenset(wanted))) if len(rows) else {}
+        rank = np.searchsorted(self.delimiters, starts)
+        arrays = []
+        for column in wanted:
+            start, stop = self._plain(starts, ends, rank, column)
+            quoted = np.zeros(len(starts), np.bool_)
+            if column in walked:
+                field = walked[column]
+                start[rows], stop[rows], quoted[rows] = field.start, field.stop, field.quoted
+            arrays.append(self._strings(start, stop, quoted))
+        return arrays
+
+    def _walk(
+        self, starts: Positions, ends: Positions, wanted: frozenset[int]
+    ) -> Iterator[tuple[int, Field]]:
+        """Field by field through records that hold quotes, all records at once."""
+        at = starts
+        for column in range(max(wanted) + 1):
+            field = self.field(at, ends)
+            at = field.after
+            if column in wanted:
+                yield column, field
+
+    def _plain(
+        self, starts: Positions, ends: Positions, rank: Positions, column: int
+    ) -> tuple[Positions, Positions]:
+        """A field of records without quotes, where every separator counts."""
+        top = len(self.delimiters) - 1
+        stop = np.minimum(self.delimiters[np.minimum(rank + column, top)], ends)
+        if column == 0:
+            return starts.copy(), stop
+        return np.minimum(self.delimiters[np.minimum(rank + column - 1, top)] + 1, ends), stop
+
+    def _strings(self, start: Positions, stop: Positions, quoted: Flags) -> pa.Array:
+        """Cut the text at both edges of every field and take every other piece."""
+        edges = np.column_stack((start, stop)).astype(np.int32).ravel()
+        buffers = [None, pa.py_buffer(edges), pa.py_buffer(self.text)]
+        pieces = pa.Array.from_buffers(pa.string(), len(edges) - 1, buffers)
+        values = pieces.take(pa.array(np.arange(0, len(edges), 2), mask=start == stop))
+        if not quoted.any():
+            return values
+        return pc.if_else(pa.array(quoted), pc.replace_substring(values, '""', '"'), values)
+
+
+def _closing_quotes(quotes: Positions, nowhere: int) -> tuple[Positions, Positions]:
+    """Each run of adjacent quotes: where it starts, and where a field opened by its first quote would close.
+
+    An even run opens and closes by itself, what is between being doubled quotes. An odd one leaves the field open
+    until the last quote of the next odd run.
+    """
+    is_first = np.diff(quotes, prepend=-2) > 1
+    starts = quotes[is_first]
+    stops = quotes[np.append(is_first[1:], True)] if len(quotes) else quotes
+    is_odd = (stops - starts) % 2 == 0
+    odd_stops = np.append(stops[is_odd], nowhere)
+    return starts, np.where(is_odd, odd_stops[np.cumsum(is_odd)], stops) if len(quotes) else stops
