@@ -1,0 +1,6 @@
+"""The budget ledger: what was charged, in order, so that no charge is lost and none is doubled."""
+
+from reticent.privacy.ledger.entries import Entry, Receipt, Reservation
+from reticent.privacy.ledger.ledger import Ledger
+
+__all__ = ["Entry", "Ledger", "Receipt", "Reservation"]

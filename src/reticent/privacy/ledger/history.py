@@ -1,0 +1,149 @@
+"""What the entries add up to. Read from the first to the last under the rules that held when they were written.
+
+The same `add` reads old entries and admits new ones, so a ledger can hold nothing that could not be written.
+"""
+
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+from reticent.errors import LedgerError, ReticentError
+from reticent.privacy.ledger.amounts import decimal_text, exact
+from reticent.privacy.ledger.chain import START
+from reticent.privacy.ledger.entries import Entry, Facts, Raise, Receipt
+
+
+@dataclass(slots=True)
+class Standing:
+    """How far one release has come."""
+
+    plan: str
+    receipt: Receipt
+    holder: str
+    resumed: bool = False
+    answer: str | None = None  # the digest of the answer's bytes
+    committed: int = 0  # the entry that holds them
+    files: dict[str, str] | None = None
+
+    @property
+    def state(self) -> str:
+        if self.answer is None:
+            return "reserved"
+        return "committed" if self.files is None else "published"
+
+
+@dataclass(slots=True)
+class History:
+    """The sums and states that follow from the entries added so far."""
+
+    number: int = 0
+    hash: str = START
+    facts: Facts | None = None
+    spent: Fraction = Fraction(0)
+    releases: dict[str, Standing] = field(default_factory=dict)
+    hashes: list[str] = field(default_factory=list)
+
+    def add(self, entry: Entry) -> None:
+        """Take one more entry, or say which rule it breaks."""
+        fits = False
+        try:
+            rules = {
+                "open": self._open,
+                "reserve": self._reserve,
+                "resume": self._resume,
+                "commit": self._commit,
+                "publish": self._publish,
+                "note": self._note,
+            }
+            fits = (entry.kind == "open") == (self.number == 0) and rules[entry.kind](entry)
+        except (KeyError, TypeError, AttributeError, ValueError, ReticentError):
+            pass
+        if not fits:
+            raise LedgerError(
+                f"entry {entry.number} breaks the rules of the ledger, so it was not written by us."
+            )
+        self.number, self.hash = entry.number, entry.hash
+        self.hashes.append(entry.hash)
+
+    def known(self) -> Facts:
+        """The facts of a ledger that has its first entry."""
+        if self.facts is None:
+            raise LedgerError("the ledger is empty; put back a copy of it, or open a new one.")
+        return self.facts
+
+    @property
+    def left(self) -> Fraction:
+        return self.known().budget - self.spent
+
+    def _open(self, entry: Entry) -> bool:
+        body = entry.body
+        self.facts = Facts(
+            ledger=body["ledger"],
+            dataset=body["dataset"],
+            change=body["change"],
+            unit=body["unit"],
+            budget=exact(body["budget"], field="budget"),
+            raises=(),
+        )
+        return body["unit"] in ("epsilon", "rho")
+
+    def _reserve(self, entry: Entry) -> bool:
+        amount = exact(entry.body["amount"], field="amount")
+        if entry.body["release"] in self.releases or not 0 < amount <= self.left:
+            return False
+        receipt = self._receipt(entry, amount)
+        self.spent += amount
+        self.releases[entry.body["release"]] = Standing(
+            plan=entry.body["plan"], receipt=receipt, holder=entry.hash
+        )
+        return True
+
+    def _receipt(self, entry: Entry, amount: Fraction) -> Receipt:
+        facts = self.known()
+        return Receipt(
+            ledger=facts.ledger,
+            dataset=facts.dataset,
+            entry=entry.number,
+            hash=entry.hash,
+            previous=entry.previous,
+            release=entry.body["release"],
+            unit=facts.unit,
+            charged=decimal_text(amount, field="amount"),
+            spent_before=decimal_text(self.spent, field="spent"),
+            left_after=decimal_text(self.left - amount, field="left"),
+            raises=facts.raises,
+        )
+
+    def _resume(self, entry: Entry) -> bool:
+        standing = self.releases[entry.body["release"]]
+        if standing.state != "reserved" or standing.resumed:
+            return False
+        standing.resumed, standing.holder = True, entry.hash
+        return True
+
+    def _commit(self, entry: Entry) -> bool:
+        standing = self.releases[entry.body["release"]]
+        if standing.state != "reserved" or entry.body["holder"] != standing.holder:
+            return False
+        standing.answer, standing.committed = entry.body["answer"], entry.number
+        return True
+
+    def _publish(self, entry: Entry) -> bool:
+        standing = self.releases[entry.body["release"]]
+        if standing.state != "committed":
+            return False
+        standing.files = dict(entry.body["files"])
+        return True
+
+    def _note(self, entry: Entry) -> bool:
+        facts, after = self.known(), entry.body.get("budget")
+        if after is None:
+            return bool(entry.body["text"])
+        budget = exact(after, field="budget")
+        step = Raise(
+            entry=entry.number,
+            before=decimal_text(facts.budget, field="budget"),
+            after=decimal_text(budget, field="budget"),
+            reason=entry.body["text"],
+        )
+        self.facts = replace(facts, budget=budget, raises=(*facts.raises, step))
+        return bool(step.reason) and budget > facts.budget

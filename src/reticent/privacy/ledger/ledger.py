@@ -1,0 +1,226 @@
+"""The ledger: charge first, answer once, publish last; never over budget and never a refund (R09)."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Self
+
+from reticent.errors import BudgetError, LedgerError
+from reticent.privacy.ledger import audit, checks
+from reticent.privacy.ledger.amounts import decimal_text
+from reticent.privacy.ledger.book import Book, Page, start
+from reticent.privacy.ledger.chain import digest
+from reticent.privacy.ledger.entries import Entry, Facts, Reservation
+from reticent.privacy.ledger.head import read_head
+from reticent.privacy.ledger.history import History, Standing
+from reticent.privacy.ledger.place import check_disk, check_file
+
+
+class Ledger:
+    """One data set's budget and everything charged to it, in one file with a head file beside it.
+
+    Guarantee   the charges never sum to more than the budget, in exact arithmetic, whoever writes at once.
+    Adjacency   the one change the ledger was opened for; a release under another is refused.
+    Theorem     composition by addition, of epsilon or of rho: THEORY 10.
+    Proof       proofs/privacy/ledger.md
+    Assumes     a disk that keeps what was flushed; nobody rewrites the file and its head together.
+    Keeps back  nothing: no row, count or bound is ever handed to it.
+    """
+
+    def __init__(self, book: Book) -> None:
+        self._book = book
+
+    @classmethod
+    def create(
+        cls,
+        path: Path,
+        *,
+        dataset: str,
+        change: str,
+        unit: str,
+        budget: str,
+        outputs: Path | None = None,
+        allow_network: bool = False,
+    ) -> Self:
+        """Start a ledger; refused where the data set shows signs of having had one (L11).
+
+        The signs are a head file, or receipts of the data set among the JSON files in the folder `outputs`.
+        """
+        path = Path(path).resolve()
+        facts = checks.opening(dataset=dataset, change=change, unit=unit, budget=budget)
+        audit.check_unopened(path, dataset, outputs)
+        check_disk(path.parent, allow_network=allow_network)
+        start(path, facts)
+        return cls.open(path, allow_network=allow_network)
+
+    @classmethod
+    def open(cls, path: Path, *, timeout: float = 60.0, allow_network: bool = False) -> Self:
+        """A ledger that exists. Its chain is read through, its head file compared and brought up."""
+        path = Path(path).resolve()
+        check_file(path)
+        check_disk(path.parent, allow_network=allow_network)
+        book = Book(path, timeout)
+        head = read_head(path)
+        with book.reading() as page:
+            is_behind = head is None or head.entry < page.history.number
+        if is_behind:
+            book.mark()
+        return cls(book)
+
+    @property
+    def facts(self) -> Facts:
+        """Data set, change, unit, budget after all raises, and the raises."""
+        return self._history().known()
+
+    @property
+    def spent(self) -> Fraction:
+        """The sum of all charges, whatever became of the releases."""
+        return self._history().spent
+
+    @property
+    def left(self) -> Fraction:
+        """Budget less spent; never negative."""
+        return self._history().left
+
+    def state(self, release_id: str) -> str:
+        """How far a release has come: none, reserved, committed or published."""
+        standing = self._history().releases.get(release_id)
+        return "none" if standing is None else standing.state
+
+    def answer(self, release_id: str) -> bytes | None:
+        """The bytes that were committed for a release, if any."""
+        with self._book.reading() as page:
+            return page.answer(release_id)
+
+    def entries(self) -> Iterator[Entry]:
+        """Every entry from the first to the last, as they were when asked."""
+        return iter(self._book.entries())
+
+    def verify(self, receipts: Iterable[Mapping[str, Any]] = ()) -> None:
+        """Check the file, the chain, the answers, the head file, and each receipt against the chain."""
+        history = self._book.verify()
+        for receipt in receipts:
+            audit.check_receipt(receipt, history)
+
+    def reserve(
+        self,
+        *,
+        release_id: str,
+        plan_hash: str,
+        dataset: str,
+        change: str,
+        unit: str,
+        amount: Fraction,
+        claim: Mapping[str, Any],
+    ) -> Reservation:
+        """Charge a release, on disk, before any row is read.
+
+        The same id and plan again: no charge, and the answer that was given. While there is none yet the
+        call is refused: another run is at work on it, or was cut off and waits for `resume` (L06).
+        """
+        body = checks.reserving(release_id=release_id, plan_hash=plan_hash, amount=amount, claim=claim)
+        with self._book.adding() as page:
+            checks.same_facts(page.history.known(), dataset=dataset, change=change, unit=unit)
+            standing = page.history.releases.get(release_id)
+            if standing is not None:
+                checks.same_plan(release_id, plan_hash, standing.plan)
+                return _given(page, release_id, standing)
+            if amount > page.history.left:
+                raise _too_little(page.history, amount)
+            page.add("reserve", body)
+        return _right(release_id, page.history.releases[release_id])
+
+    def resume(self, release_id: str, plan_hash: str) -> Reservation:
+        """Finish what was cut off, on the curator's word.
+
+        With an answer on disk: that answer, as often as asked (L05). Without one: the right to answer, once
+        (L04); whoever held the right before has lost it.
+        """
+        with self._book.adding() as page:
+            standing = _standing(page.history, release_id)
+            checks.same_plan(release_id, plan_hash, standing.plan)
+            if standing.answer is not None:
+                return _given(page, release_id, standing)
+            if standing.resumed:
+                raise LedgerError(
+                    f"release {release_id} was resumed once already and its charge is used up; "
+                    "it needs a new release id, which is charged anew.",
+                    field="release",
+                )
+            page.add("resume", {"release": release_id})
+        return _right(release_id, standing)
+
+    def commit(self, reservation: Reservation, answer: bytes) -> None:
+        """Keep the answer's bytes, on disk, before anybody sees them; once, by the holder of the right."""
+        release_id = reservation.release_id
+        with self._book.adding() as page:
+            standing = _standing(page.history, release_id)
+            if standing.answer is not None or not reservation.fresh:
+                raise LedgerError(
+                    f"release {release_id} has its answer already; use that one.", field="release"
+                )
+            if reservation.holder != standing.holder:
+                raise LedgerError(
+                    f"release {release_id} was resumed by another run, whose answer counts; drop this one.",
+                    field="release",
+                )
+            body = {"release": release_id, "holder": standing.holder, "answer": digest(answer)}
+            page.add("commit", body, bytes(answer))
+
+    def publish(self, release_id: str, files: Mapping[str, str]) -> None:
+        """Record which files, by name and SHA-256, carry the answer; the same ones again change nothing."""
+        named = checks.published(files)
+        with self._book.adding() as page:
+            standing = _standing(page.history, release_id)
+            if standing.answer is None:
+                raise LedgerError(f"release {release_id} has no answer to publish yet.", field="release")
+            if standing.files is None:
+                page.add("publish", {"release": release_id, "files": named})
+            elif standing.files != named:
+                raise LedgerError(
+                    f"release {release_id} was published already, as other files.", field="release"
+                )
+
+    def note(self, text: str, *, raise_budget_to: str | None = None) -> None:
+        """A human's remark; with a new budget, the reason for the raise, which every later receipt repeats."""
+        with self._book.adding() as page:
+            page.add("note", checks.noting(text, raise_budget_to, page.history.known()))
+
+    def _history(self) -> History:
+        with self._book.reading() as page:
+            return page.history
+
+
+def _right(release_id: str, standing: Standing) -> Reservation:
+    return Reservation(
+        release_id=release_id, fresh=True, answer=None, receipt=standing.receipt, holder=standing.holder
+    )
+
+
+def _given(page: Page, release_id: str, standing: Standing) -> Reservation:
+    answer = page.answer(release_id)
+    if answer is None:
+        raise LedgerError(
+            f"release {release_id} is charged but has no answer yet: another run is at work on it, or was cut "
+            f"off; wait for it, or finish it with `reticent resume {release_id}`.",
+            field="release",
+        )
+    return Reservation(release_id=release_id, fresh=False, answer=answer, receipt=standing.receipt, holder="")
+
+
+def _standing(history: History, release_id: str) -> Standing:
+    standing = history.releases.get(release_id)
+    if standing is None:
+        raise LedgerError(f"release {release_id} was never charged; release it first.", field="release")
+    return standing
+
+
+def _too_little(history: History, amount: Fraction) -> BudgetError:
+    facts = history.known()
+    left, budget, asked = (
+        decimal_text(each, field="budget") for each in (history.left, facts.budget, Fraction(amount))
+    )
+    return BudgetError(
+        f'the release costs {asked}, but {left} of {budget} is left for "{facts.dataset}"; ask for less.',
+        field=facts.unit,
+    )
