@@ -13,7 +13,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Final, NoReturn, TypeVar, cast, get_args
 
-from reticent.predicate.tokens import Token, refuse, tokens
+from reticent.predicate.tokens import Token, check_length, refuse, tokens
 from reticent.predicate.tree import MAX_DEPTH, And, Compare, Everyone, Kind, Not, Op, Or, Predicate, Status
 from reticent.predicate.words import RESERVED
 
@@ -24,7 +24,10 @@ _Node = TypeVar("_Node", bound=Predicate)
 
 def parse(text: str, *, field: str) -> Predicate:
     """The tree of a predicate, or a `PlanError` that names the field, the position and the remedy."""
-    return _Parser(tokens(text, field=field), field).whole()
+    predicate = _Parser(tokens(text, field=field), field).whole()
+    # Plans and reports keep the canonical text, with its spaces, and must be able to read it again.
+    check_length(str(predicate), field)
+    return predicate
 
 
 class _Parser:

@@ -61,6 +61,12 @@ def refuse(field: str, at: int, message: str) -> NoReturn:
     raise PlanError(f"at character {at}: {message}.", field=field)
 
 
+def check_length(text: str, field: str) -> None:
+    """Refuse a text that is too long to be a predicate."""
+    if len(text) > MAX_LENGTH:
+        refuse(field, MAX_LENGTH + 1, f"the predicate is longer than {MAX_LENGTH:,} characters; shorten it")
+
+
 def tokens(text: str, *, field: str) -> list[Token]:
     """All tokens of the text without its spaces, and one that marks the end."""
     _check_text(text, field)
@@ -79,8 +85,7 @@ def tokens(text: str, *, field: str) -> list[Token]:
 
 
 def _check_text(text: str, field: str) -> None:
-    if len(text) > MAX_LENGTH:
-        refuse(field, MAX_LENGTH + 1, f"the predicate is longer than {MAX_LENGTH:,} characters; shorten it")
+    check_length(text, field)
     for start, char in enumerate(text):
         if is_refused_character(char):
             refuse(

@@ -1,6 +1,6 @@
 """A predicate as a value: what was written, exactly, before any codebook is asked.
 
-`str(p)` is canonical text, and parses back to the same tree (up to the parser's limit on length).
+`str(p)` is canonical text, and parses back to the same tree, up to the parser's limit on length.
 """
 
 from collections.abc import Iterator
