@@ -4,9 +4,11 @@ A uniform number is a prefix of fair bits. A comparison is made with what is kno
 more bits are drawn. Nothing is ever rounded, so the law of the outcome is the law on the real line.
 """
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+from reticent.errors import PlanError
 from reticent.noise.bits import Bits
 
 
@@ -24,56 +26,89 @@ class Uniform:
         self.known += more
 
 
-def exp_bracket(gamma: Fraction, places: int) -> tuple[int, int]:
-    """Integers low <= 2**places * exp(-gamma) <= high, for gamma >= 0; high - low is at most 2.
+@dataclass(slots=True)
+class Largest:
+    """The largest of several uniform numbers, known to lie in [prefix, prefix + 1] / 2**known.
 
-    exp(-gamma) = exp(-x)**(2**j) with x = gamma / 2**j at most 1/2. The series of exp(-x) alternates and falls, so it
-    lies between any two neighbouring partial sums; every product is rounded down on one side and up on the other.
+    `count` of them agree with the prefix so far; the others are smaller whatever their further digits, and are gone.
     """
-    if gamma > places:  # then exp(-gamma) < 2**-places, since e > 2
-        return 0, 1
-    halvings = max(0, (2 * gamma).__ceil__() - 1).bit_length()
-    p = places + 2 * halvings + 16
-    x_low = (gamma.numerator << p) // (gamma.denominator << halvings)
-    low, high = _exp_low(x_low + 1, p), _exp_high(x_low, p)
-    for _ in range(halvings):
-        low, high = low * low >> p, -(-high * high >> p)
-    return low >> (p - places), -(-high >> (p - places))
+
+    bits: Bits
+    count: int
+    prefix: int = 0
+    known: int = 0
+
+    def refine(self, more: int) -> None:
+        """Draw `more` further digits of each number still in the race, and keep the leaders."""
+        drawn = self.bits.take(more * self.count)
+        mask = (1 << more) - 1
+        digits = [drawn >> more * i & mask for i in range(self.count)]
+        best = max(digits)
+        self.prefix, self.known, self.count = (
+            self.prefix << more | best,
+            self.known + more,
+            digits.count(best),
+        )
 
 
-def _exp_low(x: int, p: int) -> int:
-    """At most 2**p * exp(-x / 2**p), for 0 <= x / 2**p <= 3/4."""
-    return _series(x, p)[0]
+@dataclass(frozen=True, slots=True)
+class Line:
+    """x -> floor((answer + scale * x) / grid + 1/2), the released number of grid steps, in whole numbers.
+
+    `offset`, `slope` and `unit` are answer/grid + 1/2 and scale/grid over their common denominator.
+    """
+
+    offset: int
+    slope: int
+    unit: int
+
+    def steps(self, top: int, bottom: int) -> int:
+        """The number of grid steps at x = top / bottom."""
+        return (self.offset * bottom + self.slope * top) // (self.unit * bottom)
 
 
-def _exp_high(x: int, p: int) -> int:
-    """At least 2**p * exp(-x / 2**p), for 0 <= x / 2**p <= 3/4."""
-    return _series(x, p)[1]
+def line(answer: Fraction | int, *, scale: Fraction, grid: Fraction) -> Line:
+    """The line of `answer + scale * x` on `grid`."""
+    if grid <= 0:
+        raise PlanError("the grid is positive")
+    offset, slope = Fraction(answer) / grid + Fraction(1, 2), scale / grid
+    unit = math.lcm(offset.denominator, slope.denominator)
+    return Line(int(offset * unit), int(slope * unit), unit)
 
 
-def _series(x: int, p: int) -> tuple[int, int]:
-    """Both sides of 2**p * exp(-x / 2**p): sums of the alternating series, terms rounded against each side."""
-    low = high = term_low = term_high = 1 << p
-    k = 0
-    while term_high > 1:
-        k += 1
-        term_low, term_high = term_low * x // (k << p), -(-term_high * x // (k << p))
-        if k % 2:
-            low, high = low - term_high, high - term_low
-        else:
-            low, high = low + term_low, high + term_high
-    # The sum stops after term k; what is left out is smaller than that term, at most 1 either way.
-    return low - 1, high + 1
-
-
-def is_below_exp(u: Uniform, gamma: Fraction) -> bool:
-    """Whether u < exp(-gamma): true with probability exp(-gamma), exactly."""
-    if gamma == 0:
-        return True
+def settle(where: Line, sign: int, w: Largest, *, is_inner: bool, power: Fraction = Fraction(1)) -> int:
+    """The grid step of x = sign * w (inner) or x = sign * w**-power (outer), from as many digits of w as it takes."""
+    near: int
+    far: int | None
     while True:
-        low, high = exp_bracket(gamma, u.known)
-        if u.prefix + 1 <= low:
-            return True
-        if u.prefix >= high:
-            return False
-        u.refine(32)
+        one = 1 << w.known
+        low, high = w.prefix, w.prefix + 1
+        if is_inner:
+            near, far = where.steps(sign * low, one), where.steps(sign * high, one)
+        else:
+            low, high = power_bracket(low, power, w.known)[0], power_bracket(high, power, w.known)[1]
+            near, far = where.steps(sign * one, high), where.steps(sign * one, low) if low else None
+        if near == far:
+            return near
+        w.refine(16)
+
+
+def power_bracket(v: int, power: Fraction, places: int) -> tuple[int, int]:
+    """Integers low <= 2**places * (v / 2**places)**power <= high, at most 1 apart."""
+    top, bottom = power.numerator, power.denominator
+    if top == bottom:
+        return v, v
+    # r**bottom <= v**top * 2**(places * (bottom - top)) says that r <= 2**places * (v / 2**places)**(top / bottom).
+    shift = places * (bottom - top)
+    low = root(v**top << shift if shift >= 0 else v**top >> -shift, bottom)
+    return low, low + 1
+
+
+def root(n: int, k: int) -> int:
+    """The largest integer r with r**k <= n, by Newton's steps from above."""
+    if n == 0 or k == 1:
+        return n
+    r = 1 << -(-n.bit_length() // k)
+    while (below := ((k - 1) * r + n // r ** (k - 1)) // k) < r:
+        r = below
+    return r

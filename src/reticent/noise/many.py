@@ -1,0 +1,120 @@
+"""Many exact draws at once, for long lists of answers on the grid.
+
+Whole arrays of 64-bit words are decided by integers, or by doubles with a proved margin; the few draws that this
+leaves open are finished by the scalar code, starting from the bits they already have.
+"""
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.noise.bits import Bits, below, words
+from reticent.noise.coins import Flags, Words, decide, exp_bracket, is_below_exp
+from reticent.noise.lazy import Largest, Uniform, line
+from reticent.noise.lomax import settle_lomax
+
+Whole = NDArray[np.int64]
+
+BATCH = 1 << 14
+"""Tries made at once: enough to hide the cost of a call, few enough to stay in the processor's cache."""
+
+_GEOMETRIC = np.array([exp_bracket(Fraction(k), 128)[0] >> 64 for k in range(64, 0, -1)], dtype=np.uint64)
+"""floor(2**64 * exp(-k)) for k = 64 .. 1, ascending; the first twenty are zero."""
+
+
+def draw_laplace(n: int, *, scale: Fraction, bits: Bits) -> list[int]:
+    """`n` independent draws of P(x) ~ exp(-|x| / scale), exactly. Proof: proofs/noise/laplace.md.
+
+    With scale = p/q (Canonne, Kamath and Steinke 2020, Algorithm 2): u uniform on 0 .. p-1, kept with probability
+    exp(-u/p); v geometric, P(v >= k) = exp(-k); then |x| = (u + p v) // q, and a sign. A negative zero is drawn again.
+    """
+    p, q = scale.numerator, scale.denominator
+    if p <= 0:
+        raise ValueError("a scale is positive")
+    drawn: list[int] = []
+    while len(drawn) < n:
+        tries = min(BATCH, 5 * (n - len(drawn)) + 8)
+        drawn += _laplace_batch(tries, p, q, bits) if p < 1 << 50 else _laplace_one(p, q, bits)
+    return drawn[:n]
+
+
+def _laplace_batch(n: int, p: int, q: int, bits: Bits) -> list[int]:
+    """Those of `n` tries that are kept, in order, for p below 2**50."""
+    raw = words(n, bits) >> np.uint64(64 - max(1, (p - 1).bit_length()))
+    u = raw[raw < p].astype(np.int64)
+    if p > 1:
+        u = u[decide(words(len(u), bits), u / p, lambda i: Fraction(int(u[i]), p), bits)]
+    drawn = words(len(u), bits)
+    v, is_open = _geometric(drawn)
+    negative = words(len(u), bits) >> np.uint64(63) != 0
+    # Here u + p v < 2**50 * 65, so a larger q leaves nothing but zeros.
+    size: NDArray[Any] = (u + p * v) // min(q, 1 << 62)
+    for i in np.flatnonzero(is_open):
+        size = _with_exact(size, i, (int(u[i]) + p * _geometric_one(Uniform(bits, int(drawn[i]), 64))) // q)
+    kept: list[int] = np.where(negative, -size, size)[~(negative & (size == 0))].tolist()
+    return kept
+
+
+def _with_exact(size: NDArray[Any], i: np.intp, exact: int) -> NDArray[Any]:
+    """`size` with one entry replaced, as Python integers if it does not fit."""
+    size = size if exact < 1 << 62 else size.astype(object)
+    size[i] = exact
+    return size
+
+
+def _geometric(drawn: Words) -> tuple[Whole, Flags]:
+    """How many k = 1, 2, ... have U < exp(-k), and where the first 64 digits of U leave that open."""
+    at = np.searchsorted(_GEOMETRIC, drawn, side="right")
+    is_open = (_GEOMETRIC[np.maximum(at, 1) - 1] == drawn) & (at > 0)
+    return len(_GEOMETRIC) - at, is_open
+
+
+def _geometric_one(u: Uniform) -> int:
+    v = 0
+    while is_below_exp(u, Fraction(v + 1)):
+        v += 1
+    return v
+
+
+def _laplace_one(p: int, q: int, bits: Bits) -> list[int]:
+    """One try, kept or not, for any scale."""
+    u = below(p, bits)
+    if not is_below_exp(Uniform(bits), Fraction(u, p)):
+        return []
+    size = (u + p * _geometric_one(Uniform(bits))) // q
+    negative = bits.take(1) == 1
+    return [] if negative and size == 0 else [-size if negative else size]
+
+
+def draw_lomax(n: int, *, m: int, scale: Fraction, bits: Bits) -> list[int]:
+    """`n` independent draws of double Lomax noise times `scale`, rounded to whole numbers, exactly.
+
+    For answers on the grid, `scale` in grid steps: adding such a draw is what `add_lomax` does. Proof:
+    proofs/noise/lomax.md.
+    """
+    drawn: list[int] = []
+    while len(drawn) < n:
+        drawn += _lomax_batch(min(BATCH, n - len(drawn)), m, scale, bits)
+    return drawn
+
+
+def _lomax_batch(n: int, m: int, scale: Fraction, bits: Bits) -> list[int]:
+    """With w in [p, p+1] / 2**64 and c = 2**64 - 1 - p, |x| = 1/w - 1 lies in [c / (p+1), (c+1) / p]."""
+    each = words(m * n, bits).reshape(m, n)
+    p = each.max(axis=0)
+    c = (~p).astype(np.float64)
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        size = float(min(scale, Fraction(1 << 1000)))  # beyond that nothing settles here
+        low = (size * c / (p + 1.0) + 0.5) * (1.0 - 2.0**-46)
+        high = (size * (c + 1.0) / p + 0.5) * (1.0 + 2.0**-46)
+        is_settled = (np.floor(low) == np.floor(high)) & (high < 2.0**50)
+    negative = words(n, bits) >> np.uint64(63) != 0
+    floor = np.where(is_settled, np.floor(low), 0.0).astype(np.int64)
+    drawn: list[int] = np.where(negative, -floor, floor).tolist()
+    where = line(0, scale=scale, grid=Fraction(1))
+    for i in np.flatnonzero(~is_settled):
+        w = Largest(bits, int((each[:, i] == p[i]).sum()), int(p[i]), 64)
+        drawn[i] = settle_lomax(where, -1 if negative[i] else 1, w)
+    return drawn
