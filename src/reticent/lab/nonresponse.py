@@ -145,7 +145,7 @@ def _driven(
     """For every driven column, the probability of loss that the drivers give each cell."""
     x = np.column_stack([np.zeros(table.num_rows), *(_scores(table[name], rng) for name in drivers)])
     for name in driven:
-        pull = x @ rng.normal(size=x.shape[1])
+        pull = (x * rng.normal(size=x.shape[1])).sum(axis=1)
         yield name, _chance(pull / (pull.std() or 1), table[name].is_valid().to_numpy(), p)
 
 
