@@ -15,12 +15,15 @@ RATES = {"marital": 0.04, "schooling": 0.05, "employment": 0.06, "hours": 0.10, 
 
 
 def survey(*, rows: int, seed: int) -> pa.Table:
-    """A stratified sample of `rows` people; reluctant ones skip several questions, the well paid their wage."""
+    """A stratified sample of `rows` people; reluctant ones skip several questions, the well paid their wage.
+
+    It carries no identifiers: one row is one respondent.
+    """
     state = people(PEOPLE_PER_ROW * rows, seed=seed)
     answers = stratified(state, sizes=allocate(state, size=rows, rule="equal"), seed=seed).take(state)
     reluctant = clustered(answers, RATES, correlation=0.5, seed=seed)
     discreet = self_masking(answers, 0.08, seed=seed, columns=["wage"])
-    return apply(answers, reluctant, discreet)
+    return apply(answers, reluctant, discreet).drop_columns(["person_id", "household"])
 
 
 def plan(*, rows: int) -> str:
