@@ -18,7 +18,7 @@ from reticent.engine import csv_split
 from reticent.engine.csv_split import Block, whole_lines
 from reticent.errors import PlanError, ResourceError, SourceError
 
-_CHUNK = 4 * 2**20  # bytes read at a time
+_CHUNK = 2 * 2**20  # bytes read at a time; the arrays made from more fall out of the cache
 _CELLS = 2**21  # the most cells in one batch, so that short lines under a wide header stay small
 _HEADER_BYTES = 2**20
 _HEADER_COLUMNS = 10_000

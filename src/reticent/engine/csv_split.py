@@ -66,10 +66,10 @@ class Block:
     """Some whole lines, with the places of their separators and quotes."""
 
     def __init__(self, text: bytes, *, delimiter: bytes) -> None:
-        self.text = text
+        self.text, self.delimiter = text, delimiter[0]
         self.bytes = np.frombuffer(text, np.uint8)
         # One more at the end, so that looking for the next separator always finds one.
-        self.delimiters = np.append(np.flatnonzero(self.bytes == delimiter[0]), len(text))
+        self.delimiters = np.append(np.flatnonzero(self.bytes == self.delimiter), len(text))
         has_quote = b'"' in text
         self.quotes = np.flatnonzero(self.bytes == QUOTE) if has_quote else np.empty(0, np.int64)
         self.runs, self.closes = _closing_quotes(self.quotes, len(text))
@@ -124,19 +124,17 @@ class Block:
     def field(self, at: Positions, ends: Positions) -> Field:
         """The field of each record that begins at `at`; past the end of the record it is empty."""
         start = np.minimum(at, ends)
-        stop = self._next_delimiter(start, ends)
-        after, quoted = stop + 1, self.bytes[start] == QUOTE
-        opened = np.flatnonzero(quoted)
-        if len(opened):
-            begin, end = start[opened], ends[opened]
-            close = np.minimum(self.closes[np.searchsorted(self.runs, begin)], end)
-            tail = np.minimum(close + 1, end)
-            halt = self._next_delimiter(tail, end)
-            # Text between the closing quote and the separator: the field is kept as it is written.
-            proper = halt == tail
-            start[opened], stop[opened] = begin + proper, np.where(proper, close, halt)
-            after[opened], quoted[opened] = halt + 1, proper
-        return Field(start, stop, quoted, after)
+        quoted = self.bytes[start] == QUOTE
+        opened, bare = np.flatnonzero(quoted), np.flatnonzero(~quoted)
+        stop = np.empty_like(start)
+        stop[bare] = self._next_delimiter(start[bare], ends[bare])
+        stop[opened] = np.minimum(self.closes[np.searchsorted(self.runs, start[opened])], ends[opened])
+        halt = np.minimum(stop + quoted, ends)
+        # Text between the closing quote and the separator: the field is kept as it is written.
+        odd = opened[((halt < ends) & (self.bytes[halt] != self.delimiter))[opened]]
+        quoted[odd] = False
+        stop[odd] = halt[odd] = self._next_delimiter(halt[odd], ends[odd])
+        return Field(start + quoted, stop, quoted, halt + 1)
 
     def _next_delimiter(self, at: Positions, ends: Positions) -> Positions:
         stop: Positions = np.minimum(self.delimiters[np.searchsorted(self.delimiters, at)], ends)
@@ -182,12 +180,21 @@ class Block:
     def _strings(self, start: Positions, stop: Positions, quoted: Flags) -> pa.Array:
         """Cut the text at both edges of every field and take every other piece."""
         edges = np.column_stack((start, stop)).astype(np.int32).ravel()
-        buffers = [None, pa.py_buffer(edges), pa.py_buffer(self.text)]
-        pieces = pa.Array.from_buffers(pa.string(), len(edges) - 1, buffers)
-        values = pieces.take(pa.array(np.arange(0, len(edges), 2), mask=start == stop))
+        pieces = _array(pa.string(), len(edges) - 1, None, edges, self.text)
+        values = pieces.take(_array(pa.int64(), len(start), _bits(start < stop), np.arange(0, len(edges), 2)))
         if not quoted.any():
             return values
-        return pc.if_else(pa.array(quoted), pc.replace_substring(values, '""', '"'), values)
+        plain = pc.replace_substring(values, '""', '"')
+        return pc.if_else(_array(pa.bool_(), len(quoted), None, _bits(quoted)), plain, values)
+
+
+def _array(kind: pa.DataType, length: int, *buffers: object) -> pa.Array:
+    # `pa.array` would import pandas, to ask whether it was given any.
+    return pa.Array.from_buffers(kind, length, [b if b is None else pa.py_buffer(b) for b in buffers])
+
+
+def _bits(flags: Flags) -> NDArray[np.uint8]:
+    return np.packbits(flags, bitorder="little")
 
 
 def _closing_quotes(quotes: Positions, nowhere: int) -> tuple[Positions, Positions]:

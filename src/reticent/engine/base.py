@@ -1,0 +1,25 @@
+"""The one protocol behind which confidential rows live."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from reticent.engine.results import Tallies
+from reticent.engine.wants import Sum, Table
+from reticent.schema import Schema
+
+
+class Engine(Protocol):
+    """Holds rows and answers wants. Opening one looks at the header only.
+
+    `check` raises SourceError when the header does not fit the codebook. `tally` reads the rows, a constant
+    number of times however much is wanted, and raises EngineError with a constant text when it cannot.
+    """
+
+    @property
+    def version(self) -> str: ...
+
+    def check(self, schema: Schema) -> None: ...
+
+    def tally(self, schema: Schema, wants: Sequence[Sum | Table]) -> Tallies: ...
+
+    def close(self) -> None: ...

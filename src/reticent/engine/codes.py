@@ -1,0 +1,159 @@
+"""From a raw cell to its code, in SQL: outside its domain missing, outside its bounds clamped (R01).
+
+One function of one cell, total, with the rounding rule floor(x / grid + 1/2). Whatever the cell holds, the
+result is a code between the column's lowest and highest, or NULL.
+"""
+
+from fractions import Fraction
+from math import ceil, floor
+
+from sqlglot import exp
+
+from reticent.decimals import read_decimal, show
+from reticent.engine import sql
+from reticent.engine.sql import Sql, Values
+from reticent.schema import Levels, Number
+
+PLAIN = "[+-]?([0-9]{1,26}([.][0-9]*)?|[.][0-9]+)"
+WHOLE = "[+-]?[0-9]{1,26}"
+VAST = "(?i)[+-]?([0-9]{27,}([.][0-9]*)?|inf|infinity|[0-9]+([.][0-9]*)?e[+]?[0-9]+)"
+POWER = "(?i)[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)e[+-]?[0-9]+"
+EXACT = "DECIMAL(38, 12)"
+BEYOND = 2**63
+
+
+def level_code(column: Levels, raw: Sql, source: str, values: Values) -> Sql:
+    """The number of the level that equals the cell exactly; NULL for any other content."""
+    levels = {level: code for code, level in enumerate(column.levels)}
+    if source in ("integer", "float") and all(_is_whole(level) for level in levels):
+        branches = [(exp.EQ(this=raw, expression=sql.number(int(v))), sql.number(c)) for v, c in levels.items()]
+        return sql.case(branches)
+    text = raw if source == "text" else sql.cast(raw, "VARCHAR")
+    return _search(text, sorted(levels.items()), values)
+
+
+def _search(text: Sql, levels: list[tuple[str, int]], values: Values) -> Sql:
+    """Compare one by one where levels are few; otherwise halve the sorted list first."""
+    if len(levels) <= 32:
+        return sql.case(
+            (exp.EQ(this=text.copy(), expression=values.put(level)), sql.number(code)) for level, code in levels
+        )
+    middle = len(levels) // 2
+    below = exp.LT(this=text.copy(), expression=values.put(levels[middle][0]))
+    return sql.case([(below, _search(text, levels[:middle], values))], _search(text, levels[middle:], values))
+
+
+def number_code(column: Number, raw: Sql, source: str) -> Sql:
+    """The cell as grid steps, clamped to the bounds; missing codes, NaN and what is no number are NULL."""
+    silent = [code for text in column.missing if (code := read_decimal(text)) is not None]
+    if source.startswith("decimal"):
+        scale = int(source.removeprefix("decimal") or -1)
+        if scale < 0:
+            return _from_decimal(column, raw, silent)
+        # A narrow decimal is a whole number of its last digit: count those, in 64 bits.
+        digits = sql.cast(sql.times(raw, sql.number(10**scale)), "BIGINT")
+        return _from_integer(column, digits, silent, unit=Fraction(1, 10**scale))
+    build = {"integer": _from_integer, "float": _from_float, "text": _from_text}[source]
+    return build(column, raw, silent)
+
+
+def _from_integer(column: Number, raw: Sql, silent: list[Fraction], unit: Fraction = Fraction(1)) -> Sql:
+    """`raw` counts `unit`s; the result counts grid steps."""
+    p, q = (column.grid / unit).numerator, (column.grid / unit).denominator
+    base = floor(column.lower / unit)
+    held = _clamp(raw, base, ceil(column.upper / unit))
+    if p == q == 1:
+        code = held
+    else:
+        # floor(x q/p + 1/2) = M + (2q(x - base) + r) // 2p with r = 2q base + p - 2pM in [0, 2p).
+        start, rest = divmod(2 * q * base + p, 2 * p)
+        steps = sql.minus(sql.cast(held, "BIGINT"), sql.number(base))
+        up = sql.whole_part(sql.plus(sql.times(steps, sql.number(2 * q)), sql.number(rest)), 2 * p)
+        code = _clamp(sql.plus(up, sql.number(start)), column.low, column.high)
+    if column.whole and unit < 1:
+        part = exp.NEQ(this=exp.Mod(this=raw.copy(), expression=sql.number(int(1 / unit))), expression=sql.number(0))
+        code = sql.case([(part, exp.Null())], code)
+    refused = [sql.number(int(s / unit)) for s in silent if (s / unit).denominator == 1]
+    return sql.case([(sql.among(raw, refused), exp.Null())], code) if refused else code
+
+
+def _from_float(column: Number, raw: Sql, silent: list[Fraction]) -> Sql:
+    lower, upper = _double(column.lower), _double(column.upper)
+    steps = sql.times(sql.minus(raw, lower), _double(1 / column.grid))
+    code = sql.plus(sql.cast(sql.call("floor", sql.plus(steps, _double(Fraction(1, 2)))), "BIGINT"), sql.number(column.low))
+    branches = [(sql.call("isnan", raw), exp.Null())]
+    if silent:
+        branches.append((sql.among(raw, [_double(s) for s in silent]), exp.Null()))
+    if column.whole:
+        branches.append((exp.NEQ(this=raw, expression=sql.call("floor", raw)), exp.Null()))
+    branches += [
+        (exp.LTE(this=raw, expression=lower), sql.number(column.low)),
+        (exp.GTE(this=raw, expression=upper), sql.number(column.high)),
+    ]
+    return sql.case([(sql.is_null(raw), exp.Null()), *branches], code)
+
+
+def _from_decimal(column: Number, raw: Sql, silent: list[Fraction]) -> Sql:
+    value = sql.try_cast(raw, EXACT)
+    double = sql.cast(raw, "DOUBLE")
+    vast = sql.case(
+        [
+            (exp.GT(this=double, expression=sql.number(0)), sql.number(column.high)),
+            (exp.LT(this=double, expression=sql.number(0)), sql.number(column.low)),
+        ]
+    )
+    return sql.case([(sql.is_null(value), vast)], _exact_code(column, value, silent))
+
+
+def _from_text(column: Number, raw: Sql, silent: list[Fraction]) -> Sql:
+    text = sql.call("trim", raw)
+    double = sql.try_cast(text, "DOUBLE")
+    plain = sql.call("regexp_full_match", text, exp.Literal.string(WHOLE if column.whole else PLAIN))
+    vast = sql.call("regexp_full_match", text, exp.Literal.string(VAST))
+    edge = exp.Literal.number(BEYOND)
+    branches = [
+        (plain, _exact_code(column, sql.try_cast(text, EXACT), silent)),
+        (exp.and_(vast, exp.GTE(this=double, expression=edge)), sql.number(column.high)),
+        (exp.and_(vast, exp.LTE(this=double, expression=exp.Neg(this=edge))), sql.number(column.low)),
+    ]
+    if not column.whole:
+        power = sql.call("regexp_full_match", text, exp.Literal.string(POWER))
+        branches.append((power, _from_float(column, double, silent)))
+    return sql.case(branches)
+
+
+def _exact_code(column: Number, value: Sql, silent: list[Fraction]) -> Sql:
+    """floor((v - lower) q/p + 1/2) + low in exact decimals, for v strictly inside the bounds."""
+    p, q = column.grid.numerator, column.grid.denominator
+    lower, upper = _exact(column.lower), _exact(column.upper)
+    twice = sql.plus(sql.times(sql.minus(value, lower), sql.number(2 * q)), sql.number(p))
+    up = sql.whole_part(sql.cast(sql.call("floor", twice), "HUGEINT"), 2 * p)
+    code = sql.plus(sql.cast(up, "BIGINT"), sql.number(column.low))
+    branches = [(sql.among(value, [_exact(s) for s in silent]), exp.Null())] if silent else []
+    if column.whole and column.grid >= 1:
+        branches.append((exp.NEQ(this=value, expression=sql.call("floor", value)), exp.Null()))
+    branches += [
+        (exp.LTE(this=value, expression=lower), sql.number(column.low)),
+        (exp.GTE(this=value, expression=upper), sql.number(column.high)),
+    ]
+    return sql.case([(sql.is_null(value), exp.Null()), *branches], code)
+
+
+def _clamp(value: Sql, low: int, high: int) -> Sql:
+    """Between `low` and `high`; NULL stays NULL, which least and greatest would forget."""
+    below = exp.LT(this=value.copy(), expression=sql.number(low))
+    above = exp.GT(this=value.copy(), expression=sql.number(high))
+    return sql.case([(below, sql.number(low)), (above, sql.number(high))], value.copy())
+
+
+def _double(value: Fraction) -> Sql:
+    return sql.cast(exp.Literal.string(repr(float(value))), "DOUBLE")
+
+
+def _exact(value: Fraction) -> Sql:
+    return sql.cast(exp.Literal.string(show(value)), EXACT)
+
+
+def _is_whole(level: str) -> bool:
+    exact = read_decimal(level)
+    return exact is not None and exact.denominator == 1 and str(int(exact)) == level

@@ -1,0 +1,220 @@
+"""DuckDB behind the protocol, fenced as R12 says: own connection, named files only, no extensions, locked."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+from sqlglot import exp
+
+from reticent.engine import sql, statements
+from reticent.engine.relation import Clean, needed
+from reticent.engine.results import ContingencyTable, SufficientStatistics, Tallies
+from reticent.engine.sources import ArrowRows, CsvFiles, DuckTable, ParquetFiles, Source
+from reticent.engine.sql import Values
+from reticent.engine.wants import Sum, Table
+from reticent.errors import EngineError, SourceError
+from reticent.schema import Levels, Schema
+from reticent.schema.codebook import ROW
+
+ROWS = "rows_"
+
+
+class DuckDBEngine:
+    """Rows in files, frames or a DuckDB table. Nothing but counts and sums over declared cells leaves it."""
+
+    def __init__(self, source: Source, *, threads: int | None = None, memory: str = "1GiB") -> None:
+        self._source = source
+        self._spill = _private_folder()
+        self._types = types_of(source)
+        self._connection = _fenced(source, self._spill, threads or os.cpu_count() or 1, memory)
+
+    @property
+    def version(self) -> str:
+        return f"duckdb {duckdb.__version__}"
+
+    def check(self, schema: Schema) -> None:
+        for column in schema.columns.values():
+            if column.source not in self._types:
+                raise SourceError(
+                    f"the data have no column {column.source!r}; set its source to the header in the file",
+                    field=f"columns.{column.name}",
+                )
+            kind = self._types[column.source]
+            numeric = not isinstance(column, Levels) and column.name != schema.unit
+            if kind == "other" or (numeric and kind == "boolean"):
+                raise SourceError(
+                    "has a type that this column cannot have; store it as text or number",
+                    field=f"columns.{column.name}",
+                )
+
+    def tally(self, schema: Schema, wants: Sequence[Sum | Table]) -> Tallies:
+        sums = [want for want in dict.fromkeys(wants) if isinstance(want, Sum)]
+        tables = [want for want in dict.fromkeys(wants) if isinstance(want, Table)]
+        found = self._rows_of(schema, sums)
+        numbers = [int(value) for value in found[0]] if sums else []
+        statistics = SufficientStatistics(sums=dict(zip(sums, numbers, strict=True)))
+        return Tallies(statistics=statistics, tables=self._fill(schema, tables))
+
+    def close(self) -> None:
+        self._connection.close()
+        shutil.rmtree(self._spill, ignore_errors=True)
+
+    def _fill(self, schema: Schema, wants: Sequence[Table]) -> dict[Table, ContingencyTable]:
+        cells = [[0] * want.size(schema) for want in wants]
+        for row in self._rows_of(schema, wants):
+            for place, table in enumerate(cells):
+                if row[place] is not None:
+                    table[row[place]] = int(row[len(wants) + place])
+        return {
+            want: ContingencyTable(want=want, cells=tuple(table)) for want, table in zip(wants, cells, strict=True)
+        }
+
+    def _rows_of(self, schema: Schema, wants: Sequence[Sum] | Sequence[Table]) -> list[tuple[Any, ...]]:
+        """One pass over the rows for all `wants`, which are all sums or all tables."""
+        if not wants:
+            return []
+        values = Values()
+        columns = needed(schema, wants)
+        raw = [schema.columns[column].source for column in columns]
+        raw += [schema.columns[schema.unit].source] if schema.unit != ROW else []
+        base, names = self._base(raw, values)
+        clean = Clean(schema, names, self._types, values)
+        rows = clean.select(base, columns)
+        build: Any = statements.sums if isinstance(wants[0], Sum) else statements.tables
+        return self._fetch(build(clean, rows, wants), values)
+
+    def _base(self, headers: Sequence[str], values: Values) -> tuple[exp.Select, Mapping[str, str]]:
+        """FROM the source, its columns under plain names: SQL never sees a header."""
+        if isinstance(self._source, CsvFiles | ArrowRows):
+            names = {header: f"h{place}" for place, header in enumerate(headers)}
+            reader = self._source.reader(list(headers) or list(self._types)[:1])
+            self._connection.register(ROWS, _renamed(reader, list(names.values()) or ["h0"]))
+            return exp.select().from_(exp.Table(this=sql.name(ROWS))), names
+        names = {header: f"h{place}" for place, header in enumerate(self._types)}
+        alias = exp.TableAlias(this=sql.name("r"), columns=[sql.name(n) for n in names.values()])
+        if isinstance(self._source, ParquetFiles):
+            files = values.put([str(path) for path in self._source.paths])
+            table = exp.Table(this=sql.call("read_parquet", files), alias=alias)
+        else:
+            place = {"this": exp.to_identifier(self._source.table, quoted=True), "db": sql.name("main")}
+            table = exp.Table(**place, catalog=sql.name("held"), alias=alias)
+        return exp.select().from_(table), names
+
+    def _fetch(self, statement: exp.Select, values: Values) -> list[tuple[Any, ...]]:
+        rows: list[tuple[Any, ...]] | None = None
+        try:
+            rows = self._connection.execute(statement.sql("duckdb"), values.bound).fetchall()
+        except (duckdb.Error, pa.ArrowException, OSError, MemoryError):
+            pass  # their texts may hold a respondent's answer
+        if rows is None:
+            raise EngineError(
+                "the rows could not be read to the end; free memory or disk, or check that the file is whole",
+                field="source",
+            )
+        return rows
+
+
+def types_of(source: Source) -> dict[str, str]:
+    """Header names and our word for each type: integer, float, decimal, text, boolean or other."""
+    if isinstance(source, CsvFiles | ArrowRows):
+        return {name: _word(_arrow_name(kind)) for name, kind in source.types().items()}
+    described = None
+    try:
+        with _fenced(source, None, 1, "256MiB") as connection:
+            if isinstance(source, ParquetFiles):
+                found = connection.execute(
+                    "DESCRIBE SELECT * FROM read_parquet($1)", [[str(p) for p in source.paths]]
+                )
+            else:
+                table = exp.to_identifier(source.table, quoted=True).sql("duckdb")
+                found = connection.execute(f"DESCRIBE held.main.{table}")
+            described = {row[0]: _word(row[1]) for row in found.fetchall()}
+    except duckdb.Error:
+        pass  # its text may quote the file
+    if described is None:
+        kind = "Parquet" if isinstance(source, ParquetFiles) else "a DuckDB database with that table"
+        raise SourceError(f"cannot be read as {kind}", field="source")
+    return described
+
+
+def _word(kind: str) -> str:
+    kind = kind.upper()
+    if kind in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT") or (kind[1:] in (
+        "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT") and kind[0] == "U"):
+        return "integer"
+    if kind in ("FLOAT", "DOUBLE"):
+        return "float"
+    if kind.startswith("DECIMAL"):
+        width, scale = (int(part) for part in kind.removeprefix("DECIMAL(").rstrip(")").split(","))
+        return f"decimal{scale}" if width <= 15 else "decimal"
+    if kind == "VARCHAR" or kind.startswith("ENUM"):
+        return "text"
+    return {"BOOLEAN": "boolean", '"NULL"': "text", "NULL": "text"}.get(kind, "other")
+
+
+def _arrow_name(kind: pa.DataType) -> str:
+    if pa.types.is_integer(kind):
+        return "BIGINT"
+    if pa.types.is_floating(kind):
+        return "DOUBLE"
+    if pa.types.is_decimal(kind):
+        return f"DECIMAL({kind.precision},{kind.scale})"
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return "VARCHAR"
+    return {"bool": "BOOLEAN", "null": "NULL"}.get(str(kind), "other")
+
+
+def _renamed(reader: pa.RecordBatchReader, names: Sequence[str]) -> pa.RecordBatchReader:
+    fields = [pa.field(name, f.type) for name, f in zip(names, reader.schema, strict=True)]
+    schema = pa.schema(fields)
+    batches = (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in reader)
+    return pa.RecordBatchReader.from_batches(schema, batches)
+
+
+def _fenced(source: Source, spill: Path | None, threads: int, memory: str) -> Any:
+    """A connection that can reach the declared files and nothing else, with its settings locked."""
+    connection = duckdb.connect(
+        ":memory:",
+        config={
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+            "allow_community_extensions": "false",
+        },
+    )
+    settings: dict[str, object] = {
+        "threads": threads,
+        "memory_limit": memory,
+        "preserve_insertion_order": False,
+        "python_enable_replacements": False,
+        "error_on_division_by_zero": False,
+        "enable_progress_bar": False,
+        "temp_directory": str(spill) if spill is not None else "",
+    }
+    for key, value in settings.items():
+        connection.execute(f"SET {key} = $1", [value])
+    if isinstance(source, DuckTable):
+        connection.execute("ATTACH $1 AS held (READ_ONLY)".replace("$1", _quoted(str(source.path))))
+    paths = source.paths if isinstance(source, ParquetFiles) else ()
+    connection.execute("SET allowed_paths = $1", [[str(path) for path in paths]])
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+    return connection
+
+
+def _quoted(path: str) -> str:
+    return exp.Literal.string(path).sql("duckdb")
+
+
+def _private_folder() -> Path:
+    """A folder of our own for spilling, 0700; what a killed run of this user left behind goes first."""
+    root = Path(tempfile.gettempdir())
+    for old in root.glob(f"reticent-{os.getuid()}-*"):
+        process = old.name.split("-")[2]
+        if not process.isdigit() or not Path(f"/proc/{process}").exists():
+            shutil.rmtree(old, ignore_errors=True)
+    return Path(tempfile.mkdtemp(prefix=f"reticent-{os.getuid()}-{os.getpid()}-", dir=root))

@@ -1,0 +1,75 @@
+"""What may be asked of an engine: sums over chosen rows, and tables over declared cells.
+
+Everything here is public: it is made of the plan and the codebook. An engine answers a whole list of wants in
+a constant number of passes over the rows.
+"""
+
+from dataclasses import dataclass
+
+from reticent.predicate.bind import Always, Bound
+from reticent.schema import Schema
+
+MOST_CELLS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """The rows that count: `where` is true, `known` columns are not missing, `answered` ones hold a code.
+
+    A structural cell (its question was not asked) is not missing, but it holds no code either.
+    """
+
+    where: Bound = Always()
+    known: tuple[str, ...] = ()
+    answered: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sum:
+    """The sum over `rows` of weight x value^power, in codes; a plain count when both are left out."""
+
+    rows: Rows
+    value: str | None = None
+    power: int = 0
+    weight: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """One side of a table: the levels of a column, its declared bins, or steps along its bounds.
+
+    `starts` are the codes at which bins begin. `step` rounds codes to the nearest multiple counted from the
+    lower bound. `silent` adds two cells: one for missing answers, one for questions that were not asked.
+    """
+
+    column: str
+    starts: tuple[int, ...] = ()
+    step: int | None = None
+    silent: bool = False
+
+    def answers(self, schema: Schema) -> int:
+        """How many cells hold an answer."""
+        column = schema.coded[self.column]
+        if self.step is not None:
+            return (2 * (column.high - column.low) + self.step) // (2 * self.step) + 1
+        return len(self.starts) or column.high + 1
+
+    def size(self, schema: Schema) -> int:
+        return self.answers(schema) + 2 * self.silent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """Counts (or weight sums) over every declared cell of the keys, empty ones included."""
+
+    rows: Rows
+    keys: tuple[Key, ...]
+    weight: str | None = None
+
+    def size(self, schema: Schema) -> int:
+        cells = 1
+        for key in self.keys:
+            cells *= key.size(schema)
+        return cells
+
+

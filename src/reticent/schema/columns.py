@@ -1,0 +1,167 @@
+"""The kinds of column. Every answer has an integer code: the level's number, or steps of the public grid."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, floor
+
+from reticent.decimals import show
+from reticent.errors import PlanError, SchemaError
+from reticent.predicate.tree import Predicate
+
+Ranges = tuple[tuple[int, int], ...]
+Literal = Fraction | str
+
+LARGEST_CODE = 2**53  # so that doubles, JSON readers and spreadsheets agree on every code
+FINEST_GRID = Fraction(1, 10**12)  # text is read to twelve decimals
+MOST_LEVELS = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """What every column has: a name of ours, the header it goes by in the file, and who is asked."""
+
+    name: str
+    source: str
+    label: str = ""
+    unit: str = ""
+    role: str = ""
+    missing: tuple[str, ...] = ()
+    universe: Predicate | None = None
+
+    @property
+    def title(self) -> str:
+        return self.label or self.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identifier(Column):
+    """Names a respondent. It is never asked about and never leaves."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Levels(Column):
+    """A categorical or ordinal column: `levels` in order, `positions` where the order is a scale."""
+
+    levels: tuple[str, ...]
+    positions: tuple[Fraction, ...] = ()
+    ordered: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.levels:
+            raise SchemaError("has no levels; list every answer that can be given", field=self.name)
+        if len(self.levels) > MOST_LEVELS:
+            raise SchemaError(f"has more than {MOST_LEVELS} levels; group them", field=self.name)
+        if len({level.strip() for level in self.levels}) < len(self.levels):
+            raise SchemaError("names a level twice (white space aside); keep one", field=self.name)
+        if set(self.levels) & set(self.missing):
+            raise SchemaError("has a level that is also a missing code; choose", field=self.name)
+        if self.positions and len(self.positions) != len(self.levels):
+            raise SchemaError("needs one position for each level", field=self.name)
+        if any(b <= a for a, b in zip(self.positions, self.positions[1:], strict=False)):
+            raise SchemaError("needs increasing positions; list the levels in order", field=self.name)
+
+    @property
+    def low(self) -> int:
+        return 0
+
+    @property
+    def high(self) -> int:
+        return len(self.levels) - 1
+
+    def text(self, code: int) -> str:
+        return self.levels[code]
+
+    def matching(self, op: str, literals: tuple[Literal, ...], *, field: str) -> Ranges:
+        """The codes for which `column op literals` is true. Order comparisons need an ordinal column."""
+        codes = sorted(self._code(literal, field) for literal in literals)
+        if op in ("=", "in"):
+            return _ranges(codes)
+        if op == "!=":
+            return _ranges(c for c in range(len(self.levels)) if c != codes[0])
+        if not self.ordered:
+            raise PlanError(f"{self.name} has no order; use = or in, or declare it ordinal", field=field)
+        return _between(op, codes[0], codes[-1], self.low, self.high)
+
+    def _code(self, literal: Literal, field: str) -> int:
+        if isinstance(literal, str) and literal in self.levels:
+            return self.levels.index(literal)
+        raise PlanError(f"{literal!r} is not a level of {self.name}; {_offer(self.levels)}", field=field)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Number(Column):
+    """A number between public bounds on a public grid; its code is the number of grid steps from zero."""
+
+    lower: Fraction
+    upper: Fraction
+    grid: Fraction = Fraction(1)
+    whole: bool = False
+
+    def __post_init__(self) -> None:
+        if self.grid < FINEST_GRID:
+            raise SchemaError("needs a grid above zero, not finer than 1e-12", field=self.name)
+        if self.lower >= self.upper:
+            raise SchemaError("needs a lower bound below its upper bound", field=self.name)
+        if (self.lower / self.grid).denominator != 1 or (self.upper / self.grid).denominator != 1:
+            raise SchemaError("needs bounds that are whole multiples of its grid", field=self.name)
+        extremes = (self.low, self.high, self.lower, self.upper)
+        if max(abs(extreme) for extreme in extremes) > LARGEST_CODE:
+            raise SchemaError("has bounds above 2^53 steps of its grid; use a coarser grid", field=self.name)
+
+    @property
+    def low(self) -> int:
+        return int(self.lower / self.grid)
+
+    @property
+    def high(self) -> int:
+        return int(self.upper / self.grid)
+
+    def text(self, code: int) -> str:
+        return show(code * self.grid)
+
+    def matching(self, op: str, literals: tuple[Literal, ...], *, field: str) -> Ranges:
+        """The codes for which `column op literals` is true, by exact comparison with `code * grid`."""
+        if any(isinstance(literal, str) for literal in literals):
+            raise PlanError(f"{self.name} is a number; compare it with a number, without quotes", field=field)
+        steps = sorted(Fraction(literal) / self.grid for literal in literals)
+        if op in ("=", "!=", "in"):
+            same = _ranges(int(s) for s in steps if s.denominator == 1 and self.low <= s <= self.high)
+            return _complement(same, self.low, self.high) if op == "!=" else same
+        return _between(op, steps[0], steps[-1], self.low, self.high)
+
+
+def _between(op: str, first: Fraction | int, last: Fraction | int, low: int, high: int) -> Ranges:
+    """One inclusive range of codes for an order comparison, clipped to the column's own codes."""
+    start, end = {
+        "<": (low, ceil(first) - 1),
+        "<=": (low, floor(first)),
+        ">": (floor(first) + 1, high),
+        ">=": (ceil(first), high),
+        "between": (ceil(first), floor(last)),
+    }[op]
+    start, end = max(start, low), min(end, high)
+    return ((start, end),) if start <= end else ()
+
+
+def _ranges(codes: Iterable[int]) -> Ranges:
+    """Sorted codes as inclusive ranges."""
+    found: list[tuple[int, int]] = []
+    for code in sorted(set(codes)):
+        if found and found[-1][1] == code - 1:
+            found[-1] = (found[-1][0], code)
+        else:
+            found.append((code, code))
+    return tuple(found)
+
+
+def _complement(ranges: Ranges, low: int, high: int) -> Ranges:
+    edges = [low - 1, *(edge for r in ranges for edge in r), high + 1]
+    gaps = zip(edges[::2], edges[1::2], strict=True)
+    return tuple((a + 1, b - 1) for a, b in gaps if a + 1 <= b - 1)
+
+
+def _offer(levels: tuple[str, ...]) -> str:
+    shown = ", ".join(repr(level) for level in levels[:6])
+    return f"its levels are {shown}" + (", ..." if len(levels) > 6 else "")
+

@@ -1,0 +1,94 @@
+"""Read a TOML file that anybody may have written: bounded, exact, and never executed."""
+
+import os
+import stat
+import tomllib
+from collections.abc import Mapping
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from reticent.errors import ReticentError
+from reticent.words import nearest
+
+LARGEST_FILE = 2**20
+DEEPEST = 100
+
+
+class Section(BaseModel):
+    """A table of a TOML file: nothing unknown, nothing converted behind the writer's back."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+Model = TypeVar("Model", bound=Section)
+
+
+def read_toml(path: Path, *, error: type[ReticentError]) -> dict[str, Any]:
+    """The file as a dictionary; decimals stay exact. `error` says what kind of file was refused."""
+    text = _text(path, error)
+    if _depth(text) > DEEPEST:
+        raise error(f"is nested more than {DEEPEST} deep; write it flatter", field=path.name)
+    try:
+        return tomllib.loads(text, parse_float=Decimal)
+    except (tomllib.TOMLDecodeError, ValueError, ArithmeticError) as problem:
+        reason = str(problem) if isinstance(problem, tomllib.TOMLDecodeError) else "a number is too long"
+    except RecursionError:
+        reason = "it is nested too deep"
+    raise error(f"is not valid TOML: {reason[:200]}", field=path.name)
+
+
+def _text(path: Path, error: type[ReticentError]) -> str:
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as problem:
+        raise error(f"cannot be opened: {os.strerror(problem.errno or 0)}", field=path.name) from None
+    with os.fdopen(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise error("is not a file", field=path.name)
+        data = file.read(LARGEST_FILE + 1)
+    if len(data) > LARGEST_FILE:
+        raise error("is larger than 1 MiB", field=path.name)
+    try:
+        return data.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError:
+        raise error("is not UTF-8 text; save it as UTF-8", field=path.name) from None
+
+
+def _depth(text: str) -> int:
+    """An upper bound of the nesting, counted without parsing."""
+    deepest = depth = 0
+    for char in text:
+        depth += (char in "[{") - (char in "]}")
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def fill(
+    model: type[Model], data: Mapping[str, Any], *, error: type[ReticentError], at: str
+) -> Model:
+    """`data` as a `model`, or one sentence naming the field and the way out."""
+    try:
+        return model.model_validate(dict(data))
+    except ValidationError as problem:
+        first = problem.errors(include_url=False, include_context=False, include_input=False)[0]
+    place = ".".join(str(part) for part in (at, *first["loc"]) if part != "")
+    if first["type"] == "extra_forbidden":
+        word = str(first["loc"][-1])
+        known = _fields(model, first["loc"][:-1])
+        listed = ", ".join(sorted(known))
+        hint = nearest(word, known) or f"; known here: {listed}"
+        raise error(f"is not a known key{hint}", field=place)
+    raise error(first["msg"].removeprefix("Value error, ")[:300], field=place)
+
+
+def _fields(model: type[BaseModel], path: tuple[int | str, ...]) -> set[str]:
+    """Names allowed at a place inside `model`, as far as nested models can be followed."""
+    for part in path:
+        field = model.model_fields.get(str(part))
+        annotation = field.annotation if field is not None else None
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            model = annotation
+    return {info.alias or name for name, info in model.model_fields.items()}
