@@ -30,7 +30,7 @@ def add_laplace(answer: int, *, sensitivity: Global, epsilon: Fraction) -> int:
     Assumes     |answer - answer'| <= sensitivity.bound; OpenDP's integer sampler is exact.
     Keeps back  nothing: the scale is public.
     """
-    _check([answer])
+    check_whole([answer])
     return int(_scalar(laplace_scale(sensitivity, epsilon))(answer))
 
 
@@ -44,7 +44,7 @@ def add_laplace_many(answers: Sequence[int], *, sensitivity: Global, epsilon: Fr
     Assumes     sum |answer - answer'| <= sensitivity.bound, both lists of one public length.
     Keeps back  nothing: the scale is public.
     """
-    _check(answers)
+    check_whole(answers)
     return [int(x) for x in _vector(laplace_scale(sensitivity, epsilon))(list(answers))]
 
 
@@ -72,7 +72,8 @@ def float_up(exact: Fraction) -> float:
     return scale
 
 
-def _check(answers: Sequence[int]) -> None:
+def check_whole(answers: Sequence[int]) -> None:
+    """Refuse what is no whole number within the limit; the text says the rule and not the number."""
     if any(type(answer) is not int for answer in answers):
         raise TypeError("an answer is a whole number of grid steps")
     if any(not -LIMIT <= answer <= LIMIT for answer in answers):
