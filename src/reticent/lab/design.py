@@ -108,7 +108,7 @@ def poisson(frame: pa.Table, *, size: int, measure: Array, seed: int) -> Sample:
 def systematic(frame: pa.Table, *, size: int, measure: Array, seed: int) -> Sample:
     """Exactly `size` rows, probability in proportion to `measure`, by equal steps along the list."""
     part, whole = probabilities(measure, size=size, rows=frame.num_rows)
-    start = int(np.random.default_rng(seed).integers(whole.min(initial=1)))
+    start = int(np.random.default_rng(seed).integers(whole.max(initial=1)))
     drawn = steps(part, whole, start)
     return Sample(rows=drawn, part=part[drawn], whole=whole[drawn])
 
@@ -141,7 +141,7 @@ def steps(part: Array, whole: Array, start: int) -> Array:
 
     A stretch is `part` long and at most `whole`, so of the `whole` possible starts exactly `part` hit it.
     """
-    step = int(whole.min(initial=1))
+    step = int(whole.max(initial=1))
     ends = np.cumsum(part)
     points = (ends - 1 - start) // step  # how many points, less one, lie before the end of each stretch
     return np.flatnonzero(np.diff(points, prepend=(-1 - start) // step))

@@ -1,7 +1,8 @@
 """A simulated state of any size, with the truth in hand. Every person in it is made up.
 
-People come in fixed blocks, each with its own random stream. So a seed gives the same people on any machine,
-a small state is the beginning of a large one, and a state larger than memory can be written block by block.
+People come in fixed blocks, each with its own random stream. So a seed gives the same people (under the same
+NumPy; another may round a dollar differently), a small state is the beginning of a large one, and a state
+larger than memory can be written block by block.
 `state.schema.toml` beside this file is the codebook.
 """
 

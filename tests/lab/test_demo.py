@@ -1,0 +1,54 @@
+"""The demonstration: a survey with holes, its codebook, and a plan of ten asks within its cap."""
+
+import tomllib
+from decimal import Decimal
+
+import numpy as np
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+from reticent.lab import demo
+from reticent.schema.load import read_schema
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("demo")
+    demo.demo_survey(folder, rows=4000)
+    return folder
+
+
+def test_the_survey_fits_its_codebook_and_has_holes(folder):
+    survey = pq.read_table(folder / "survey.parquet")
+    assert survey.num_rows == 4000
+    assert set(read_schema(folder / "survey.schema.toml").columns) == set(survey.column_names)
+    asked = pc.greater_equal(survey["age"], 15).to_numpy()
+    empty = ~survey["wage"].is_valid().to_numpy()
+    assert 0.10 < empty[asked].mean() < 0.25 and empty[~asked].all()
+    assert not survey["age"].null_count and not survey["sex"].null_count
+
+
+def test_weights_stay_within_the_bound_and_their_effect_is_the_expected_one(folder):
+    weights = pq.read_table(folder / "survey.parquet")["weight"].cast("float64").to_numpy()
+    effect = len(weights) * (weights**2).sum() / weights.sum() ** 2
+    plan = tomllib.loads((folder / "plan.toml").read_text())
+    assert weights.min() > 0 and weights.max() < 60
+    assert abs(effect - float(plan["expect"]["design_effect"])) < 0.2
+
+
+def test_the_plan_has_ten_asks_within_its_cap(folder):
+    plan = tomllib.loads((folder / "plan.toml").read_text())
+    names = [ask["name"] for ask in plan["ask"]]
+    assert len(names) == len(set(names)) == 10
+    assert plan["expect"]["rows"] == 4000
+    spent = sum(Decimal(ask.get("epsilon", "0")) for ask in plan["ask"])
+    assert 0 < spent <= Decimal(plan["protect"]["epsilon"])
+    for ask in plan["ask"]:
+        assert set(ask["query"].get("difference", [])) <= set(names)
+
+
+def test_the_same_seed_writes_the_same_survey():
+    one, again, other = (demo.survey(rows=500, seed=seed) for seed in (1, 1, 2))
+    assert one.equals(again) and not one.equals(other)
+    assert np.isclose(float(pc.sum(one["weight"]).as_py()), 500 * demo.PEOPLE_PER_ROW, atol=5)
