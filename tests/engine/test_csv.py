@@ -108,7 +108,7 @@ def test_what_a_csv_writer_wrote_is_read_back(rows, style, chunk):
     assert read(data, chunk=chunk) == [tuple(cell or None for cell in row) for row in expected]
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=600, deadline=None)
 @given(
     body=bodies,
     fields=st.integers(1, 3),
@@ -239,6 +239,24 @@ def test_a_line_over_the_limit_is_one_record_of_nulls_in_bounded_memory(tmp_path
     tracemalloc.stop()
     assert [row["c"] for row in rows] == [None, None, '6"'] and [row["a"] for row in rows] == ["1", None, "4"]
     assert peak < 48 * 2**20
+
+
+def test_pairs_of_open_quotes_are_joined_from_the_top():
+    """Each line could close the one before it or open the next; the reading is stated, not left to chance."""
+    assert read(b"a,b\n" + b'1,"\n' * 3, names=("a", "b")) == [("1", "\n1,"), ("1", None)]
+    assert read(b"a,b\n" + b'1,"\n' * 4, names=("a", "b")) == [("1", "\n1,")] * 2
+
+
+def test_an_open_quote_holds_back_no_more_than_the_longest_record():
+    sizes: list[int] = []
+
+    def block(text: bytes, **options: bytes) -> csv_split.Block:
+        sizes.append(len(text))
+        return csv_split.Block(text, **options)  # type: ignore[arg-type]
+
+    with patch.object(source, "Block", block):
+        rows = read(HEADER + OPEN + GOOD[0] * 2000, chunk=100, limit=1000)
+    assert len(rows) == 2001 and max(sizes) <= 1000 + 2 * 100
 
 
 def test_short_lines_under_a_wide_header_come_in_small_batches(tmp_path):
