@@ -7,11 +7,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from reticent import files
 from reticent.errors import ReticentError
 from reticent.privacy.ledger import Ledger, Reservation
 
 FACTS = {"dataset": "state survey", "change": "one respondent added or removed", "unit": "epsilon"}
 FILES = {"release.json": "ab" * 32}
+ANSWER = b"noisy answer " * 700  # more than one page of the file
 
 
 def make(path: Path, budget: str = "10", **changes: Any) -> Ledger:
@@ -63,3 +65,35 @@ def in_child(work: Callable[[], object]) -> Callable[[], int]:
 
 def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def publish_last(path: Path) -> None:
+    """A release in the right order."""
+    ledger = Ledger.open(path)
+    ledger.commit(reserve(ledger), ANSWER)
+    files.write_new(path.with_name("release.json"), ANSWER, private=False)
+    ledger.publish("r1", FILES)
+
+
+def finish(path: Path) -> None:
+    """What a curator does after a crash: release again, or resume."""
+    ledger, out = Ledger.open(path, timeout=5), path.with_name("release.json")
+    held = reserve(ledger) if ledger.state("r1") in ("none", "published") else ledger.resume("r1", "p")
+    if held.fresh:
+        ledger.commit(held, ANSWER)
+    if not files.holds(out, ANSWER):
+        files.write_new(out, ANSWER, private=False)
+    ledger.publish("r1", FILES)
+
+
+def violation(path: Path) -> str:
+    """What of L03 does not hold, if anything."""
+    ledger, out = Ledger.open(path, timeout=5), path.with_name("release.json")
+    ledger.verify()
+    if out.exists() and (ledger.spent < 1 or ledger.answer("r1") != ANSWER):
+        return "published beyond what was charged and kept"
+    if out.exists() and not files.holds(out, ANSWER):
+        return "half a file"
+    finish(path)
+    ledger.verify()
+    return "" if ledger.spent == 1 and ledger.state("r1") == "published" else "the next release went wrong"

@@ -35,7 +35,7 @@ def fault(error: sqlite3.Error, name: str, timeout: float) -> ReticentError:
 
 @contextmanager
 def plain_faults(name: str, timeout: float) -> Iterator[None]:
-    """Let our own errors pass and replace all others, forgetting the original."""
+    """Let our own errors pass and replace all others; the original is not told."""
     problem: ReticentError
     try:
         yield
@@ -47,4 +47,4 @@ def plain_faults(name: str, timeout: float) -> Iterator[None]:
             problem = LedgerError(str(problem.args[0]), field="ledger")
     else:
         return
-    raise problem
+    raise problem from None

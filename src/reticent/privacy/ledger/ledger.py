@@ -46,7 +46,7 @@ class Ledger:
 
         The signs are a head file, or receipts of the data set among the JSON files in the folder `outputs`.
         """
-        path = Path(path).resolve()
+        path = Path(path).parent.resolve() / Path(path).name  # the name itself may be a link, and is then taken
         facts = checks.opening(dataset=dataset, change=change, unit=unit, budget=budget)
         audit.check_unopened(path, dataset, outputs)
         check_disk(path.parent, allow_network=allow_network)

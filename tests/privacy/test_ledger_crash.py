@@ -1,0 +1,260 @@
+"""Killed, out of space, locked out: spent covers all that was published, and the next release works."""
+
+import errno
+import os
+import random
+import resource
+import signal
+import sqlite3
+import time
+from contextlib import closing
+from fractions import Fraction
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from reticent import files
+from reticent.errors import LedgerError, ReticentError
+from reticent.privacy.ledger import Ledger, store
+from tests.privacy.ledgers import (
+    ANSWER,
+    FILES,
+    die,
+    in_child,
+    make,
+    publish_last,
+    release,
+    reserve,
+    violation,
+)
+
+CALLS = ("write", "fsync", "fchmod", "link", "replace", "unlink")
+
+
+def publish_first(path: Path) -> None:
+    """The naive twin: what is out is charged afterwards."""
+    files.write_new(path.with_name("release.json"), ANSWER, private=False)
+    ledger = Ledger.open(path)
+    ledger.commit(reserve(ledger), ANSWER)
+    ledger.publish("r1", FILES)
+
+
+def at_call(number: int, act) -> None:
+    """In this process, do `act` just before the numbered file-changing call or statement."""
+    calls = count()
+
+    def tick(statement: str = "write") -> None:
+        if statement.split()[0] in ("write", "BEGIN", "INSERT", "COMMIT") and next(calls) == number:
+            act()
+
+    def ticking(call):
+        return lambda *given, **named: (tick(), call(*given, **named))[1]
+
+    def connect(path, timeout, plain=store.connect):
+        connection = plain(path, timeout)
+        connection.set_trace_callback(tick)
+        return connection
+
+    for name in CALLS:
+        setattr(os, name, ticking(getattr(os, name)))
+    store.connect = connect
+
+
+def outcomes(folder: Path, work, act) -> list[tuple[int, str]]:
+    """Status and violation, for `act` at each call in turn until one run reaches its end."""
+    seen = []
+    for number in count():
+        path = folder / str(number) / "a.db"
+        path.parent.mkdir()
+        make(path, budget="1")
+        status = in_child(lambda path=path, number=number: (at_call(number, act), work(path)))()
+        seen.append((status, violation(path)))
+        if status == 0:
+            return seen
+
+
+def test_killed_at_any_call_nothing_is_lost(folder):
+    """SIGKILL before every write, flush, naming and statement of one release. The naive order is caught."""
+    # covers L03 L02 L05
+    seen = outcomes(folder, publish_last, die)
+    assert len(seen) > 40 and {status for status, _ in seen} == {-signal.SIGKILL, 0}
+    assert [wrong for _, wrong in seen if wrong] == []
+    (folder / "naive").mkdir()
+    assert any(wrong for _, wrong in outcomes(folder / "naive", publish_first, die))
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EROFS])
+def test_disk_faults_at_any_call_are_a_resource_error(folder, code):
+    """From the numbered call on, every call of ours fails; after space is made the release is finished."""
+    # covers L03 B109 B110
+
+    def fail() -> None:
+        def failing(*_given, **_named):
+            raise OSError(code, os.strerror(code), "/some/where")
+
+        for name in CALLS:
+            setattr(os, name, failing)
+
+    seen = outcomes(folder, publish_last, fail)
+    assert {status for status, _ in seen} == {4, 0} and [wrong for _, wrong in seen if wrong] == []
+
+
+def test_no_room_for_the_file_is_a_resource_error(folder):
+    """RLIMIT_FSIZE from 0 upwards: SQLite's own writes fail at one page after another."""
+    # covers L03 B109 B110
+    statuses = []
+    for limit in [*range(0, 26_000, 2_000), 10**7]:
+        path = folder / str(limit) / "a.db"
+        path.parent.mkdir()
+        make(path, budget="1")
+
+        def limited(path: Path = path, limit: int = limit) -> None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+            publish_last(path)
+
+        statuses.append(in_child(limited)())
+        assert violation(path) == ""
+    assert set(statuses[:3]) == {4} and set(statuses) == {0, 4}
+
+
+def test_killed_at_random_times_nothing_is_lost(folder):
+    """40 kills within the first 60 ms; the times are drawn once and for all."""
+    # covers L03
+    draw = random.Random(3)
+    for number in range(40):
+        path = folder / str(number) / "a.db"
+        path.parent.mkdir()
+        make(path, budget="1")
+        delay = draw.uniform(0.001, 0.06)
+        wait = in_child(
+            lambda path=path, delay=delay: (signal.setitimer(signal.ITIMER_REAL, delay), publish_last(path))
+        )
+        assert wait() in (-signal.SIGALRM, 0)
+        assert violation(path) == ""
+
+
+def test_killed_while_a_ledger_is_started(folder):
+    """There is a ledger or there is none, and it can be started or used."""
+    # covers L03
+    for number in count():
+        path = folder / str(number) / "a.db"
+        path.parent.mkdir()
+        status = in_child(lambda path=path, number=number: (at_call(number, die), make(path)))()
+        ledger = Ledger.open(path) if path.exists() else make(path)
+        release(ledger)
+        ledger.verify()
+        if status == 0:
+            break
+    assert number > 10
+
+
+def hold_lock(path: Path, ready: int, text: str = "{}") -> None:
+    """Sit inside a transaction, with a row written but not committed."""
+    connection = store.connect(path, 5)
+    connection.execute("PRAGMA cache_size=1")
+    connection.execute("BEGIN IMMEDIATE")
+    connection.execute("INSERT INTO entry VALUES (99, 'note', ?, NULL, '', '')", (text,))
+    os.write(ready, b"x")
+    time.sleep(60)
+
+
+def with_writer(path: Path, text: str = "{}") -> int:
+    """The process id of a child that holds the lock now."""
+    here, there = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            hold_lock(path, there, text)
+        finally:
+            os._exit(1)
+    os.read(here, 1)
+    os.close(here), os.close(there)
+    return child
+
+
+def end(child: int) -> None:
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+
+
+def test_a_writer_that_died_does_not_block_the_next(folder):
+    """Killed inside its transaction; the next release takes less than 5 s. A lock file would stay behind."""
+    # covers L15
+    ledger = make(folder / "a.db")
+    end(with_writer(folder / "a.db"))
+    start = time.monotonic()
+    release(ledger)
+    assert time.monotonic() - start < 5
+    ledger.verify()
+    naive = folder / "lock"
+    in_child(lambda: (os.open(naive, os.O_CREAT | os.O_EXCL), die()))()
+    with pytest.raises(FileExistsError):
+        os.open(naive, os.O_CREAT | os.O_EXCL)
+
+
+def test_a_lock_held_too_long_is_refused_and_nothing_is_charged(folder):
+    """Readers are not held up by it."""
+    # covers B108 L15
+    make(folder / "a.db")
+    child = with_writer(folder / "a.db")
+    try:
+        ledger = Ledger.open(folder / "a.db", timeout=0.2)
+        assert ledger.spent == 0
+        with pytest.raises(LedgerError, match=r"in use by another run for 0.2 seconds") as refused:
+            reserve(ledger)
+        assert refused.value.status == 5
+    finally:
+        end(child)
+    assert ledger.spent == 0 and reserve(ledger).fresh
+
+
+def test_what_was_not_kept_leaves_no_trace(folder):
+    """Marker words in a refused answer, and in a transaction that was killed after it spilled to the file."""
+    # covers L18
+    ledger, marker = make(folder / "a.db"), b"MARKER-7f3a"
+    held = reserve(ledger)
+    ledger.commit(held, b"noisy")
+    with pytest.raises(LedgerError):
+        ledger.commit(held, marker * 5_000)
+    end(with_writer(folder / "a.db", marker.decode() * 5_000))
+    ledger.verify()
+    assert [each.name for each in folder.iterdir() if marker in each.read_bytes()] == []
+
+
+def test_without_our_settings_freed_text_stays(folder):
+    """The naive twin: plain SQLite keeps what was deleted."""
+    # covers L18
+    marker, found = "MARKER-7f3a", {}
+    for name in ("naive", "ours"):
+        path = folder / name
+        sqlite3.connect(path).close()
+        path.touch()
+        with closing(sqlite3.connect(path) if name == "naive" else store.connect(path, 1)) as connection:
+            connection.execute("PRAGMA secure_delete" + ("=OFF" if name == "naive" else ""))
+            connection.execute("CREATE TABLE t (x)")
+            connection.execute("INSERT INTO t VALUES (?)", (marker * 2_000,))
+            connection.commit()
+            connection.execute("DELETE FROM t")
+            connection.commit()
+        found[name] = marker.encode() in path.read_bytes()
+    assert found == {"naive": True, "ours": False}
+
+
+def test_faults_are_told_without_the_machine(folder):
+    """No folder, no text of SQLite's in a message."""
+    # covers B109
+    ledger = make(folder / "a.db")
+    (folder / "a.db").write_bytes(b"garbage" * 2_000)
+    with pytest.raises(ReticentError) as told:
+        reserve(ledger)
+    assert str(folder) not in str(told.value) and "database" not in str(told.value)
+    assert told.value.__suppress_context__ and told.value.__cause__ is None
+
+
+def test_spent_stays_after_a_crash(folder):
+    """Reserved but not committed stays spent; nothing is ever given back."""
+    # covers L04
+    make(folder / "a.db")
+    in_child(lambda: (reserve(Ledger.open(folder / "a.db"), amount="0.5"), die()))()
+    assert Ledger.open(folder / "a.db").spent == Fraction("0.5")
