@@ -1,0 +1,197 @@
+"""Guarantees as values: what is promised, against which change, resting on what.
+
+Amounts are exact rationals written as decimals. Where a step between two kinds of promise is not rational
+(`convert`), its result is rounded up, so that a claim is never smaller than what was proved.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from fractions import Fraction
+from typing import Literal
+
+from reticent.errors import PlanError
+from reticent.privacy import convert
+
+Measure = Literal["pure", "approximate", "zcdp", "observed"]
+Arithmetic = Literal["exact", "ideal reals"]
+About = Literal["the incomplete data held", "the complete truth behind it"]
+
+_AMOUNT = re.compile(r"[0-9]{1,12}(\.[0-9]{1,12})?", re.ASCII)
+_CARRIES: dict[str, frozenset[str]] = {
+    "pure": frozenset({"epsilon"}),
+    "approximate": frozenset({"epsilon", "delta"}),
+    "zcdp": frozenset({"rho"}),
+    "observed": frozenset(),
+}
+_ZERO = Fraction(0)
+
+
+class Change(StrEnum):
+    """The change that must stay hidden."""
+
+    ADD_REMOVE = "one respondent added or removed"
+    REPLACE = "one respondent's answers replaced"
+
+
+def amount(text: object, *, field: str = "epsilon") -> Fraction:
+    """The positive decimal written in `text`, exactly; anything else is refused by name (R07)."""
+    if not isinstance(text, str) or not _AMOUNT.fullmatch(text):
+        raise PlanError(
+            'write it in quotes as a plain decimal such as "0.5", at most 12 digits before the point and 12 after.',
+            field=field,
+        )
+    value = Fraction(text)
+    if value == 0:
+        raise PlanError("it is 0, but must be positive; leave the step out instead.", field=field)
+    return value
+
+
+def decimal(value: Fraction) -> str:
+    """`value` as a decimal, digit for digit; a rational without a finite decimal is refused."""
+    places = 0
+    while 10**places % value.denominator:
+        if places == 60:
+            raise PlanError(f"{value} has no decimal of 60 places; use amounts that are decimals.")
+        places += 1
+    digits = str(abs(value.numerator) * (10**places // value.denominator)).rjust(places + 1, "0")
+    whole, rest = digits[: len(digits) - places], digits[len(digits) - places :]
+    return ("-" if value < 0 else "") + whole + ("." + rest if rest else "")
+
+
+def _text(value: Fraction) -> str:
+    try:
+        return decimal(value)
+    except PlanError:
+        return str(value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """One promise. `observed` is not a formal guarantee and says so wherever it is printed."""
+
+    measure: Measure
+    epsilon: Fraction = _ZERO
+    delta: Fraction = _ZERO
+    rho: Fraction = _ZERO
+    change: Change = Change.ADD_REMOVE
+    rests_on: tuple[tuple[str, str], ...] = ()
+    arithmetic: Arithmetic = "exact"
+    about: About = "the incomplete data held"
+
+    def __post_init__(self) -> None:
+        carried = _CARRIES.get(self.measure)
+        if carried is None:
+            raise PlanError(f"{self.measure!r} is none of {', '.join(_CARRIES)}.", field="measure")
+        for name in ("epsilon", "delta", "rho"):
+            _check_amount(name, getattr(self, name), carried=name in carried)
+        if self.delta >= 1:
+            raise PlanError(
+                f"it is {_text(self.delta)}, but must be below 1 to promise anything.", field="delta"
+            )
+        _check_words(self)
+
+    def under(self, change: Change) -> "Claim":
+        """The same promise against `change`. Replacing is removing and adding: twice epsilon, four times rho."""
+        if change == self.change:
+            return self
+        if change == Change.ADD_REMOVE:
+            raise PlanError(
+                "a promise against replacing answers says nothing of adding or removing a respondent; "
+                "use a mechanism proved for that change.",
+                field="change",
+            )
+        return replace(self.times(2), change=change)
+
+    def times(self, k: int) -> "Claim":
+        """The promise to a group of `k` records changed together."""
+        if k < 1:
+            raise PlanError(f"the group has {k} records, but must have at least 1.", field="at_most")
+        if self.measure == "approximate":
+            epsilon, delta = convert.group(epsilon=self.epsilon, delta=self.delta, k=k)
+            return replace(self, epsilon=epsilon, delta=delta)
+        return replace(self, epsilon=k * self.epsilon, rho=k * k * self.rho)
+
+    def as_dict(self) -> dict[str, object]:
+        """For JSON: every amount a string, and only those this measure carries."""
+        amounts: dict[str, object] = {
+            n: _text(getattr(self, n)) for n in ("epsilon", "delta", "rho") if n in _CARRIES[self.measure]
+        }
+        return {
+            "measure": self.measure,
+            **amounts,
+            "change": self.change.value,
+            "rests_on": [{"theorem": theorem, "proof": page} for theorem, page in self.rests_on],
+            "arithmetic": self.arithmetic,
+            "about": self.about,
+        }
+
+    def __str__(self) -> str:
+        promise = {
+            "pure": f"{_text(self.epsilon)}-DP",
+            "approximate": f"({_text(self.epsilon)}, {_text(self.delta)})-DP",
+            "zcdp": f"{_text(self.rho)}-zCDP",
+            "observed": "not differentially private (observed sensitivity)",
+        }[self.measure]
+        rest = "" if self.about == "the incomplete data held" else f", about {self.about}"
+        return f"{promise}, {self.change.value}, {self.arithmetic}{rest}"
+
+
+def _check_amount(name: str, value: object, *, carried: bool) -> None:
+    if not isinstance(value, Fraction):
+        raise PlanError("pass an exact Fraction, as amount() makes it.", field=name)
+    if (value > 0) != carried or value < 0:
+        rule = "must be positive" if carried else "does not belong to this measure"
+        raise PlanError(f"it is {_text(value)}, but {rule}.", field=name)
+
+
+def _check_words(claim: Claim) -> None:
+    if not isinstance(claim.change, Change):
+        raise PlanError(f"{claim.change!r} is no Change.", field="change")
+    if claim.arithmetic not in ("exact", "ideal reals"):
+        raise PlanError(f"{claim.arithmetic!r} is neither exact nor ideal reals.", field="arithmetic")
+    if claim.about not in ("the incomplete data held", "the complete truth behind it"):
+        raise PlanError(f"{claim.about!r} names no data.", field="about")
+
+
+def compose(claims: Iterable[Claim]) -> Claim:
+    """The promise of all of them together, made one after the other on the same respondents."""
+    parts = tuple(claims)
+    if not parts:
+        raise PlanError("no claim to compose; a plan that asks nothing promises nothing.", field="claims")
+    if len(parts) > 1:
+        _check_alike(parts)
+    total = _totals(parts)
+    return replace(
+        total,
+        rests_on=tuple(dict.fromkeys(pair for part in parts for pair in part.rests_on)),
+        arithmetic="exact" if all(part.arithmetic == "exact" for part in parts) else "ideal reals",
+    )
+
+
+def _check_alike(parts: tuple[Claim, ...]) -> None:
+    if len({part.change for part in parts}) > 1:
+        raise PlanError("the claims hide different changes; bring them to one with under().", field="change")
+    if any(part.about == "the complete truth behind it" for part in parts):
+        # Mechanisms on the same masked rows share one mask, and log E e^(s1+s2) >= log E e^s1 + log E e^s2.
+        raise PlanError(
+            "amplified promises share one mask and do not add; amplify the mechanisms together (THEORY 4.1).",
+            field="about",
+        )
+
+
+def _totals(parts: tuple[Claim, ...]) -> Claim:
+    first, measures = parts[0], {part.measure for part in parts}
+    if "observed" in measures:
+        return replace(first, measure="observed", epsilon=_ZERO, delta=_ZERO, rho=_ZERO)
+    if "zcdp" not in measures:
+        epsilon, delta = sum((p.epsilon for p in parts), _ZERO), sum((p.delta for p in parts), _ZERO)
+        return replace(first, measure="approximate" if delta else "pure", epsilon=epsilon, delta=delta)
+    if "approximate" in measures:
+        raise PlanError(
+            "zCDP and (epsilon, delta) claims do not add; convert the zCDP ones at a delta of your choice first.",
+            field="measure",
+        )
+    rho = sum((p.rho or convert.pure_to_zcdp(epsilon=p.epsilon) for p in parts), _ZERO)
+    return replace(first, measure="zcdp", epsilon=_ZERO, delta=_ZERO, rho=rho)

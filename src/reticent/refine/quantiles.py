@@ -1,0 +1,111 @@
+"""How wide an error bar must be: quantiles of every noise, from its public parameters alone.
+
+Quantiles of the smooth families are found by bisection on balls and are right in every digit printed.
+Half-widths of the integer noises are the least integers that cover, decided at whatever precision it takes.
+"""
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+from flint import arb, ctx
+
+from reticent.errors import PlanError
+from reticent.noise.family import Family, ball
+
+_PRECISIONS = (64, 128, 256, 512, 1024, 4096)
+
+
+def _check_level(level: Fraction | float) -> None:
+    if not 0 < level < 1:
+        raise PlanError(f"it is {level}, but must lie between 0 and 1.", field="level")
+
+
+def half_width(family: Family, *, level: Fraction, digits: int = 15) -> arb:
+    """The x with P(|X| <= x) = level, as a ball of relative radius below 10^-digits."""
+    _check_level(level)
+    with ctx.workprec(int(digits * 3.4) + 80):
+        miss = ball(1 - level)
+        low, high = arb(0), arb(1)
+        while family.tail(high) > miss:
+            low, high = high, 2 * high
+        while not (high - low) * arb(10) ** (digits + 1) < low:
+            middle = ((low + high) / 2).mid()
+            # A quantile may fall on `middle` itself; look a hair to either side of it then.
+            for nudge in (0, -1, 1):
+                point = (middle * (1 + nudge * arb(10) ** -(digits + 3))).mid()
+                tail = family.tail(point)
+                low, high = (point, high) if tail > miss else (low, point) if tail < miss else (low, high)
+                if nudge == 0 and not tail.overlaps(miss):
+                    break
+        return low.union(high)
+
+
+def quantile(family: Family, *, level: Fraction, digits: int = 15) -> arb:
+    """The x with P(X <= x) = level. The noise is even, so this is a half-width with a sign."""
+    _check_level(level)
+    if level == Fraction(1, 2):
+        return arb(0)
+    width = half_width(family, level=abs(2 * level - 1), digits=digits)
+    return width if 2 * level > 1 else -width
+
+
+def laplace_half_width(scale: Fraction, level: Fraction) -> int:
+    """The least w with P(|X| <= w) >= level, where P(X = k) is proportional to e^(-|k|/scale).
+
+    P(|X| > w) = 2 q^(w+1)/(1+q) with q = e^(-1/scale), so w+1 is the least integer not below
+    scale * ln(2/((1-level)(1+q))). That number is never an integer: q would be algebraic.
+    """
+    _check_level(level)
+    _check_scale(scale)
+    for precision in _PRECISIONS:
+        with ctx.workprec(precision):
+            q = (-1 / ball(scale)).exp()
+            edge = ball(scale) * (2 / (ball(1 - level) * (1 + q))).log()
+            top = edge.ceil().unique_fmpz()
+            if top is not None:
+                return max(0, int(top) - 1)
+    raise PlanError("the half-width could not be decided; choose a rounder level.", field="level")
+
+
+def laplace_coverage(scale: Fraction, w: int) -> arb:
+    """P(|X| <= w) of the discrete Laplace noise, w >= 0."""
+    _check_scale(scale)
+    step = 1 / ball(scale)
+    return 1 - 2 * (-(w + 1) * step).exp() / (1 + (-step).exp())
+
+
+def _check_scale(scale: Fraction) -> None:
+    if not scale > 0:
+        raise PlanError(f"it is {scale}, but must be positive.", field="scale")
+
+
+def laplace_tail_sum(t: float, b1: float, b2: float) -> float:
+    """P(|X1 + X2| > t) for independent Laplace variables of scales b1, b2; signs do not matter.
+
+    (b1^2 e^(-t/b1) - b2^2 e^(-t/b2))/(b1^2 - b2^2), written so that nothing cancels as b1 nears b2.
+    """
+    wide, narrow = max(b1, b2), min(b1, b2)
+    if narrow == 0 or t <= 0:
+        return math.exp(-max(t, 0) / wide)
+    u = t / wide * ((wide - narrow) / narrow)
+    share = -math.expm1(-u) / u if u else 1.0
+    return math.exp(-t / wide) * (1 + t / wide * (narrow / (wide + narrow)) * share)
+
+
+def ratio_half_width(b1: float, b2: float, level: float) -> float:
+    """The t with P(|L1 + L2| <= t) = level, independent Laplace variables of scales b1, b2 (either may be 0)."""
+    _check_level(level)
+    if not (min(b1, b2) >= 0 and 0 < max(b1, b2) < math.inf):
+        raise PlanError("the scales must be finite and not both 0.", field="scale")
+    return _bisect(lambda t: laplace_tail_sum(t, b1, b2), 1 - level, start=max(b1, b2))
+
+
+def _bisect(tail: Callable[[float], float], miss: float, *, start: float) -> float:
+    """Where a falling `tail` reaches `miss`, to neighbouring doubles; the outer of the two."""
+    low, high = 0.0, start
+    while tail(high) > miss:
+        low, high = high, 2 * high
+    while low < (middle := (low + high) / 2) < high:
+        low, high = (middle, high) if tail(middle) > miss else (low, middle)
+    return high
