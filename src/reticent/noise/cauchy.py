@@ -2,7 +2,6 @@
 
 from fractions import Fraction
 
-from reticent.errors import PlanError
 from reticent.noise import calibrate
 from reticent.noise.bits import Bits, below
 from reticent.noise.lazy import Largest, Line, Uniform, line, settle
@@ -27,8 +26,6 @@ def add_cauchy(
     Assumes     max(gamma - 1, 1) * sensitivity.beta < epsilon; the answer and the bound are exact.
     Keeps back  the bound and the scale: both were read off the rows.
     """
-    if gamma <= 1:
-        raise PlanError(f"gamma is {gamma}, but the density has a finite mass only above 1.", field="gamma")
     scale = sensitivity.bound / calibrate.cauchy(epsilon=epsilon, beta=sensitivity.beta, gamma=gamma)
     return draw_steps(line(answer, scale=scale, grid=grid), gamma=gamma, bits=bits)
 

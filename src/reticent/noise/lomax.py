@@ -2,7 +2,6 @@
 
 from fractions import Fraction
 
-from reticent.errors import PlanError
 from reticent.noise import calibrate
 from reticent.noise.bits import Bits
 from reticent.noise.lazy import Largest, Line, line
@@ -21,20 +20,9 @@ def add_lomax(
     Assumes     sensitivity.beta = epsilon / m for an integer m >= 3; the answer and the bound are exact.
     Keeps back  the bound and the scale: both were read off the rows.
     """
-    m = tail(epsilon, sensitivity.beta)
     scale = sensitivity.bound / calibrate.lomax(epsilon=epsilon, beta=sensitivity.beta)
-    return draw_steps(line(answer, scale=scale, grid=grid), m=m, bits=bits)
-
-
-def tail(epsilon: Fraction, beta: Fraction) -> int:
-    """m = epsilon / beta, where it is a whole number of at least 3."""
-    m = Fraction(epsilon) / beta
-    if m.denominator != 1 or m < 3:
-        raise PlanError(
-            f"beta is {beta}, but Lomax noise at epsilon {epsilon} needs epsilon / m for a whole m of at least 3; "
-            f"m = 8 is usual, so smooth the bound with beta {Fraction(epsilon) / 8}."
-        )
-    return int(m)
+    m = epsilon / sensitivity.beta  # a whole number, or the calibration has refused it
+    return draw_steps(line(answer, scale=scale, grid=grid), m=int(m), bits=bits)
 
 
 def draw_steps(where: Line, *, m: int, bits: Bits) -> int:
