@@ -1,6 +1,7 @@
 """One ledger, one writer: charge first, answer once, exact sums, no quiet raise."""
 
 import json
+import re
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -275,3 +276,12 @@ def test_odd_release_ids_are_refused(path, name):
     with pytest.raises(PlanError):
         reserve(ledger, name)
     assert ledger.spent == 0
+
+
+def test_the_guide_runs(folder, monkeypatch):
+    """Every example on the page about the ledger, in order."""
+    page = Path(__file__).parents[2] / "docs" / "howto" / "ledger.md"
+    monkeypatch.chdir(folder)
+    examples = re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.DOTALL)
+    exec("\n".join(examples), {})  # noqa: S102 - our own page
+    assert len(examples) == 5

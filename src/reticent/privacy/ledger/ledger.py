@@ -21,7 +21,7 @@ class Ledger:
 
     Guarantee   the charges never sum to more than the budget, in exact arithmetic, whoever writes at once.
     Adjacency   the one change the ledger was opened for; a release under another is refused.
-    Theorem     composition by addition, of epsilon or of rho: THEORY 10.
+    Theorem     composition by addition up to a fixed budget, of epsilon or of rho.
     Proof       proofs/privacy/ledger.md
     Assumes     a disk that keeps what was flushed; nobody rewrites the file and its head together.
     Keeps back  nothing: no row, count or bound is ever handed to it.
@@ -46,7 +46,9 @@ class Ledger:
 
         The signs are a head file, or receipts of the data set among the JSON files in the folder `outputs`.
         """
-        path = Path(path).parent.resolve() / Path(path).name  # the name itself may be a link, and is then taken
+        path = (
+            Path(path).parent.resolve() / Path(path).name
+        )  # the name itself may be a link, and is then taken
         facts = checks.opening(dataset=dataset, change=change, unit=unit, budget=budget)
         audit.check_unopened(path, dataset, outputs)
         check_disk(path.parent, allow_network=allow_network)
