@@ -60,7 +60,7 @@ def student4(*, epsilon: Fraction, beta: Fraction) -> Fraction:
 
 
 def cauchy(*, epsilon: Fraction, beta: Fraction, gamma: Fraction) -> Fraction:
-    """The largest certified `a`, to 2^-60, for generalized Cauchy noise; reads as for `lomax`, by THEORY 2.1."""
+    """The largest certified `a`, to one part in 2^40, for generalized Cauchy noise; reads as for `lomax`, by THEORY 2.1."""
     _check(epsilon, beta)
     family = Cauchy(gamma)
     _check_cauchy(epsilon, beta, gamma)
@@ -150,7 +150,7 @@ def _largest(family: Cauchy, beta: Fraction, epsilon: Fraction) -> Fraction:
     high = 2 * low
     while certify(family, a=high, beta=beta, epsilon=epsilon):
         low, high = high, 2 * high
-    while high - low > GRID:
+    while high - low > max(GRID, low / 2**40):
         middle = (low + high) / 2 // GRID * GRID
         is_private = certify(family, a=middle, beta=beta, epsilon=epsilon)
         low, high = (middle, high) if is_private else (low, middle)

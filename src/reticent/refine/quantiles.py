@@ -80,6 +80,77 @@ def _check_scale(scale: Fraction) -> None:
         raise PlanError(f"it is {scale}, but must be positive.", field="scale")
 
 
+def gaussian_half_width(sigma: Fraction, level: Fraction) -> int:
+    """The least w with P(|X| <= w) >= level, where P(X = k) is proportional to e^(-k^2/(2 sigma^2))."""
+    _check_level(level)
+    _check_scale(sigma)
+    for precision in _PRECISIONS:
+        with ctx.workprec(precision):
+            width = _gaussian_by_bracket(sigma, level) if sigma >= 1000 and level >= Fraction(3, 4) else None
+            if width is None and sigma <= 10**6:  # a sum of some sigma terms
+                width = _gaussian_by_sum(sigma, level)
+            if width is not None:
+                return width
+    raise PlanError("the half-width could not be decided; choose a rounder level.", field="level")
+
+
+def gaussian_coverage(sigma: Fraction, w: int) -> arb:
+    """P(|X| <= w) of the discrete Gaussian noise, w >= 0, by summing."""
+    c = 1 / (2 * ball(sigma) ** 2)
+    return (1 + 2 * sum(((-c * k * k).exp() for k in range(1, w + 1)), arb(0))) / _gaussian_mass(sigma)
+
+
+def _gaussian_mass(sigma: Fraction) -> arb:
+    """The sum over all integers k of e^(-k^2/(2 sigma^2)); by Poisson's formula when sigma is large."""
+    s = ball(sigma)
+    if sigma < 1:
+        return _theta(1 / (2 * s * s))
+    return s * (2 * arb.pi()).sqrt() * _theta(2 * (arb.pi() * s) ** 2)
+
+
+def _theta(c: arb) -> arb:
+    """1 + 2 sum over j >= 1 of e^(-c j^2), for c >= 1/2; what is left after J is below e^(-c J^2)/(1 - e^-c)."""
+    total, j = arb(1), 1
+    while (term := (-c * j * j).exp()) > arb(2) ** -ctx.prec:
+        total, j = total + 2 * term, j + 1
+    rest = 2 * term / (1 - (-c).exp())
+    return total + arb(0).union(rest)
+
+
+def _gaussian_by_sum(sigma: Fraction, level: Fraction) -> int | None:
+    goal = ball(level) * _gaussian_mass(sigma)
+    q = (-1 / (2 * ball(sigma) ** 2)).exp()
+    held, term, ratio, w = arb(1), q, q**3, 0  # e^-c(k+1)^2 = e^-ck^2 * q^(2k+1)
+    while held < goal:
+        held, term, ratio, w = held + 2 * term, term * ratio, ratio * q * q, w + 1
+    return w if held >= goal else None
+
+
+def _gaussian_by_bracket(sigma: Fraction, level: Fraction) -> int | None:
+    """Beyond sigma the density is convex: its sum lies between the trapezoid and the midpoint rule."""
+    s, miss = ball(sigma), ball(1 - level) * _gaussian_mass(sigma)
+
+    def integral(x: arb) -> arb:
+        return s * (arb.pi() / 2).sqrt() * (x / (s * arb(2).sqrt())).erfc()
+
+    def misses(w: int) -> arb:  # P(|X| > w) times the mass
+        edge = (-((ball(w + 1) / s) ** 2) / 2).exp()
+        return (2 * integral(ball(w + 1)) + edge).union(2 * integral(ball(w) + arb(1) / 2))
+
+    low = math.ceil(sigma)
+    if not misses(low) > miss:
+        return None
+    high = 2 * low
+    while not misses(high) <= miss:
+        high *= 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        if misses(middle).overlaps(miss):
+            return None
+        low, high = (middle, high) if misses(middle) > miss else (low, middle)
+    return high
+
+
 def laplace_tail_sum(t: float, b1: float, b2: float) -> float:
     """P(|X1 + X2| > t) for independent Laplace variables of scales b1, b2; signs do not matter.
 
@@ -98,10 +169,10 @@ def ratio_half_width(b1: float, b2: float, level: float) -> float:
     _check_level(level)
     if not (min(b1, b2) >= 0 and 0 < max(b1, b2) < math.inf):
         raise PlanError("the scales must be finite and not both 0.", field="scale")
-    return _bisect(lambda t: laplace_tail_sum(t, b1, b2), 1 - level, start=max(b1, b2))
+    return falling_root(lambda t: laplace_tail_sum(t, b1, b2), 1 - level, start=max(b1, b2))
 
 
-def _bisect(tail: Callable[[float], float], miss: float, *, start: float) -> float:
+def falling_root(tail: Callable[[float], float], miss: float, *, start: float) -> float:
     """Where a falling `tail` reaches `miss`, to neighbouring doubles; the outer of the two."""
     low, high = 0.0, start
     while tail(high) > miss:
