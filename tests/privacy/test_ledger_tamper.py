@@ -11,9 +11,10 @@ import pytest
 
 from reticent.errors import LedgerError
 from reticent.privacy.ledger import Ledger
+from reticent.privacy.ledger.book import Book
 from reticent.privacy.ledger.chain import START, canonical, entry_hash
 from reticent.privacy.ledger.head import head_path
-from tests.privacy.ledgers import full, make, release, reserve
+from tests.privacy.ledgers import die, full, in_child, make, release, reserve
 
 COLUMNS = ("number", "kind", "body", "answer", "previous", "hash")
 
@@ -270,6 +271,16 @@ def test_a_head_that_a_crash_left_behind_is_brought_up(path):
     head_path(path).write_bytes(behind)
     Ledger.open(path).verify()
     assert json.loads(head_path(path).read_text())["entry"] == 12
+
+
+def test_a_ledger_cut_off_while_it_was_opened_gets_its_head_before_its_first_charge(folder):
+    """Else a crash after that charge would leave a ledger without a head, which is refused."""
+    # covers L03
+    ledger = make(folder / "b.db")
+    head_path(folder / "b.db").unlink()
+    in_child(lambda: (setattr(Book, "mark", lambda _: die()), reserve(ledger)))()
+    Ledger.open(folder / "b.db").verify()
+    assert ledger.spent == 1
 
 
 def test_a_lost_ledger_is_not_started_anew(path, folder, ledger_and_receipts):

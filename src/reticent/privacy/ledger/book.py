@@ -49,19 +49,23 @@ class Book:
 
     @contextmanager
     def reading(self) -> Iterator[Page]:
-        """What the entries add up to. The head is read first: it may only ever be behind."""
-        head = read_head(self.path)
+        """What the entries add up to.
+
+        The head is read while this view keeps others from committing, so it cannot run ahead of it.
+        """
         with self._store.reading() as connection:
             history = store.replayed(connection)
-            check_head(head, history, self.path.name)
+            check_head(read_head(self.path), history, self.path.name)
             yield Page(connection, history)
 
     @contextmanager
     def adding(self) -> Iterator[Page]:
         """The only writer from here to the end; then the entries are on disk, and the head says so."""
         with self._store.writing() as connection:
-            history = store.replayed(connection)
-            check_head(read_head(self.path), history, self.path.name)
+            history, head = store.replayed(connection), read_head(self.path)
+            check_head(head, history, self.path.name)
+            if head is None:  # cut off while it was opened: no entry may follow before there is a head
+                self._write_head(connection, history)
             page = Page(connection, history)
             yield page
         if page.has_more:
@@ -76,13 +80,16 @@ class Book:
         with suppress(BusyError), self._store.writing() as connection:
             history = store.replayed(connection)
             check_head(read_head(self.path), history, self.path.name)
-            head = Head(
-                ledger=history.known().ledger,
-                entry=history.number,
-                hash=history.hash,
-                file=store.file_digest(connection),
-            )
-            write_head(self.path, head)
+            self._write_head(connection, history)
+
+    def _write_head(self, connection: sqlite3.Connection, history: History) -> None:
+        head = Head(
+            ledger=history.known().ledger,
+            entry=history.number,
+            hash=history.hash,
+            file=store.file_digest(connection),
+        )
+        write_head(self.path, head)
 
     def entries(self) -> list[Entry]:
         """All entries, their chain checked."""

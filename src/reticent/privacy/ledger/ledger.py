@@ -62,8 +62,8 @@ class Ledger:
         check_file(path)
         check_disk(path.parent, allow_network=allow_network)
         book = Book(path, timeout)
-        head = read_head(path)
         with book.reading() as page:
+            head = read_head(path)
             is_behind = head is None or head.entry < page.history.number
         if is_behind:
             book.mark()
