@@ -66,9 +66,7 @@ def _depth(text: str) -> int:
     return deepest
 
 
-def fill(
-    model: type[Model], data: Mapping[str, Any], *, error: type[ReticentError], at: str
-) -> Model:
+def fill(model: type[Model], data: Mapping[str, Any], *, error: type[ReticentError], at: str) -> Model:
     """`data` as a `model`, or one sentence naming the field and the way out."""
     try:
         return model.model_validate(dict(data))

@@ -26,7 +26,9 @@ def level_code(column: Levels, raw: Sql, source: str, values: Values) -> Sql:
     """The number of the level that equals the cell exactly; NULL for any other content."""
     levels = {level: code for code, level in enumerate(column.levels)}
     if source in ("integer", "float") and all(_is_whole(level) for level in levels):
-        branches = [(exp.EQ(this=raw, expression=sql.number(int(v))), sql.number(c)) for v, c in levels.items()]
+        branches = [
+            (exp.EQ(this=raw, expression=sql.number(int(v))), sql.number(c)) for v, c in levels.items()
+        ]
         return sql.case(branches)
     text = raw if source == "text" else sql.cast(raw, "VARCHAR")
     return _search(text, sorted(levels.items()), values)
@@ -36,7 +38,8 @@ def _search(text: Sql, levels: list[tuple[str, int]], values: Values) -> Sql:
     """Compare one by one where levels are few; otherwise halve the sorted list first."""
     if len(levels) <= 32:
         return sql.case(
-            (exp.EQ(this=text.copy(), expression=values.put(level)), sql.number(code)) for level, code in levels
+            (exp.EQ(this=text.copy(), expression=values.put(level)), sql.number(code))
+            for level, code in levels
         )
     middle = len(levels) // 2
     below = exp.LT(this=text.copy(), expression=values.put(levels[middle][0]))
@@ -71,7 +74,9 @@ def _from_integer(column: Number, raw: Sql, silent: list[Fraction], unit: Fracti
         up = sql.whole_part(sql.plus(sql.times(steps, sql.number(2 * q)), sql.number(rest)), 2 * p)
         code = _clamp(sql.plus(up, sql.number(start)), column.low, column.high)
     if column.whole and unit < 1:
-        part = exp.NEQ(this=exp.Mod(this=raw.copy(), expression=sql.number(int(1 / unit))), expression=sql.number(0))
+        part = exp.NEQ(
+            this=exp.Mod(this=raw.copy(), expression=sql.number(int(1 / unit))), expression=sql.number(0)
+        )
         code = sql.case([(part, exp.Null())], code)
     refused = [sql.number(int(s / unit)) for s in silent if (s / unit).denominator == 1]
     return sql.case([(sql.among(raw, refused), exp.Null())], code) if refused else code
@@ -80,7 +85,10 @@ def _from_integer(column: Number, raw: Sql, silent: list[Fraction], unit: Fracti
 def _from_float(column: Number, raw: Sql, silent: list[Fraction]) -> Sql:
     lower, upper = _double(column.lower), _double(column.upper)
     steps = sql.times(sql.minus(raw, lower), _double(1 / column.grid))
-    code = sql.plus(sql.cast(sql.call("floor", sql.plus(steps, _double(Fraction(1, 2)))), "BIGINT"), sql.number(column.low))
+    code = sql.plus(
+        sql.cast(sql.call("floor", sql.plus(steps, _double(Fraction(1, 2)))), "BIGINT"),
+        sql.number(column.low),
+    )
     branches = [(sql.call("isnan", raw), exp.Null())]
     if silent:
         branches.append((sql.among(raw, [_double(s) for s in silent]), exp.Null()))

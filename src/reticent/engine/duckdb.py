@@ -71,7 +71,8 @@ class DuckDBEngine:
                 if row[place] is not None:
                     table[row[place]] = int(row[len(wants) + place])
         return {
-            want: ContingencyTable(want=want, cells=tuple(table)) for want, table in zip(wants, cells, strict=True)
+            want: ContingencyTable(want=want, cells=tuple(table))
+            for want, table in zip(wants, cells, strict=True)
         }
 
     def _rows_of(self, schema: Schema, wants: Sequence[Sum] | Sequence[Table]) -> list[tuple[Any, ...]]:
@@ -144,8 +145,9 @@ def types_of(source: Source) -> dict[str, str]:
 
 def _word(kind: str) -> str:
     kind = kind.upper()
-    if kind in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT") or (kind[1:] in (
-        "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT") and kind[0] == "U"):
+    if kind in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT") or (
+        kind[1:] in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT") and kind[0] == "U"
+    ):
         return "integer"
     if kind in ("FLOAT", "DOUBLE"):
         return "float"

@@ -26,7 +26,9 @@ class Clean:
     `raw` maps a column's source header to the plain name it has in `source`, `types` to its kind of type.
     """
 
-    def __init__(self, schema: Schema, raw: Mapping[str, str], types: Mapping[str, str], values: Values) -> None:
+    def __init__(
+        self, schema: Schema, raw: Mapping[str, str], types: Mapping[str, str], values: Values
+    ) -> None:
         self.schema, self.raw, self.types, self.values = schema, raw, types, values
 
     def select(self, source: exp.Select, columns: Sequence[str]) -> exp.Select:
@@ -68,12 +70,18 @@ class Clean:
         universe = self.schema.universe(column)
         holds = self.condition(universe) if universe is not None else exp.true()
         unasked = [self.structural(c) for c in _named(universe) if self._may_be_structural(c)]
-        asked = exp.Coalesce(this=holds, expressions=[exp.Not(this=exp.Paren(this=exp.or_(*unasked))) if unasked else exp.true()])
+        asked = exp.Coalesce(
+            this=holds,
+            expressions=[exp.Not(this=exp.Paren(this=exp.or_(*unasked))) if unasked else exp.true()],
+        )
         kept = [code(c) for c in columns if c != column]
         done = [c for c in columns if c != column and self._is_decided_before(c, column, columns)]
         kept += [sql.column(f"s_{c}") for c in done]
         cell = sql.case([(asked, code(column))])
-        flags = [exp.alias_(cell, f"c_{column}", quoted=True), exp.alias_(exp.Not(this=exp.Paren(this=asked.copy())), f"s_{column}", quoted=True)]
+        flags = [
+            exp.alias_(cell, f"c_{column}", quoted=True),
+            exp.alias_(exp.Not(this=exp.Paren(this=asked.copy())), f"s_{column}", quoted=True),
+        ]
         return sql.select([*kept, *flags], query)
 
     def _may_be_structural(self, column: str) -> bool:
@@ -127,6 +135,3 @@ def _named(bound: Bound | None) -> tuple[str, ...]:
             return _named(part)
         case _:
             return ()
-
-
-

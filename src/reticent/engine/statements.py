@@ -7,7 +7,7 @@ from sqlglot import exp
 from reticent.engine import sql
 from reticent.engine.relation import Clean, code
 from reticent.engine.sql import Sql
-from reticent.engine.wants import Key, Sum, Table
+from reticent.engine.wants import Key, Sum, Table, has_universe
 from reticent.schema import Schema
 
 LARGEST_PRODUCT = 2**63 - 1  # past this a product of codes is formed in 128 bits
@@ -42,7 +42,10 @@ def _product(schema: Schema, factors: Sequence[str]) -> Sql:
 def tables(clean: Clean, rows: exp.Select, wants: Sequence[Table]) -> exp.Select:
     """One row for every non-empty cell of every table: which table, which cell, count, weight."""
     cells = [exp.alias_(_cell(clean, want), f"k{i}", quoted=True) for i, want in enumerate(wants)]
-    weights = [exp.alias_(code(w.weight) if w.weight else sql.number(1), f"w{i}", quoted=True) for i, w in enumerate(wants)]
+    weights = [
+        exp.alias_(code(w.weight) if w.weight else sql.number(1), f"w{i}", quoted=True)
+        for i, w in enumerate(wants)
+    ]
     inner = sql.select([*cells, *weights], rows)
     keys = [sql.column(f"k{i}") for i in range(len(wants))]
     totals = [exp.Sum(this=sql.column(f"w{i}")) for i in range(len(wants))]
@@ -73,7 +76,8 @@ def _place(clean: Clean, key: Key) -> Sql:
     else:
         place = value
     branches = [(sql.not_null(code(key.column)), place)]
-    if key.silent:
+    if not key.silent:
+        return sql.case(branches)
+    if has_universe(clean.schema, key.column):
         branches.append((clean.structural(key.column), sql.number(last + 1)))
-        return sql.case(branches, sql.number(last))
-    return sql.case(branches)
+    return sql.case(branches, sql.number(last))

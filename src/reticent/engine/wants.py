@@ -39,7 +39,8 @@ class Key:
     """One side of a table: the levels of a column, its declared bins, or steps along its bounds.
 
     `starts` are the codes at which bins begin. `step` rounds codes to the nearest multiple counted from the
-    lower bound. `silent` adds two cells: one for missing answers, one for questions that were not asked.
+    lower bound. `silent` adds a cell for missing answers and, where the column has a universe, one for
+    respondents who were not asked.
     """
 
     column: str
@@ -55,7 +56,11 @@ class Key:
         return len(self.starts) or column.high + 1
 
     def size(self, schema: Schema) -> int:
-        return self.answers(schema) + 2 * self.silent
+        return self.answers(schema) + self.silent * (1 + has_universe(schema, self.column))
+
+
+def has_universe(schema: Schema, column: str) -> bool:
+    return schema.columns[column].universe is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,5 +76,3 @@ class Table:
         for key in self.keys:
             cells *= key.size(schema)
         return cells
-
-

@@ -39,7 +39,7 @@ def add_gaussian_many(answers: Sequence[int], *, sensitivity: Global, rho: Fract
 
     Guarantee   rho-zCDP for the whole list, one call.
     Adjacency   the one `sensitivity` was bounded for.
-    Theorem     Canonne, Kamath and Steinke 2020, Theorem 14.
+    Theorem     Canonne, Kamath and Steinke 2020, Theorem 4, coordinate by coordinate.
     Proof       proofs/noise/gaussian.md
     Assumes     the sum of (answer - answer')**2 is at most sensitivity.bound**2, both lists of one public length.
     Keeps back  nothing: the scale is public.

@@ -8,6 +8,7 @@ from math import ceil, floor
 from reticent.decimals import show
 from reticent.errors import PlanError, SchemaError
 from reticent.predicate.tree import Predicate
+from reticent.predicate.words import literal_text
 
 Ranges = tuple[tuple[int, int], ...]
 Literal = Fraction | str
@@ -74,19 +75,22 @@ class Levels(Column):
 
     def matching(self, op: str, literals: tuple[Literal, ...], *, field: str) -> Ranges:
         """The codes for which `column op literals` is true. Order comparisons need an ordinal column."""
-        codes = sorted(self._code(literal, field) for literal in literals)
+        codes = [self._code(literal, field) for literal in literals]
         if op in ("=", "in"):
             return _ranges(codes)
         if op == "!=":
             return _ranges(c for c in range(len(self.levels)) if c != codes[0])
         if not self.ordered:
             raise PlanError(f"{self.name} has no order; use = or in, or declare it ordinal", field=field)
+        if op == "between" and codes[0] > codes[1]:
+            raise PlanError(f"between has the later level of {self.name} first; swap the two", field=field)
         return _between(op, codes[0], codes[-1], self.low, self.high)
 
     def _code(self, literal: Literal, field: str) -> int:
         if isinstance(literal, str) and literal in self.levels:
             return self.levels.index(literal)
-        raise PlanError(f"{literal!r} is not a level of {self.name}; {_offer(self.levels)}", field=field)
+        written = literal_text(literal)
+        raise PlanError(f"{written} is not a level of {self.name}; {_offer(self.levels)}", field=field)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +130,9 @@ class Number(Column):
             raise PlanError(f"{self.name} is a number; compare it with a number, without quotes", field=field)
         steps = sorted(Fraction(literal) / self.grid for literal in literals)
         if op in ("=", "!=", "in"):
-            same = _ranges(int(s) for s in steps if s.denominator == 1 and self.low <= s <= self.high)
+            if any(s.denominator != 1 or not self.low <= s <= self.high for s in steps):
+                raise PlanError(f"compares {self.name} with a value off its grid or bounds", field=field)
+            same = _ranges(int(s) for s in steps)
             return _complement(same, self.low, self.high) if op == "!=" else same
         return _between(op, steps[0], steps[-1], self.low, self.high)
 
@@ -164,4 +170,3 @@ def _complement(ranges: Ranges, low: int, high: int) -> Ranges:
 def _offer(levels: tuple[str, ...]) -> str:
     shown = ", ".join(repr(level) for level in levels[:6])
     return f"its levels are {shown}" + (", ..." if len(levels) > 6 else "")
-

@@ -81,7 +81,9 @@ def _column(name: str, raw: dict[str, Any]) -> Column:
     at = f"columns.{name}"
     if not is_column_name(name):
         rule = "a letter or _, then at most 62 letters, digits or _, and not a reserved word"
-        raise SchemaError(f"{name[:80]!r} is not a name ({rule}); put the header into 'source'", field="columns")
+        raise SchemaError(
+            f"{name[:80]!r} is not a name ({rule}); put the header into 'source'", field="columns"
+        )
     part = fill(ColumnPart, raw, error=SchemaError, at=at)
     if part.kind not in KINDS:
         raise SchemaError(f"is one of {', '.join(KINDS)}{nearest(part.kind, KINDS)}", field=f"{at}.kind")

@@ -1,0 +1,90 @@
+"""Counts and totals: one sum, one noise."""
+
+from collections.abc import Callable
+from fractions import Fraction
+
+from reticent.answer.base import EXACT_WORDS, Answer, Estimate
+from reticent.answer.context import Context, weight_of
+from reticent.answer.parts import Measured, measure
+from reticent.query.kinds import Count, Total
+from reticent.query.rows import Subpopulation
+from reticent.schema import Schema
+from reticent.sensitivity.bounds import Global
+from reticent.sensitivity.linear import bound_sum
+from reticent.sensitivity.neighbours import Neighbours
+
+
+def count_bound(among: Subpopulation, schema: Schema, neighbours: Neighbours) -> tuple[Global, Fraction]:
+    """The bound of a count in steps, and the step: one respondent, or one step of the base weight."""
+    weight = weight_of(among, schema)
+    top, grid = (weight.high, weight.grid) if weight else (1, Fraction(1))
+    return bound_sum(0, top, neighbours=neighbours), grid
+
+
+def total_bound(query: Total, schema: Schema, neighbours: Neighbours) -> tuple[Global, Fraction]:
+    """The bound of a total in steps of the column's grid (times the weight's)."""
+    column, weight = query.number(schema), weight_of(query.among, schema)
+    top, grid = (weight.high, weight.grid) if weight else (1, Fraction(1))
+    low, high = (
+        (column.low, column.high) if weight is None else (min(0, top * column.low), max(0, top * column.high))
+    )
+    return bound_sum(low, high, neighbours=neighbours), grid * column.grid
+
+
+def answer_count(query: Count, epsilon: Fraction, context: Context) -> Answer:
+    """The noisy size of a subpopulation.
+
+    Guarantee   epsilon-DP for one call.
+    Adjacency   context.neighbours.
+    Theorem     `bound_sum` and `measure`.
+    Proof       proofs/answer/count.md
+    Assumes     tallies of `query.wants`; exact arithmetic.
+    Keeps back  the exact count.
+    """
+    bound, grid = count_bound(query.among, context.schema, context.neighbours)
+    exact = context.tallies.statistics[query.count(context.schema)]
+    measured = measure(exact, "count", bound=bound, grid=grid, epsilon=epsilon, noise=context.noise)
+    sampling = None if query.among.weight else binomial(measured.estimate, context.rows)
+    return _answer(measured, sampling)
+
+
+def answer_total(query: Total, epsilon: Fraction, context: Context) -> Answer:
+    """The noisy sum of a column.
+
+    Guarantee   epsilon-DP for one call.
+    Adjacency   context.neighbours.
+    Theorem     `bound_sum` and `measure`.
+    Proof       proofs/answer/count.md
+    Assumes     tallies of `query.wants`; exact arithmetic.
+    Keeps back  the exact total.
+    """
+    bound, grid = total_bound(query, context.schema, context.neighbours)
+    exact = context.tallies.statistics[query.power(context.schema, 1)]
+    return _answer(
+        measure(exact, "total", bound=bound, grid=grid, epsilon=epsilon, noise=context.noise), None
+    )
+
+
+def binomial(count: Fraction, rows: int | None) -> Callable[[float], float] | None:
+    """Sampling variance of a count among `rows` sampled respondents, as a function of the design effect."""
+    if rows is None:
+        return None
+    share = min(1.0, max(0.0, float(count) / rows))
+    return lambda effect: effect * rows * share * (1 - share)
+
+
+def covering(measured: Measured) -> Callable[[Fraction], tuple[Fraction, Fraction]]:
+    """The interval around a measured integer: its noise, and the coarser step where one was used."""
+
+    def interval(level: Fraction) -> tuple[Fraction, Fraction]:
+        width = measured.part.half_width(level) + (measured.part.blur if measured.part.is_coarse else 0)
+        return measured.estimate - width, measured.estimate + width
+
+    return interval
+
+
+def _answer(measured: Measured, sampling: Callable[[float], float] | None) -> Answer:
+    estimate = Estimate(
+        value=measured.estimate, interval=covering(measured), noise_sd=measured.part.sd, sampling=sampling
+    )
+    return Answer(estimates=(estimate,), parts=(measured.part,), meaning=EXACT_WORDS)

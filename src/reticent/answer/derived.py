@@ -1,0 +1,63 @@
+"""Differences and ratios of answers that are already released: post-processing, free of charge."""
+
+from collections.abc import Callable
+from fractions import Fraction
+from math import hypot
+
+from reticent.answer.base import DERIVED_WORDS, Answer, Estimate, Interval
+from reticent.query.kinds import Derived
+
+
+def answer_derived(query: Derived, first: Answer, second: Answer) -> Answer:
+    """The derived answer.
+
+    Guarantee   no cost of its own: it is a function of released numbers.
+    Adjacency   that of the two answers.
+    Theorem     post-processing.
+    Proof       proofs/answer/derived.md
+    Assumes     both answers carry their own claims.
+    Keeps back  nothing.
+    """
+    (left,), (right,) = first.estimates, second.estimates
+    if query.kind == "difference":
+        value, combine, sd = left.value - right.value, _difference, hypot(left.noise_sd, right.noise_sd)
+    else:
+        value, combine, sd = _quotient(left.value, right.value), _ratio, _ratio_sd(left, right)
+    estimate = Estimate(value=value, interval=_interval(left, right, combine), noise_sd=sd)
+    return Answer(estimates=(estimate,), parts=(), meaning=DERIVED_WORDS)
+
+
+def _interval(
+    left: Estimate, right: Estimate, combine: Callable[[Interval, Interval], Interval]
+) -> Callable[[Fraction], Interval]:
+    def interval(level: Fraction) -> Interval:
+        each = 1 - (1 - level) / 2
+        return combine(left.interval(each), right.interval(each))
+
+    return interval
+
+
+def _difference(a: Interval, b: Interval) -> Interval:
+    return a[0] - b[1], a[1] - b[0]
+
+
+def _ratio(a: Interval, b: Interval) -> Interval:
+    """All quotients of the two intervals; without limits (so wide that it says nothing) where b reaches 0."""
+    if b[0] <= 0 <= b[1]:
+        return -UNBOUNDED, UNBOUNDED
+    corners = [x / y for x in a for y in b]
+    return min(corners), max(corners)
+
+
+UNBOUNDED = Fraction(10**30)
+
+
+def _quotient(top: Fraction, bottom: Fraction) -> Fraction:
+    return top / bottom if bottom else Fraction(0)
+
+
+def _ratio_sd(left: Estimate, right: Estimate) -> float:
+    if not right.value:
+        return float("nan")
+    ratio = float(left.value / right.value)
+    return hypot(left.noise_sd, ratio * right.noise_sd) / abs(float(right.value))

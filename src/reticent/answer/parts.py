@@ -1,0 +1,110 @@
+"""The three ways a number leaves: one integer, a table of integers, or a chosen candidate."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, exp, expm1, sqrt
+
+from reticent.noise.laplace import float_up
+from reticent.noise.source import Noise
+from reticent.refine.quantiles import laplace_half_width
+from reticent.sensitivity.bounds import Global
+
+FINE = 20  # a bound of more than 2^20 steps is counted in coarser steps
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """What a part of an answer cost and how noisy it is. All of it is public before a row is read."""
+
+    what: str
+    epsilon: Fraction
+    bound: Fraction
+    unit: Fraction
+    scale: Fraction
+    is_coarse: bool = False
+    mechanism: str = "discrete Laplace"
+    theorem: str = "Laplace mechanism on the integers"
+    proof: str = "proofs/answer/parts.md"
+
+    @property
+    def sd(self) -> float:
+        """Standard deviation of the noise, in the answer's own unit: sqrt(2q)/(1-q) steps, q = e^(-1/scale)."""
+        step = 1 / float(self.scale)
+        return sqrt(2 * exp(-step)) / -expm1(-step) * float(self.unit)
+
+    @property
+    def blur(self) -> Fraction:
+        """Half a step: what counting in steps of `unit` can add to a distance."""
+        return self.unit / 2
+
+    def half_width(self, level: Fraction) -> Fraction:
+        """The noise stays within this distance with probability at least `level`, exactly computed."""
+        return laplace_half_width(self.scale, level) * self.unit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """An integer with its noise, and the part that describes it."""
+
+    part: Part
+    steps: int
+
+    @property
+    def estimate(self) -> Fraction:
+        return self.steps * self.part.unit
+
+
+def plan_part(what: str, *, bound: Global, grid: Fraction, epsilon: Fraction) -> Part:
+    """The part as it will be: the step size and the noise scale, from public numbers alone."""
+    shift = _shift(bound)
+    steps = ceil(bound.bound / 2**shift)
+    scale = Fraction(float_up(steps / epsilon))
+    return Part(
+        what=what,
+        epsilon=epsilon,
+        bound=bound.bound * grid,
+        unit=grid * 2**shift,
+        scale=scale,
+        is_coarse=shift > 0,
+    )
+
+
+def measure(
+    exact: int, what: str, *, bound: Global, grid: Fraction, epsilon: Fraction, noise: Noise
+) -> Measured:
+    """One integer of grid steps, rounded to a public coarser step where its bound is large, plus noise.
+
+    Guarantee   epsilon-DP for one call.
+    Adjacency   the one `bound` was proved for.
+    Theorem     the Laplace mechanism on the integers; |floor(x + 1/2) - floor(y + 1/2)| <= ceil(|x - y|).
+    Proof       proofs/answer/parts.md
+    Assumes     `exact` moves by at most bound.bound between neighbours; exact arithmetic.
+    Keeps back  the exact integer.
+    """
+    shift = _shift(bound)
+    rounded = (exact + (1 << shift >> 1)) >> shift
+    steps = noise.laplace(rounded, sensitivity=ceil(bound.bound / 2**shift), epsilon=epsilon)
+    return Measured(part=plan_part(what, bound=bound, grid=grid, epsilon=epsilon), steps=steps)
+
+
+def measure_table(
+    exact: Sequence[int], what: str, *, bound: Global, grid: Fraction, epsilon: Fraction, noise: Noise
+) -> tuple[Measured, ...]:
+    """Every cell of a table with its own noise, empty cells included; `bound` is in the L1 norm.
+
+    Guarantee   epsilon-DP for the whole table.
+    Adjacency   the one `bound` was proved for.
+    Theorem     the Laplace mechanism on the integers in the L1 norm; no coarser steps are used.
+    Proof       proofs/answer/parts.md
+    Assumes     the table's length is public; its cells move by at most bound.bound in all.
+    Keeps back  the exact integers.
+    """
+    scale = Fraction(float_up(bound.bound / epsilon))
+    part = Part(what=what, epsilon=epsilon, bound=bound.bound * grid, unit=grid, scale=scale)
+    noisy = noise.laplace_many(list(exact), sensitivity=int(bound.bound), epsilon=epsilon)
+    return tuple(Measured(part=part, steps=steps) for steps in noisy)
+
+
+def _shift(bound: Global) -> int:
+    return max(0, int(bound.bound).bit_length() - FINE)

@@ -1,0 +1,123 @@
+"""Quantiles on a declared grid, by permute-and-flip on ranks; an interval costs two more choices."""
+
+from fractions import Fraction
+from itertools import accumulate
+from math import ceil, log
+
+from reticent.answer.base import RANK_WORDS, SELECTED_WORDS, Answer, Estimate
+from reticent.answer.context import Context, weight_of
+from reticent.answer.parts import Part
+from reticent.query.kinds import Quantile
+from reticent.schema import Schema
+from reticent.sensitivity.bounds import Global
+from reticent.sensitivity.linear import bound_rank
+from reticent.sensitivity.neighbours import Neighbours
+
+
+def rank_bound(query: Quantile, schema: Schema, neighbours: Neighbours) -> Global:
+    weight = weight_of(query.among, schema)
+    return bound_rank(query.at, weight.high if weight else 1, neighbours=neighbours)
+
+
+def scores(cells: tuple[int, ...], at: Fraction, shift: int = 0) -> list[int]:
+    """Minus how far each candidate's rank is from the wanted one, b B - a W being the distance in b-ths.
+
+    With a `shift` the wanted rank is lower (shift > 0) or higher (shift < 0) by |shift|/b, and one candidate is
+    added beyond the end that the target may cross, so that some candidate always scores 0.
+    """
+    a, b = at.numerator, at.denominator
+    total = sum(cells)
+    below = [0, *accumulate(cells)][:-1]
+    above = [total - low - cell for low, cell in zip(below, cells, strict=True)]
+    # bB - aW + shift <= 0 and bA - (b-a)W - shift <= 0 say that the shifted rank falls on this candidate.
+    inside = [
+        -max(0, b * low - a * total + shift, b * up - (b - a) * total - shift)
+        for low, up in zip(below, above, strict=True)
+    ]
+    if shift > 0:
+        return [-max(0, a * total - shift), *inside]
+    if shift < 0:
+        return [*inside, -max(0, (b - a) * total + shift)]
+    return inside
+
+
+def slack(candidates: int, *, bound: Global, epsilon: Fraction, chance: Fraction) -> int:
+    """Permute-and-flip misses the best score by more than this with probability at most `chance`."""
+    return ceil(2 * float(bound.bound) * log(candidates / float(chance)) / float(epsilon)) + 1
+
+
+def choose(
+    cells: tuple[int, ...], query: Quantile, shift: int, *, bound: Global, epsilon: Fraction, context: Context
+) -> int:
+    """The index of the candidate chosen for a quantile (or for a bound of it, with a shift).
+
+    Guarantee   epsilon-DP for one call.
+    Adjacency   the one `bound` was proved for.
+    Theorem     permute-and-flip with scores of sensitivity `bound`.
+    Proof       proofs/answer/quantile.md
+    Assumes     `shift` is public; candidates come from the codebook and the plan; exact arithmetic.
+    Keeps back  the scores.
+    """
+    ranked = scores(cells, query.at, shift)
+    index = context.noise.select(ranked, sensitivity=int(bound.bound), epsilon=epsilon)
+    return min(max(index - (shift > 0), 0), len(cells) - 1)
+
+
+def answer_quantile(
+    query: Quantile, epsilon: Fraction, context: Context, *, bar: Fraction = Fraction(0), level: Fraction
+) -> Answer:
+    """The noisy quantile at cost epsilon; with `bar` > 0, an interval of `level` at that cost on top.
+
+    Guarantee   (epsilon + bar)-DP for one call.
+    Adjacency   context.neighbours.
+    Theorem     `choose`, once or three times; budgets add.
+    Proof       proofs/answer/quantile.md
+    Assumes     tallies of `query.wants`; exact arithmetic.
+    Keeps back  the exact table and the scores.
+    """
+    schema = context.schema
+    column = schema.number(query.column, field="query")
+    bound = rank_bound(query, schema, context.neighbours)
+    cells = context.tallies.tables[query.table(schema)].cells
+
+    def value(index: int) -> Fraction:
+        return min(column.upper, column.lower + index * query.step)
+
+    def pick(shift: int, budget: Fraction) -> Fraction:
+        return value(choose(cells, query, shift, bound=bound, epsilon=budget, context=context))
+
+    point = pick(0, epsilon)
+    parts = [_part("quantile", query, epsilon, bound)]
+    interval = (column.lower, column.upper)
+    if bar:
+        reach = slack(len(cells) + 1, bound=bound, epsilon=bar / 2, chance=(1 - level) / 2)
+        low, high = pick(reach, bar / 2), pick(-reach, bar / 2)
+        interval = (min(low, point), max(high, point))
+        parts += [_part(f"{end} end of its interval", query, bar / 2, bound) for end in ("lower", "upper")]
+    estimate = Estimate(
+        value=point, interval=lambda _: interval, noise_sd=float("nan"), has_interval=bool(bar)
+    )
+    meaning = SELECTED_WORDS if bar else _rank_words(len(cells), bound, epsilon, level, query, schema)
+    return Answer(estimates=(estimate,), parts=tuple(parts), meaning=meaning)
+
+
+def _part(what: str, query: Quantile, epsilon: Fraction, bound: Global) -> Part:
+    return Part(
+        what=what,
+        epsilon=epsilon,
+        bound=bound.bound / query.at.denominator,
+        unit=query.step,
+        scale=2 * bound.bound / epsilon,
+        mechanism="permute-and-flip",
+        theorem="permute-and-flip",
+        proof="proofs/answer/quantile.md",
+    )
+
+
+def _rank_words(
+    candidates: int, bound: Global, epsilon: Fraction, level: Fraction, query: Quantile, schema: Schema
+) -> str:
+    weight = weight_of(query.among, schema)
+    ranks = Fraction(slack(candidates, bound=bound, epsilon=epsilon, chance=1 - level), query.at.denominator)
+    ranks *= weight.grid if weight else 1
+    return f"{RANK_WORDS}: at most {ceil(ranks)}; give error_bar an epsilon for an interval of values"

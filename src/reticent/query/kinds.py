@@ -1,0 +1,183 @@
+"""The kinds of query. Each lists its wants, so that a whole plan can be tallied together."""
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from reticent.decimals import show
+from reticent.engine.wants import Key, Sum, Table, has_universe
+from reticent.predicate.tree import Predicate
+from reticent.query.rows import Subpopulation
+from reticent.schema import Levels, Number, Schema
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Count:
+    """How many respondents (or how much weight) a subpopulation holds."""
+
+    among: Subpopulation
+
+    def count(self, schema: Schema) -> Sum:
+        return Sum(rows=self.among.rows(schema), weight=self.among.weight)
+
+    def wants(self, schema: Schema) -> tuple[Sum, ...]:
+        return (self.count(schema),)
+
+    def words(self, schema: Schema) -> str:
+        return f"number of {self.among.words()}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moments:
+    """What total, mean and variance share: one numeric column and its power sums."""
+
+    column: str
+    among: Subpopulation
+
+    def power(self, schema: Schema, power: int) -> Sum:
+        rows = self.among.rows(schema, values=(self.column,))
+        return Sum(rows=rows, value=self.column if power else None, power=power, weight=self.among.weight)
+
+    def number(self, schema: Schema) -> Number:
+        return schema.number(self.column, field="query")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Total(Moments):
+    """The sum of a numeric column."""
+
+    def wants(self, schema: Schema) -> tuple[Sum, ...]:
+        return (self.power(schema, 1),)
+
+    def words(self, schema: Schema) -> str:
+        return f"total of {self.column} over {self.among.words()}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mean(Moments):
+    """The average of a numeric column: centre + (centred sum) / count."""
+
+    centre: Fraction | None = None
+    size: int | None = None
+
+    def wants(self, schema: Schema) -> tuple[Sum, ...]:
+        return (self.power(schema, 0), self.power(schema, 1))
+
+    def words(self, schema: Schema) -> str:
+        return f"mean of {self.column} over {self.among.words()}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variance(Moments):
+    """The sample variance of a numeric column, about its released mean."""
+
+    centre: Fraction | None = None
+    size: int | None = None
+
+    def wants(self, schema: Schema) -> tuple[Sum, ...]:
+        return tuple(self.power(schema, power) for power in (0, 1, 2))
+
+    def words(self, schema: Schema) -> str:
+        return f"variance of {self.column} over {self.among.words()}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proportion:
+    """The share of a subpopulation for which `of` is true, among those for whom it is decided."""
+
+    of: Predicate
+    among: Subpopulation
+    size: int | None = None
+
+    def decided(self, schema: Schema) -> Sum:
+        return Sum(rows=self.among.rows(schema, of=self.of, true=False), weight=self.among.weight)
+
+    def true(self, schema: Schema) -> Sum:
+        return Sum(rows=self.among.rows(schema, of=self.of), weight=self.among.weight)
+
+    def wants(self, schema: Schema) -> tuple[Sum, ...]:
+        return (self.decided(schema), self.true(schema))
+
+    def words(self, schema: Schema) -> str:
+        return f"share with {self.of} among {self.among.words()}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quantile:
+    """A quantile of a numeric column, on a declared grid of candidates `step` apart."""
+
+    column: str
+    at: Fraction
+    step: Fraction
+    among: Subpopulation
+
+    def table(self, schema: Schema) -> Table:
+        column = schema.number(self.column, field="query")
+        key = Key(column=self.column, step=int(self.step / column.grid))
+        rows = self.among.rows(schema, values=(self.column,))
+        return Table(rows=rows, keys=(key,), weight=self.among.weight)
+
+    def wants(self, schema: Schema) -> tuple[Table, ...]:
+        return (self.table(schema),)
+
+    def words(self, schema: Schema) -> str:
+        name = "median" if self.at == Fraction(1, 2) else f"{show(self.at)} quantile"
+        return f"{name} of {self.column} over {self.among.words()}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Margin:
+    """A table over declared cells; each column has a cell for missing, and one for "not asked"
+    where it has a universe."""
+
+    columns: tuple[str, ...]
+    among: Subpopulation
+    bins: tuple[tuple[str, tuple[Fraction, ...]], ...] = field(default=())
+
+    def table(self, schema: Schema) -> Table:
+        rows = self.among.rows(schema)
+        return Table(
+            rows=rows, keys=tuple(self._key(schema, c) for c in self.columns), weight=self.among.weight
+        )
+
+    def _key(self, schema: Schema, name: str) -> Key:
+        column = schema.coded[name]
+        edges = dict(self.bins).get(name, ())
+        starts = tuple(int(edge / column.grid) for edge in edges[:-1]) if isinstance(column, Number) else ()
+        return Key(column=name, starts=starts, silent=True)
+
+    def labels(self, schema: Schema, name: str) -> tuple[str, ...]:
+        """The cells of one side, in order."""
+        column = schema.coded[name]
+        if isinstance(column, Levels):
+            answers = column.levels
+        else:
+            edges = dict(self.bins)[name]
+            pairs = zip(edges[:-1], edges[1:], strict=True)
+            answers = tuple(f"{show(a)} to under {show(b)}" for a, b in pairs)
+            answers = (*answers[:-1], f"{show(edges[-2])} to {show(edges[-1])}")
+        silent = ("(missing)", "(not asked)") if has_universe(schema, name) else ("(missing)",)
+        return (*answers, *silent)
+
+    def wants(self, schema: Schema) -> tuple[Table, ...]:
+        return (self.table(schema),)
+
+    def words(self, schema: Schema) -> str:
+        return f"table of {' by '.join(self.columns)} over {self.among.words()}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Derived:
+    """A difference or ratio of two other asks of the same plan. It reads no row and costs nothing."""
+
+    kind: str
+    of: tuple[str, str]
+
+    def wants(self, schema: Schema) -> tuple[Sum, ...]:
+        return ()
+
+    def words(self, schema: Schema) -> str:
+        joined = "minus" if self.kind == "difference" else "divided by"
+        return f"{self.of[0]!r} {joined} {self.of[1]!r}"
+
+
+Query = Count | Total | Mean | Variance | Proportion | Quantile | Margin | Derived

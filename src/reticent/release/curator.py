@@ -1,0 +1,105 @@
+"""The curator: charge, then read, then answer, then commit, then publish, in that order and no other (R09)."""
+
+from collections.abc import Callable, Mapping
+from hashlib import sha256
+from pathlib import Path
+
+from reticent import files
+from reticent.decimals import show
+from reticent.engine.base import Engine
+from reticent.errors import ResourceError
+from reticent.noise.source import SystemNoise
+from reticent.privacy.ledger import Ledger, Reservation
+from reticent.release.document import document
+from reticent.release.evaluate import evaluate, wants_of
+from reticent.release.plan import Plan
+from reticent.release.release import Release
+
+Pages = Mapping[str, Callable[[Release], bytes]]
+Step = Callable[[str], None]
+
+
+class Curator:
+    """Runs plans against one ledger. `pages` turn a release into further files, by their ending."""
+
+    def __init__(self, ledger: Ledger, *, pages: Pages | None = None) -> None:
+        self._ledger = ledger
+        self._pages: Pages = {".json": Release.to_bytes, ".csv": Release.to_csv, **(pages or {})}
+
+    def release(
+        self, plan: Plan, open_engine: Callable[[], Engine], out: Path, *, step: Step = lambda _: None
+    ) -> Release:
+        """Publish the plan into `out`. The same id and plan again give the same bytes and no charge."""
+        wants_of(plan)
+        if self._ledger.state(plan.release_id) != "none":
+            return self._publish(self._reserve(plan), out)
+        self._check_out(plan, out)
+        engine = open_engine()
+        try:
+            engine.check(plan.schema)
+            reservation = self._reserve(plan)
+            step("charged")
+            return self._publish(self._committed(plan, engine, reservation, step), out)
+        finally:
+            engine.close()
+
+    def resume(
+        self, plan: Plan, open_engine: Callable[[], Engine], out: Path, *, step: Step = lambda _: None
+    ) -> Release:
+        """Finish a release that was cut off: once, without a new charge."""
+        wants_of(plan)
+        answer = self._ledger.answer(plan.release_id)
+        if answer is not None:
+            return self._publish(self._reserve(plan), out)
+        self._check_out(plan, out)
+        engine = open_engine()
+        try:
+            engine.check(plan.schema)
+            reservation = self._ledger.resume(plan.release_id, plan.digest)
+            return self._publish(self._committed(plan, engine, reservation, step), out)
+        finally:
+            engine.close()
+
+    def _reserve(self, plan: Plan) -> Reservation:
+        return self._ledger.reserve(
+            release_id=plan.release_id,
+            plan_hash=plan.digest,
+            dataset=plan.schema.name,
+            change=plan.change.value,
+            unit="epsilon",
+            amount=plan.cost,
+            claim=plan.claim.as_dict(),
+        )
+
+    def _committed(self, plan: Plan, engine: Engine, reservation: Reservation, step: Step) -> Reservation:
+        """Read the rows, add the noise, and put the answer on disk in the ledger before anybody sees it."""
+        tallies = engine.tally(plan.schema, wants_of(plan))
+        step("tallied")
+        answers = evaluate(plan, tallies, SystemNoise(), step=step)
+        spent = sum((answer.epsilon for answer in answers.values()), start=plan.cost * 0)
+        if spent != plan.cost:
+            raise ResourceError(
+                f"was planned at {show(plan.cost)} but ran otherwise; nothing is published", field="ask"
+            )
+        made = document(plan, answers, receipt=reservation.receipt.as_dict(), engine=engine.version)
+        data = Release(made).to_bytes()
+        self._ledger.commit(reservation, data)
+        return self._reserve(plan)
+
+    def _publish(self, reservation: Reservation, out: Path) -> Release:
+        """Write what the ledger holds. A file that is already there must be the same, byte for byte."""
+        if reservation.answer is None:
+            raise ResourceError("the ledger holds no answer for this release", field="ledger")
+        release = Release.from_bytes(reservation.answer)
+        made = {f"{release.id}{ending}": page(release) for ending, page in self._pages.items()}
+        for name, data in made.items():
+            if not files.holds(out / name, data):
+                files.write_new(out / name, data, private=False)
+        if self._ledger.state(release.id) != "published":
+            self._ledger.publish(release.id, {name: sha256(data).hexdigest() for name, data in made.items()})
+        return release
+
+    def _check_out(self, plan: Plan, out: Path) -> None:
+        """Nothing is in the way: the folder is there and can be written to, the names are free."""
+        for ending in self._pages:
+            files.check_new(out / f"{plan.release_id}{ending}")

@@ -1,0 +1,137 @@
+"""A release as a document: answers, what they promise, what they cost. Built from noisy answers only."""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from math import isfinite, sqrt
+from statistics import NormalDist
+from typing import Any
+
+from reticent import __version__
+from reticent.answer.base import Answer, Estimate
+from reticent.answer.derived import UNBOUNDED
+from reticent.answer.parts import Part
+from reticent.decimals import show
+from reticent.privacy.claim import compose
+from reticent.query.kinds import Derived, Moments, Proportion, Quantile, Variance
+from reticent.release.cost import claim_of_parts
+from reticent.release.plan import Ask, Plan
+
+FORMAT = "reticent-release/1"
+RELIABLE, CAUTION = 0.15, 0.30
+TOTAL_WORDS = (
+    "adds, as variances do, the sampling error implied by the declared design effect; it does not cover "
+    "nonresponse bias"
+)
+
+
+def document(
+    plan: Plan, answers: Mapping[str, Answer], *, receipt: Mapping[str, Any] | None, engine: str
+) -> dict[str, Any]:
+    """The whole release. `receipt` is None for a rehearsal, which is marked as such and promises nothing."""
+    claims = [
+        c for ask in plan.asks if (c := claim_of_parts(ask.query, answers[ask.name].parts, plan.change))
+    ]
+    return {
+        "format": FORMAT,
+        "id": plan.release_id,
+        "title": plan.title or plan.schema.title or plan.release_id,
+        "dataset": plan.schema.name,
+        "published": receipt is not None,
+        "claim": {"words": str(compose(claims)), **compose(claims).as_dict()},
+        "protects": {"unit": plan.schema.unit, "at_most": plan.schema.at_most, "change": plan.change.value},
+        "answers": [_answer(ask, answers[ask.name], plan) for ask in plan.asks],
+        "receipt": dict(receipt) if receipt is not None else None,
+        "plan": plan.digest,
+        "planning": {
+            "rows": plan.rows,
+            "design_effect": show(plan.design_effect) if plan.design_effect is not None else None,
+        },
+        "software": {"reticent": __version__, "engine": engine},
+    }
+
+
+def _answer(ask: Ask, answer: Answer, plan: Plan) -> dict[str, Any]:
+    claim = claim_of_parts(ask.query, answer.parts, plan.change)
+    unit = _unit(ask, plan)
+    return {
+        "name": ask.name,
+        "query": {key: _plain(value) for key, value in ask.written.items()},
+        "words": ask.query.words(plan.schema),
+        "unit": unit,
+        "claim": {"words": str(claim), **claim.as_dict()} if claim else {"words": "post-processing, no cost"},
+        "parts": [_part(part) for part in answer.parts],
+        "error_bar": {"level": float(ask.level), "meaning": answer.meaning},
+        "total": {"meaning": TOTAL_WORDS},
+        "estimates": [_estimate(estimate, ask, plan) for estimate in answer.estimates],
+    }
+
+
+def _estimate(estimate: Estimate, ask: Ask, plan: Plan) -> dict[str, Any]:
+    low, high = estimate.interval(ask.level)
+    margin, cv = _total(estimate, ask, plan, low, high)
+    return {
+        "cell": dict(estimate.cell),
+        "value": number(estimate.value),
+        "low": number(low) if estimate.has_interval and abs(low) < UNBOUNDED else None,
+        "high": number(high) if estimate.has_interval and abs(high) < UNBOUNDED else None,
+        "total_margin": None if margin is None else number(Fraction(margin)),
+        "cv": None if cv is None else round(cv, 4),
+        "reliability": _reliability(cv),
+    }
+
+
+def _total(
+    estimate: Estimate, ask: Ask, plan: Plan, low: Fraction, high: Fraction
+) -> tuple[float | None, float | None]:
+    """The total margin of error at the ask's level, and the coefficient of variation."""
+    if estimate.sampling is None or plan.design_effect is None or not isfinite(estimate.noise_sd):
+        return None, None
+    variance = max(0.0, estimate.sampling(float(plan.design_effect)))
+    z = NormalDist().inv_cdf((1 + float(ask.level)) / 2)
+    margin = sqrt((float(high - low) / 2) ** 2 + z * z * variance)
+    error = sqrt(estimate.noise_sd**2 + variance)
+    return margin, error / abs(float(estimate.value)) if estimate.value else None
+
+
+def _reliability(cv: float | None) -> str | None:
+    if cv is None:
+        return None
+    return "reliable" if cv <= RELIABLE else "use with caution" if cv <= CAUTION else "unreliable"
+
+
+def _part(part: Part) -> dict[str, Any]:
+    return {
+        "what": part.what,
+        "mechanism": part.mechanism,
+        "epsilon": show(part.epsilon),
+        "sensitivity": show(part.bound),
+        "grid": show(part.unit),
+        "scale": float(part.scale * part.unit) if part.mechanism == "discrete Laplace" else None,
+        "proof": part.proof,
+    }
+
+
+def _unit(ask: Ask, plan: Plan) -> str:
+    query = ask.query
+    if isinstance(query, Variance):
+        unit = plan.schema.columns[query.column].unit
+        return f"{unit} squared" if unit else ""
+    if isinstance(query, Moments | Quantile):
+        return plan.schema.columns[query.column].unit
+    if isinstance(query, Derived):
+        units = {_unit(other, plan) for other in plan.asks if other.name in query.of}
+        return units.pop() if query.kind == "difference" and len(units) == 1 else ""
+    return "share" if isinstance(query, Proportion) else "respondents"
+
+
+def number(value: Fraction) -> int | float:
+    """A plain number for JSON: whole where it is whole, else to six decimals."""
+    return int(value) if value.denominator == 1 else float(show(value, digits=6))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_plain(inner) for inner in value]
+    return value if isinstance(value, str | int) else str(value)

@@ -1,0 +1,158 @@
+"""What can be said of a plan before a row is read: claim, cost, and honest expectations of the error."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from math import sqrt
+
+from reticent.answer.count import count_bound, total_bound
+from reticent.answer.margin import margin_bound
+from reticent.answer.parts import Part, plan_part
+from reticent.answer.quantile import rank_bound, slack
+from reticent.answer.ratio import mean_bound, share_bound, split
+from reticent.answer.variance import SQUARES_SHARE, squares_bound
+from reticent.answer.context import weight_of
+from reticent.query.kinds import Count, Derived, Margin, Mean, Proportion, Quantile, Total, Variance
+from reticent.release.plan import Ask, Plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expectation:
+    """One ask as it will be: its cost, its parts, and the half-width of its error bar with the reason for it."""
+
+    name: str
+    words: str
+    epsilon: Fraction
+    parts: tuple[Part, ...]
+    margin: Fraction | None
+    how: str
+
+
+EXACT = "exact: the noise is public"
+AT_ROWS = "at the expected size, answer at its farthest from the centre"
+NO_ROWS = "unknown: give [expect] rows, or expect = { value, size } on the ask"
+
+
+def expectations(plan: Plan) -> list[Expectation]:
+    """What each ask will cost and how noisy it will be."""
+    return [_expect(ask, plan) for ask in plan.asks]
+
+
+def _expect(ask: Ask, plan: Plan) -> Expectation:
+    parts = parts_of(ask, plan)
+    margin, how = _margin(ask, plan, parts)
+    total = sum((part.epsilon for part in parts), Fraction(0))
+    words = ask.query.words(plan.schema)
+    return Expectation(name=ask.name, words=words, epsilon=total, parts=parts, margin=margin, how=how)
+
+
+def parts_of(ask: Ask, plan: Plan) -> tuple[Part, ...]:
+    """The parts an ask will be made of, from public numbers alone."""
+    schema, neighbours, epsilon = plan.schema, plan.neighbours, ask.epsilon
+    match ask.query:
+        case Count() as q:
+            bound, grid = count_bound(q.among, schema, neighbours)
+            return (plan_part("count", bound=bound, grid=grid, epsilon=epsilon),)
+        case Total() as q:
+            bound, grid = total_bound(q, schema, neighbours)
+            return (plan_part("total", bound=bound, grid=grid, epsilon=epsilon),)
+        case Margin() as q:
+            bound, grid = margin_bound(q.among, schema, neighbours)
+            return (plan_part("table", bound=bound, grid=grid, epsilon=epsilon),)
+        case Mean() | Proportion() as q:
+            return _ratio_parts(q, epsilon, plan)
+        case Variance() as q:
+            return _variance_parts(q, epsilon, plan)
+        case Quantile() as q:
+            return _quantile_parts(q, ask, plan)
+        case Derived():
+            return ()
+
+
+def _ratio_parts(query: Mean | Proportion, epsilon: Fraction, plan: Plan) -> tuple[Part, ...]:
+    for_count, for_sum = split(epsilon, query.size)
+    size: tuple[Part, ...] = ()
+    if for_count:
+        bound, grid = count_bound(query.among, plan.schema, plan.neighbours)
+        size = (plan_part("count", bound=bound, grid=grid, epsilon=for_count),)
+    if isinstance(query, Mean):
+        bound, grid = mean_bound(query, plan.schema, plan.neighbours)
+    else:
+        bound, grid = share_bound(query, plan.schema, plan.neighbours)
+    return (*size, plan_part("centred sum", bound=bound, grid=grid, epsilon=for_sum))
+
+
+def _variance_parts(query: Variance, epsilon: Fraction, plan: Plan) -> tuple[Part, ...]:
+    """The squares' bound depends on the released mean; here at its largest, for a mean at one end."""
+    mean = Mean(column=query.column, among=query.among, centre=query.centre, size=query.size)
+    column, weight = query.number(plan.schema), weight_of(query.among, plan.schema)
+    top, grid = (weight.high, weight.grid) if weight else (1, Fraction(1))
+    bound = squares_bound(column, column.low, top, plan.neighbours)
+    for_squares = epsilon * SQUARES_SHARE
+    squares = plan_part(
+        "squares about the mean", bound=bound, grid=grid * column.grid**2, epsilon=for_squares
+    )
+    return (*_ratio_parts(mean, epsilon - for_squares, plan), squares)
+
+
+def _quantile_parts(query: Quantile, ask: Ask, plan: Plan) -> tuple[Part, ...]:
+    bound = rank_bound(query, plan.schema, plan.neighbours)
+    budgets = [("quantile", ask.epsilon)] + [
+        (f"{e} end of its interval", ask.bar / 2) for e in ("lower", "upper") if ask.bar
+    ]
+    return tuple(
+        Part(
+            what=what,
+            epsilon=epsilon,
+            bound=bound.bound / query.at.denominator,
+            unit=query.step,
+            scale=2 * bound.bound / epsilon,
+            mechanism="permute-and-flip",
+            proof="proofs/answer/quantile.md",
+        )
+        for what, epsilon in budgets
+    )
+
+
+def _margin(ask: Ask, plan: Plan, parts: tuple[Part, ...]) -> tuple[Fraction | None, str]:
+    """Half the width of the error bar: exact for one noise, at the expected size for a quotient."""
+    match ask.query:
+        case Count() | Total() | Margin():
+            return parts[0].half_width(ask.level), EXACT
+        case Mean() | Proportion() | Variance():
+            size = (ask.expected[1] if ask.expected else None) or ask.query.size or plan.rows
+            return (_quotient(ask, parts, size), AT_ROWS) if size else (None, NO_ROWS)
+        case Quantile() as query:
+            bound = rank_bound(query, plan.schema, plan.neighbours)
+            candidates = query.table(plan.schema).size(plan.schema)
+            ranks = slack(candidates, bound=bound, epsilon=ask.epsilon, chance=1 - ask.level)
+            return Fraction(ranks, query.at.denominator), "in ranks: respondents between it and the exact one"
+        case Derived():
+            return None, "follows from the asks it uses"
+
+
+def _quotient(ask: Ask, parts: tuple[Part, ...], size: int) -> Fraction:
+    """The sum's half-width and the count's times the farthest distance from the centre, as variances add."""
+    top = float(parts[-1].half_width(ask.level))
+    reach = 0.0
+    if len(parts) > 1 and parts[0].what == "count":
+        reach = float(parts[0].half_width(ask.level)) * _farthest(ask, parts[-1])
+    return Fraction(sqrt(top**2 + reach**2) / size)
+
+
+def _farthest(ask: Ask, top: Part) -> float:
+    if ask.expected is not None:
+        return float(abs(ask.expected[0]))
+    return float(top.bound)
+
+
+def budget_for(ask: Ask, plan: Plan, *, cv: float, planned: Callable[[Ask], float | None]) -> Fraction | None:
+    """The least epsilon, to three digits, at which the noise alone stays within the wanted cv; None if unknown."""
+    low, high = Fraction(1, 1000), Fraction(20)
+    error = planned(ask)
+    if error is None:
+        return None
+    # Every margin here is proportional to 1 / epsilon, so one division finds the budget.
+    wanted = Fraction(ask.epsilon) * Fraction(error / cv)
+    steps = wanted * 1000
+    return min(max(low, Fraction(int(steps) + (steps.denominator > 1), 1000)), high)

@@ -1,0 +1,88 @@
+"""A Release: the only thing that leaves. JSON for machines, tidy CSV for statisticians, same numbers."""
+
+import csv
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from reticent.errors import ReticentError
+from reticent.release.document import FORMAT
+
+COLUMNS = (
+    "release",
+    "ask",
+    "cell",
+    "value",
+    "unit",
+    "level",
+    "low",
+    "high",
+    "total_margin",
+    "cv",
+    "reliability",
+    "claim",
+    "meaning",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A finished release. Arithmetic on its numbers gives plain numbers, without claim or error bar."""
+
+    document: Mapping[str, Any]
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> "Release":
+        document = json.loads(data)
+        if not isinstance(document, dict) or document.get("format") != FORMAT:
+            raise ReticentError(f"is not a release of format {FORMAT}", field="release")
+        return cls(document)
+
+    def to_bytes(self) -> bytes:
+        """Canonical JSON: the same release is the same bytes."""
+        text = json.dumps(self.document, ensure_ascii=False, indent=1, sort_keys=True)
+        return text.encode() + b"\n"
+
+    @property
+    def id(self) -> str:
+        return str(self.document["id"])
+
+    def __getitem__(self, name: str) -> list[dict[str, Any]]:
+        """The estimates of one ask, by its name."""
+        for answer in self.document["answers"]:
+            if answer["name"] == name:
+                return list(answer["estimates"])
+        raise KeyError(name)
+
+    def to_csv(self) -> bytes:
+        """One line per estimate. Text that a spreadsheet would execute is defused by a leading quote (T28)."""
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        for answer in self.document["answers"]:
+            for estimate in answer["estimates"]:
+                writer.writerow([_defused(v) for v in self._line(answer, estimate)])
+        return out.getvalue().encode()
+
+    def _line(self, answer: Mapping[str, Any], estimate: Mapping[str, Any]) -> list[Any]:
+        cell = "; ".join(f"{name} = {level}" for name, level in estimate["cell"].items())
+        numbers = [estimate[key] for key in ("low", "high", "total_margin", "cv", "reliability")]
+        return [
+            self.id,
+            answer["name"],
+            cell,
+            estimate["value"],
+            answer["unit"],
+            answer["error_bar"]["level"],
+            *numbers,
+            answer["claim"]["words"],
+            answer["error_bar"]["meaning"],
+        ]
+
+
+def _defused(value: Any) -> Any:
+    if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")):
+        return f"'{value}"
+    return "" if value is None else value

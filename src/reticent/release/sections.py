@@ -1,0 +1,87 @@
+"""The sections of a plan file, checked by pydantic. Public words only; no row has been read."""
+
+import re
+from decimal import Decimal
+from typing import Any
+
+from pydantic import Field, field_validator
+
+from reticent.tomlfile import Section
+from reticent.words import is_printable
+
+FORMAT = 1
+RELEASE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
+
+
+class SurveySection(Section):
+    source: str
+    codebook: str = Field(alias="schema")
+    ledger: str
+    table: str | None = None
+
+    @field_validator("source", "codebook", "ledger")
+    @classmethod
+    def _inside(cls, path: str) -> str:
+        if not path or len(path) > 500 or not is_printable(path):
+            raise ValueError("is a file name relative to the plan")
+        doors = ("/", "\\", "~", "$", ":", "%")
+        if path.startswith(doors) or any(c in path for c in "\\$:~") or ".." in path.split("/"):
+            raise ValueError("stays inside the plan's folder; give paths elsewhere on the command line")
+        return path
+
+
+class ReleaseSection(Section):
+    id: str
+    title: str = Field(default="", max_length=200)
+
+    @field_validator("id")
+    @classmethod
+    def _plain(cls, text: str) -> str:
+        if RELEASE_ID.fullmatch(text) is None or ".." in text:
+            raise ValueError(
+                "is up to 100 letters, digits, '.', '_' or '-', beginning with a letter or digit"
+            )
+        return text
+
+
+class ExpectSection(Section):
+    rows: int | None = Field(default=None, ge=1, le=2**40)
+    design_effect: str | int | Decimal | None = None
+
+
+class ProtectSection(Section):
+    change: str
+    epsilon: str
+    delta: str | None = None
+    accept_large: bool = False
+
+
+class BarSection(Section):
+    level: Decimal | str = Decimal("0.95")
+    epsilon: str | None = None
+
+
+class ExpectAnswer(Section):
+    value: str | int | Decimal
+    size: int | None = Field(default=None, ge=1, le=2**40)
+
+
+class AskSection(Section):
+    name: str = Field(min_length=1, max_length=200)
+    query: dict[str, Any]
+    epsilon: str | None = None
+    size: int | None = Field(default=None, ge=1, le=2**40)
+    missing: str = "available"
+    error_bar: BarSection = BarSection()
+    variance: str | None = None
+    expect: ExpectAnswer | None = None
+
+
+class PlanSections(Section):
+    format: int = FORMAT
+    survey: SurveySection
+    release: ReleaseSection
+    expect: ExpectSection = ExpectSection()
+    protect: ProtectSection
+    repair: list[dict[str, Any]] = []
+    ask: list[AskSection] = Field(min_length=1, max_length=1000)
