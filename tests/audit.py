@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom, chi2
+from scipy.stats import beta, binom, chi2
 
 ALARM = 1e-9
 """The chance of a false alarm in a test on the system's generator."""
@@ -61,6 +61,16 @@ def audit(draw: Draw, *, epsilon: float, runs: int, seed: int, events: list[Even
         return Coins(ones=seen[1], zeros=seen[0]).p_value(epsilon)
 
     return coin_audit(draw, min(offered, key=evidence), runs=runs, seed=seed).p_value(epsilon)
+
+
+def epsilon_at_least(seen: tuple[int, int], runs: tuple[int, int], *, delta: float, alpha: float) -> float:
+    """A lower bound on epsilon for (epsilon, delta)-DP, wrong with chance at most alpha; -inf if nothing is shown.
+
+    P1(E) <= e**eps P0(E) + delta, with exact (Clopper-Pearson) bounds on both: P1 from below, P0 from above.
+    """
+    low = float(beta.ppf(alpha / 2, seen[1], runs[1] - seen[1] + 1)) if seen[1] else 0.0
+    high = float(beta.ppf(1 - alpha / 2, seen[0] + 1, runs[0] - seen[0])) if seen[0] < runs[0] else 1.0
+    return float(np.log((low - delta) / high)) if low > delta else -np.inf
 
 
 def early_stop(coins: Iterable[bool], *, epsilon: float, alpha: float) -> int | None:

@@ -58,3 +58,18 @@ def test_the_early_stop_keeps_its_false_alarm_and_stops_early() -> None:
     stops = [audit.early_stop(rng.random(4000) < q2, epsilon=1.0, alpha=1e-6) for _ in range(100)]
     assert all(stop is not None for stop in stops)
     assert np.mean([stop for stop in stops if stop]) < 730
+
+
+def test_the_lower_bound_of_epsilon_keeps_its_false_alarm() -> None:
+    """300 times 2,000 runs with P1 = e P0 + delta exactly; then a true epsilon of 1.5 is told from 1."""
+    rng = np.random.default_rng(5)
+    p0, delta = 0.2, 0.01
+    runs = (2000, 2000)
+
+    def found(epsilon: float, alpha: float) -> float:
+        seen = (int(rng.binomial(2000, p0)), int(rng.binomial(2000, min(1.0, np.exp(epsilon) * p0 + delta))))
+        return audit.epsilon_at_least(seen, runs, delta=delta, alpha=alpha)
+
+    assert sum(found(1.0, 0.05) > 1.0 for _ in range(REPEATS)) <= AT_MOST
+    assert found(1.5, 1e-9) > 1.0
+    assert audit.epsilon_at_least((0, 0), runs, delta=0.0, alpha=0.05) == -np.inf
