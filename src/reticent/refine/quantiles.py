@@ -24,7 +24,7 @@ def _check_level(level: Fraction | float) -> None:
 def half_width(family: Family, *, level: Fraction, digits: int = 15) -> arb:
     """The x with P(|X| <= x) = level, as a ball of relative radius below 10^-digits."""
     _check_level(level)
-    with ctx.workprec(int(digits * 3.4) + 80):
+    with ctx.workprec(_bits(digits)):
         miss = ball(1 - level)
         low, high = arb(0), arb(1)
         while family.tail(high) > miss:
@@ -47,7 +47,12 @@ def quantile(family: Family, *, level: Fraction, digits: int = 15) -> arb:
     if level == Fraction(1, 2):
         return arb(0)
     width = half_width(family, level=abs(2 * level - 1), digits=digits)
-    return width if 2 * level > 1 else -width
+    with ctx.workprec(_bits(digits)):  # even a change of sign rounds to the precision in force
+        return width if 2 * level > 1 else -width
+
+
+def _bits(digits: int) -> int:
+    return int(digits * 3.4) + 80
 
 
 def laplace_half_width(scale: Fraction, level: Fraction) -> int:
