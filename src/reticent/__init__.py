@@ -1,3 +1,42 @@
-"""reticent: differentially private releases from surveys that people did not finish answering."""
+"""reticent: differentially private releases from surveys that people did not finish answering.
+
+The names below load what they need when first used, so that importing the package costs little.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from reticent.privacy.claim import Claim as Claim
+    from reticent.privacy.ledger import Ledger as Ledger
+    from reticent.release.curator import Curator as Curator
+    from reticent.release.plan import Plan as Plan
+    from reticent.release.plan import read_plan as read_plan
+    from reticent.release.release import Release as Release
+    from reticent.release.survey import Survey as Survey
+    from reticent.schema import Schema as Schema
+    from reticent.schema import read_schema as read_schema
+
+_HOMES = {
+    "Claim": "reticent.privacy.claim",
+    "Curator": "reticent.release.curator",
+    "Ledger": "reticent.privacy.ledger",
+    "Plan": "reticent.release.plan",
+    "Release": "reticent.release.release",
+    "Schema": "reticent.schema",
+    "Survey": "reticent.release.survey",
+    "read_plan": "reticent.release.plan",
+    "read_schema": "reticent.schema",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'reticent' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*_HOMES, "__version__"])

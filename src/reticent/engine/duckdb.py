@@ -30,7 +30,7 @@ class DuckDBEngine:
     def __init__(self, source: Source, *, threads: int | None = None, memory: str = "1GiB") -> None:
         self._source = source
         self._spill = _private_folder()
-        self._types = types_of(source)
+        self.types = types_of(source)
         self._connection = _fenced(source, self._spill, threads or os.cpu_count() or 1, memory)
 
     @property
@@ -39,12 +39,12 @@ class DuckDBEngine:
 
     def check(self, schema: Schema) -> None:
         for column in schema.columns.values():
-            if column.source not in self._types:
+            if column.source not in self.types:
                 raise SourceError(
                     f"the data have no column {column.source!r}; set its source to the header in the file",
                     field=f"columns.{column.name}",
                 )
-            kind = self._types[column.source]
+            kind = self.types[column.source]
             numeric = not isinstance(column, Levels) and column.name != schema.unit
             if kind == "other" or (numeric and kind == "boolean"):
                 raise SourceError(
@@ -83,20 +83,20 @@ class DuckDBEngine:
         columns = needed(schema, wants)
         raw = [schema.columns[column].source for column in columns]
         raw += [schema.columns[schema.unit].source] if schema.unit != ROW else []
-        base, names = self._base(raw, values)
-        clean = Clean(schema, names, self._types, values)
+        base, names = self.base(raw, values)
+        clean = Clean(schema, names, self.types, values)
         rows = clean.select(base, columns)
         build: Any = statements.sums if isinstance(wants[0], Sum) else statements.tables
-        return self._fetch(build(clean, rows, wants), values)
+        return self.fetch(build(clean, rows, wants), values)
 
-    def _base(self, headers: Sequence[str], values: Values) -> tuple[exp.Select, Mapping[str, str]]:
+    def base(self, headers: Sequence[str], values: Values) -> tuple[exp.Select, Mapping[str, str]]:
         """FROM the source, its columns under plain names: SQL never sees a header."""
         if isinstance(self._source, CsvFiles | ArrowRows):
             names = {header: f"h{place}" for place, header in enumerate(headers)}
-            reader = self._source.reader(list(headers) or list(self._types)[:1])
+            reader = self._source.reader(list(headers) or list(self.types)[:1])
             self._connection.register(ROWS, _renamed(reader, list(names.values()) or ["h0"]))
             return exp.select().from_(exp.Table(this=sql.name(ROWS))), names
-        names = {header: f"h{place}" for place, header in enumerate(self._types)}
+        names = {header: f"h{place}" for place, header in enumerate(self.types)}
         alias = exp.TableAlias(this=sql.name("r"), columns=[sql.name(n) for n in names.values()])
         if isinstance(self._source, ParquetFiles):
             files = values.put([str(path) for path in self._source.paths])
@@ -106,7 +106,7 @@ class DuckDBEngine:
             table = exp.Table(**place, catalog=sql.name("held"), alias=alias)
         return exp.select().from_(table), names
 
-    def _fetch(self, statement: exp.Select, values: Values) -> list[tuple[Any, ...]]:
+    def fetch(self, statement: exp.Select, values: Values) -> list[tuple[Any, ...]]:
         rows: list[tuple[Any, ...]] | None = None
         try:
             rows = self._connection.execute(statement.sql("duckdb"), values.bound).fetchall()

@@ -14,6 +14,7 @@ from reticent.release.document import document
 from reticent.release.evaluate import evaluate, wants_of
 from reticent.release.plan import Plan
 from reticent.release.release import Release
+from reticent.release.survey import Survey
 
 Pages = Mapping[str, Callable[[Release], bytes]]
 Step = Callable[[str], None]
@@ -26,15 +27,13 @@ class Curator:
         self._ledger = ledger
         self._pages: Pages = {".json": Release.to_bytes, ".csv": Release.to_csv, **(pages or {})}
 
-    def release(
-        self, plan: Plan, open_engine: Callable[[], Engine], out: Path, *, step: Step = lambda _: None
-    ) -> Release:
+    def release(self, plan: Plan, survey: Survey, out: Path, *, step: Step = lambda _: None) -> Release:
         """Publish the plan into `out`. The same id and plan again give the same bytes and no charge."""
         wants_of(plan)
         if self._ledger.state(plan.release_id) != "none":
             return self._publish(self._reserve(plan), out)
         self._check_out(plan, out)
-        engine = open_engine()
+        engine = survey.open()
         try:
             engine.check(plan.schema)
             reservation = self._reserve(plan)
@@ -43,16 +42,14 @@ class Curator:
         finally:
             engine.close()
 
-    def resume(
-        self, plan: Plan, open_engine: Callable[[], Engine], out: Path, *, step: Step = lambda _: None
-    ) -> Release:
+    def resume(self, plan: Plan, survey: Survey, out: Path, *, step: Step = lambda _: None) -> Release:
         """Finish a release that was cut off: once, without a new charge."""
         wants_of(plan)
         answer = self._ledger.answer(plan.release_id)
         if answer is not None:
             return self._publish(self._reserve(plan), out)
         self._check_out(plan, out)
-        engine = open_engine()
+        engine = survey.open()
         try:
             engine.check(plan.schema)
             reservation = self._ledger.resume(plan.release_id, plan.digest)

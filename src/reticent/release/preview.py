@@ -1,6 +1,5 @@
 """What can be said of a plan before a row is read: claim, cost, and honest expectations of the error."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import sqrt
@@ -146,13 +145,25 @@ def _farthest(ask: Ask, top: Part) -> float:
     return float(top.bound)
 
 
-def budget_for(ask: Ask, plan: Plan, *, cv: float, planned: Callable[[Ask], float | None]) -> Fraction | None:
-    """The least epsilon, to three digits, at which the noise alone stays within the wanted cv; None if unknown."""
-    low, high = Fraction(1, 1000), Fraction(20)
-    error = planned(ask)
-    if error is None:
+def epsilon_for(expectation: Expectation, ask: Ask, plan: Plan, cv: float) -> Fraction | None:
+    """The least epsilon, to three digits, at which the noise alone has the wanted coefficient of variation.
+
+    The expected answer is the ask's own `expect`, or the expected rows for a count. Noise is proportional to
+    1 / epsilon, so one division finds it. None where the answer is not expected to be anything.
+    """
+    value = (
+        ask.expected[0]
+        if ask.expected
+        else Fraction(plan.rows or 0)
+        if isinstance(ask.query, Count)
+        else None
+    )
+    if not value or not expectation.parts or isinstance(ask.query, Quantile):
         return None
-    # Every margin here is proportional to 1 / epsilon, so one division finds the budget.
-    wanted = Fraction(ask.epsilon) * Fraction(error / cv)
-    steps = wanted * 1000
-    return min(max(low, Fraction(int(steps) + (steps.denominator > 1), 1000)), high)
+    size = (ask.expected[1] if ask.expected else None) or plan.rows
+    divisor = 1.0 if isinstance(ask.query, Count | Total | Margin) else float(size or 0)
+    if not divisor:
+        return None
+    error = expectation.parts[-1].sd / divisor / abs(float(value))
+    steps = ask.epsilon * Fraction(error / cv) * 1000
+    return Fraction(-(-steps.numerator // steps.denominator), 1000)

@@ -1,0 +1,95 @@
+"""`reticent ledger`: open, show, spent, verify, note."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    help="The budget of one data set, and everything charged to it.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+File = Annotated[Path, typer.Argument(metavar="LEDGER", help="The ledger file.")]
+
+
+@app.command("open", epilog="Example: reticent ledger open acs.ledger.db --dataset acs-2026 --epsilon 10")
+def open_(
+    ledger: File,
+    dataset: Annotated[str, typer.Option("--dataset", help="The codebook's survey name.")],
+    epsilon: Annotated[str, typer.Option("--epsilon", help="The whole budget, for ever.")],
+    change: Annotated[
+        str, typer.Option("--change", help="The protected change.")
+    ] = "one respondent added or removed",
+    outputs: Annotated[
+        Path | None, typer.Option("--outputs", help="Folder of earlier releases to check.")
+    ] = None,
+) -> None:
+    """Start a ledger. Its budget covers everything that will ever be published from the data set."""
+    from reticent.privacy.ledger import Ledger
+
+    Ledger.create(ledger, dataset=dataset, change=change, unit="epsilon", budget=epsilon, outputs=outputs)
+    typer.echo(f"opened {ledger.name} for {dataset}: epsilon {epsilon}, {change}")
+
+
+@app.command(epilog="Example: reticent ledger show acs.ledger.db")
+def show(ledger: File) -> None:
+    """Every entry, oldest first."""
+    from reticent.privacy.ledger import Ledger
+
+    for entry in Ledger.open(ledger).entries():
+        typer.echo(f"{entry.number:>5}  {entry.kind:<8}  {_what(entry.body)}")
+
+
+@app.command(epilog="Example: reticent ledger spent acs.ledger.db")
+def spent(ledger: File) -> None:
+    """What was spent and what is left."""
+    from reticent.decimals import show as decimal
+    from reticent.privacy.ledger import Ledger
+
+    book = Ledger.open(ledger)
+    facts = book.facts
+    typer.echo(
+        f"{facts.dataset}: {facts.unit} {decimal(book.spent)} spent of {decimal(facts.budget)}, {decimal(book.left)} left"
+    )
+
+
+@app.command(epilog="Example: reticent ledger verify acs.ledger.db --receipts releases")
+def verify(
+    ledger: File,
+    receipts: Annotated[Path | None, typer.Option("--receipts", help="Folder of published releases.")] = None,
+) -> None:
+    """Check the chain, the head file and any receipts; status 5 if anything was changed."""
+    from reticent.privacy.ledger import Ledger, receipts_in
+
+    book = Ledger.open(ledger)
+    known = list(receipts_in(receipts)) if receipts is not None else []
+    book.verify(known)
+    typer.echo(f"{ledger.name} is whole; {len(known)} receipts agree with it")
+
+
+@app.command(epilog='Example: reticent ledger note acs.ledger.db "audited by the board" --raise-to 12')
+def note(
+    ledger: File,
+    text: Annotated[str, typer.Argument(help="A remark; the reason, where the budget is raised.")],
+    raise_to: Annotated[
+        str | None, typer.Option("--raise-to", help="A larger budget; every later receipt says so.")
+    ] = None,
+) -> None:
+    """Add a remark to the ledger; with --raise-to, raise its budget for the reason given."""
+    from reticent.privacy.ledger import Ledger
+
+    Ledger.open(ledger).note(text, raise_budget_to=raise_to)
+    typer.echo("noted")
+
+
+def _what(body: object) -> str:
+    """The public facts of an entry, without answers."""
+    if not isinstance(body, dict):
+        return ""
+    shown = {
+        k: v
+        for k, v in body.items()
+        if isinstance(v, str | int) and k not in ("answer", "holder", "salt", "plan")
+    }
+    return ", ".join(f"{key} {value}" for key, value in shown.items())

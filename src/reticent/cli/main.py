@@ -1,0 +1,80 @@
+"""The command `reticent`: its groups, and the one place where an error becomes a line and a status (R16)."""
+
+import os
+import signal
+import sys
+from types import FrameType
+
+import typer
+from typer import Abort
+from typer._click.exceptions import ClickException
+
+from reticent.cli import codebook, ledger, plans
+from reticent.errors import ReticentError
+
+app = typer.Typer(
+    name="reticent",
+    help="Differentially private releases from surveys that people did not finish answering.",
+    epilog="Start with: reticent demo",
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+plans.add_to(app)
+app.add_typer(codebook.app, name="codebook")
+app.add_typer(ledger.app, name="ledger")
+
+
+@app.callback(invoke_without_command=True)
+def root(version: bool = typer.Option(False, "--version", help="Print the version and stop.")) -> None:
+    """Differentially private releases from surveys that people did not finish answering."""
+    if version:
+        from reticent import __version__
+
+        typer.echo(f"reticent {__version__}")
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run the command line; never a traceback, always one line and a status."""
+    for name in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(name, _interrupt)
+    status, text = _run()
+    if text:
+        _say(f"error: {text}")
+    sys.exit(status)
+
+
+def _run() -> tuple[int, str]:
+    try:
+        return int(app(standalone_mode=False) or 0), ""
+    except ReticentError as problem:
+        return problem.status, _line(str(problem))
+    except (KeyboardInterrupt, Abort):
+        return 130, "interrupted; run the command again, or resume what was charged"
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 0, ""
+    except ClickException as problem:
+        return 2, _line(f"call: {problem.format_message()}")
+    except MemoryError:
+        return 4, "memory: not enough memory; close other programs or use a smaller plan"
+    except Exception:
+        # Whatever this was, its text may hold something read from a row.
+        return 4, "internal: something failed that should not; please report the command you ran"
+
+
+def _line(text: str) -> str:
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())[:600]
+
+
+def _say(text: str) -> None:
+    try:
+        print(text, file=sys.stderr, flush=True)
+    except (OSError, ValueError):
+        pass  # nobody is listening
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt

@@ -1,0 +1,96 @@
+"""Tables for the terminal: a preview, a release, and (for the curator only) what `check` found."""
+
+import json
+import re
+from fractions import Fraction
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from reticent.decimals import show
+from reticent.engine.inspect import Finding
+from reticent.errors import PlanError
+from reticent.release.plan import Plan
+from reticent.release.preview import Expectation, epsilon_for, expectations
+from reticent.release.release import Release
+
+
+def show_preview(plan: Plan, target: str, *, as_json: bool) -> None:
+    """The claim, the cost and the expected errors, as a table or as JSON."""
+    cv = _cv(target)
+    lines = [
+        (e, epsilon_for(e, ask, plan, cv) if cv else None)
+        for e, ask in zip(expectations(plan), plan.asks, strict=True)
+    ]
+    if as_json:
+        asks = [_as_dict(expectation, wanted) for expectation, wanted in lines]
+        typer.echo(
+            json.dumps({"release": plan.release_id, "claim": plan.claim.as_dict(), "asks": asks}, indent=1)
+        )
+        return
+    typer.echo(f"release {plan.release_id}: {plan.claim}")
+    typer.echo(f"cost {show(plan.cost)} of at most {show(plan.cap)}; no row was read and nothing was charged")
+    table = Table("ask", "epsilon", "parts", "95 % margin", "how", *(["epsilon for target"] if cv else []))
+    for expectation, wanted in lines:
+        extra = [show(wanted) if wanted else "not known"] if cv else []
+        table.add_row(*_cells(expectation), *extra)
+    Console().print(table)
+
+
+def _cells(expectation: Expectation) -> list[Text]:
+    parts = ", ".join(f"{part.what} {show(part.epsilon)}" for part in expectation.parts)
+    margin = "" if expectation.margin is None else f"± {float(expectation.margin):,.6g}"
+    texts = (expectation.name, show(expectation.epsilon), parts, margin, expectation.how)
+    return [Text(text) for text in texts]
+
+
+def _as_dict(expectation: Expectation, wanted: Fraction | None) -> dict[str, object]:
+    return {
+        "name": expectation.name,
+        "words": expectation.words,
+        "epsilon": show(expectation.epsilon),
+        "parts": [
+            {"what": p.what, "epsilon": show(p.epsilon), "sensitivity": show(p.bound)}
+            for p in expectation.parts
+        ],
+        "margin": None if expectation.margin is None else float(expectation.margin),
+        "how": expectation.how,
+        "epsilon_for_target": None if wanted is None else show(wanted),
+    }
+
+
+def _cv(target: str) -> float:
+    if not target:
+        return 0.0
+    match = re.fullmatch(r"cv=([0-9]{1,3}(?:\.[0-9]{1,4})?)%", target)
+    if match is None or not 0 < float(match[1]) <= 100:
+        raise PlanError("is written like cv=5%", field="--target")
+    return float(match[1]) / 100
+
+
+def show_release(release: Release) -> None:
+    """The answers, one line per estimate."""
+    table = Table("ask", "cell", "value", "error bar", "flag")
+    for answer in release.document["answers"]:
+        for estimate in answer["estimates"]:
+            cell = "; ".join(f"{k} = {v}" for k, v in estimate["cell"].items())
+            bar = "" if estimate["low"] is None else f"{estimate['low']:,} to {estimate['high']:,}"
+            texts = (answer["name"], cell, f"{estimate['value']:,}", bar, estimate["reliability"] or "")
+            table.add_row(*(Text(text) for text in texts))
+    Console().print(table)
+    typer.echo(str(release.document["claim"]["words"]))
+
+
+def show_findings(plan: Plan, findings: list[Finding]) -> None:
+    """CONFIDENTIAL: what the rows hold, to the curator's terminal only."""
+    typer.echo("CONFIDENTIAL: read off the rows, for the curator's eyes only. Do not publish or forward.")
+    table = Table(
+        "column", "rows", "answered", "missing", "not asked", "clamped", "does not fit", "for example"
+    )
+    for found in findings:
+        counts = (found.rows, found.answered, found.missing, found.not_asked, found.clamped, found.unfit)
+        texts = (found.column, *(f"{n:,}" for n in counts), ", ".join(map(repr, found.examples)))
+        table.add_row(*(Text(text) for text in texts))
+    Console().print(table)

@@ -1,0 +1,136 @@
+"""What the commands do, in words of the library. Progress counts steps of the plan, never rows."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from reticent.cli.show import show_findings, show_release
+from reticent.engine.duckdb import DuckDBEngine
+from reticent.engine.inspect import inspect
+from reticent.engine.sources import open_path
+from reticent.errors import PlanError
+from reticent.noise.source import SystemNoise
+from reticent.privacy.ledger import Ledger
+from reticent.release.curator import Curator
+from reticent.release.document import document
+from reticent.release.evaluate import evaluate, wants_of
+from reticent.release.plan import Plan, read_plan
+from reticent.release.rehearse import simulate
+from reticent.release.release import Release
+from reticent.release.survey import Survey
+from reticent.report.page import page
+
+PAGES = {".html": page}
+
+
+def release_plan(
+    path: Path, *, data: str | None, ledger: Path | None, out: Path | None, resume: str | None = None
+) -> Release:
+    """Charge, compute, publish; print where the report is."""
+    plan = read_plan(path)
+    if resume is not None and resume != plan.release_id:
+        raise PlanError(
+            f"the plan's release is {plan.release_id!r}; name its own plan with --plan", field="ID"
+        )
+    folder = _folder(path, out)
+    book = Ledger.open(ledger or path.parent / plan.ledger)
+    survey = Survey(_rows(path, plan, data), schema=str(path.parent), table=plan.table)
+    curator = Curator(book, pages=PAGES)
+    with _bar(plan) as step:
+        run = curator.resume if resume is not None else curator.release
+        made = run(plan, survey, folder, step=step)
+    show_release(made)
+    typer.echo(f"report: {folder / (plan.release_id + '.html')}")
+    return made
+
+
+def rehearse_plan(path: Path, out: Path | None) -> None:
+    """The whole plan on made-up rows; nothing is charged and nothing may be published."""
+    plan = read_plan(path)
+    engine = DuckDBEngine(simulate(plan.schema, plan.rows))
+    try:
+        with _bar(plan) as step:
+            tallies = engine.tally(plan.schema, wants_of(plan))
+            answers = evaluate(plan, tallies, SystemNoise(), step=step)
+    finally:
+        engine.close()
+    made = Release(document(plan, answers, receipt=None, engine=engine.version))
+    typer.echo("REHEARSAL on rows simulated from the codebook. Not a release: nothing was read or charged.")
+    show_release(made)
+    if out is not None:
+        _write_rehearsal(made, _folder(path, out))
+
+
+def _write_rehearsal(made: Release, folder: Path) -> None:
+    from reticent.files import check_new, write_new
+
+    target = folder / f"rehearsal-{made.id}.html"
+    check_new(target)
+    write_new(target, page(made), private=False)
+    typer.echo(f"report: {target}")
+
+
+def check_plan(path: Path, data: str | None) -> None:
+    """Show the curator what the rows hold. Nothing is written and nothing is charged."""
+    plan = read_plan(path)
+    engine = DuckDBEngine(open_path(_rows(path, plan, data), table=plan.table))
+    try:
+        engine.check(plan.schema)
+        show_findings(plan, inspect(engine, plan.schema))
+    finally:
+        engine.close()
+
+
+def run_demo(out: Path, rows: int) -> None:
+    """Make the survey, open a ledger with a budget of 10, release, and say what to look at."""
+    from reticent.lab.demo import demo_survey
+
+    if out.exists() and any(out.iterdir() if out.is_dir() else [out]):
+        # The demo's own folder: a second run gives the same bytes and no charge.
+        if not (out / "plan.toml").is_file():
+            raise PlanError("is in use by something else; name another folder", field="out")
+    else:
+        (out / "releases").mkdir(parents=True)
+        demo_survey(out, rows=rows)
+        plan = read_plan(out / "plan.toml")
+        Ledger.create(
+            out / plan.ledger,
+            dataset=plan.schema.name,
+            change=plan.change.value,
+            unit="epsilon",
+            budget="10",
+            outputs=out / "releases",
+        )
+    release_plan(out / "plan.toml", data=None, ledger=None, out=None)
+
+
+def _rows(path: Path, plan: Plan, data: str | None) -> str:
+    return data if data is not None else str(path.parent / plan.source)
+
+
+def _folder(path: Path, out: Path | None) -> Path:
+    if out is not None:
+        if not out.is_dir():
+            raise PlanError("is not a folder; make it first", field="out")
+        return out
+    folder = path.parent / "releases"
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError:
+        raise PlanError("cannot be made beside the plan; name a folder with --out", field="out") from None
+    return folder
+
+
+@contextmanager
+def _bar(plan: Plan) -> Iterator[Callable[[str], None]]:
+    """A bar over the plan's steps, when somebody is watching."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not sys.stderr.isatty()) as progress:
+        task = progress.add_task("releasing", total=len(plan.asks) + 2)
+        yield lambda name: progress.update(task, advance=1)

@@ -1,0 +1,1 @@
+"""Plan composes, Curator runs, Release is the only thing that leaves."""

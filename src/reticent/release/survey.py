@@ -1,0 +1,52 @@
+"""A survey: rows somewhere, and the codebook that says what they mean. Making one reads nothing."""
+
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from reticent.engine.base import Engine
+from reticent.engine.duckdb import DuckDBEngine
+from reticent.engine.sources import open_frame, open_path
+from reticent.errors import SchemaError
+from reticent.release.plan import Plan, plan_from
+from reticent.tomlfile import read_toml
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """`rows` is a path, a glob, a pandas or Polars frame, or an Arrow table; `schema` a codebook file or table.
+
+    >>> survey = Survey("survey.parquet", schema="survey.schema.toml")  # doctest: +SKIP
+    """
+
+    rows: Any = field(repr=False)
+    schema: str | PathLike[str] | dict[str, Any]
+    table: str | None = None
+    threads: int | None = None
+
+    def open(self) -> Engine:
+        """An engine on the rows. It looks at the header now and at the rows when asked."""
+        if isinstance(self.rows, str | PathLike):
+            source = open_path(str(self.rows), table=self.table)
+        else:
+            source = open_frame(self.rows)
+        return DuckDBEngine(source, threads=self.threads)
+
+    def plan(self, release_id: str, *, epsilon: str, asks: list[dict[str, Any]], **sections: Any) -> Plan:
+        """A plan written in Python. `asks` and further `sections` are what a plan file would hold."""
+        protect = {
+            "change": "one respondent added or removed",
+            "epsilon": epsilon,
+            **sections.pop("protect", {}),
+        }
+        release = {"id": release_id, **sections.pop("release", {})}
+        survey = {"source": "rows", "schema": "codebook", "ledger": "ledger"}
+        data = {"survey": survey, "release": release, "protect": protect, "ask": asks, **sections}
+        return plan_from(data, self.codebook())
+
+    def codebook(self) -> dict[str, Any]:
+        """The codebook as a dictionary."""
+        if isinstance(self.schema, dict):
+            return self.schema
+        return read_toml(Path(self.schema), error=SchemaError)
