@@ -85,10 +85,9 @@ def _from_integer(column: Number, raw: Sql, silent: list[Fraction], unit: Fracti
 def _from_float(column: Number, raw: Sql, silent: list[Fraction]) -> Sql:
     lower, upper = _double(column.lower), _double(column.upper)
     steps = sql.times(sql.minus(raw, lower), _double(1 / column.grid))
-    code = sql.plus(
-        sql.cast(sql.call("floor", sql.plus(steps, _double(Fraction(1, 2)))), "BIGINT"),
-        sql.number(column.low),
-    )
+    up = sql.cast(sql.call("floor", sql.plus(steps, _double(Fraction(1, 2)))), "BIGINT")
+    # Near 2^53 steps the product rounds by a step or two: a value below the bound must not end above it.
+    code = sql.call("least", sql.plus(up, sql.number(column.low)), sql.number(column.high))
     branches = [(sql.call("isnan", raw), exp.Null())]
     if silent:
         branches.append((sql.among(raw, [_double(s) for s in silent]), exp.Null()))

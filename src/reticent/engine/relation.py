@@ -54,7 +54,8 @@ class Clean:
         unit = sql.cast(sql.column(self.raw[source]), "VARCHAR")
         filled = exp.Nullif(this=sql.call("trim", unit), expression=exp.Literal.string(""))
         query = query.select(exp.alias_(filled, UNIT, quoted=True))
-        order = exp.Order(expressions=[exp.Ordered(this=code(c), nulls_first=True) for c in columns])
+        by = [exp.Ordered(this=code(c), nulls_first=True) for c in columns]
+        order = exp.Order(expressions=by) if by else None  # without a column, one row is as good as another
         place = exp.Window(this=exp.RowNumber(), partition_by=[sql.column(UNIT)], order=order)
         ranked = sql.select([exp.Star(), exp.alias_(place, "place_", quoted=True)], query)
         alone = sql.is_null(sql.column(UNIT))
