@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from math import hypot
 
 from reticent.answer.base import RATIO_WORDS, Answer, Estimate
 from reticent.answer.context import Context, weight_of
@@ -50,7 +51,7 @@ class Ratio:
     def sd(self) -> float:
         """First-order standard deviation of the noise: the count's error enters times |value - centre|."""
         drift = float(abs(self.value - self.centre)) * (self.bottom.part.sd if self.bottom else 0.0)
-        return (self.top.part.sd**2 + drift**2) ** 0.5 / float(self.count)
+        return hypot(self.top.part.sd, drift) / float(self.count)
 
     def interval(self, level: Fraction) -> tuple[Fraction, Fraction]:
         bottom = noisy(self.bottom) if self.bottom else Noisy(value=float(self.count))

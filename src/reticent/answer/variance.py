@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from fractions import Fraction
-from math import floor
+from math import floor, hypot
 
 from reticent.answer.base import RATIO_WORDS, Answer, Estimate
 from reticent.answer.context import Context, weight_of
@@ -60,7 +60,7 @@ def _answer(mean: Ratio, squares: Measured, less: Fraction) -> Answer:
     divisor = max(Fraction(1), mean.count - less)
     value = min(highest, max(Fraction(0), squares.estimate / divisor))
     drift = float(value) * (mean.bottom.part.sd if mean.bottom else 0.0)
-    sd = (squares.part.sd**2 + drift**2) ** 0.5 / float(divisor)
+    sd = hypot(squares.part.sd, drift) / float(divisor)
     interval = _interval(mean, squares, less, highest)
     parts = (*((mean.bottom.part,) if mean.bottom else ()), mean.top.part, squares.part)
     return Answer(

@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from contextlib import suppress
 from types import FrameType
 
 import typer
@@ -60,8 +61,7 @@ def _run() -> tuple[int, str]:
         return 2, _line(f"call: {problem.format_message()}")
     except MemoryError:
         return 4, "memory: not enough memory; close other programs or use a smaller plan"
-    except Exception:
-        # Whatever this was, its text may hold something read from a row.
+    except Exception:  # noqa: BLE001 - whatever it was, its text may hold something read from a row
         return 4, "internal: something failed that should not; please report the command you ran"
 
 
@@ -70,10 +70,8 @@ def _line(text: str) -> str:
 
 
 def _say(text: str) -> None:
-    try:
+    with suppress(OSError, ValueError):  # nobody may be listening
         print(text, file=sys.stderr, flush=True)
-    except (OSError, ValueError):
-        pass  # nobody is listening
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

@@ -34,5 +34,5 @@ def _text(value: object) -> str:
         return value.decode("utf-8", errors="replace")
     try:
         return str(value).encode("utf-8", errors="replace").decode("utf-8")
-    except Exception:  # an object that cannot even be printed is no answer
+    except Exception:  # noqa: BLE001 - an object that cannot even be printed is no answer
         return ""

@@ -86,7 +86,7 @@ def _unfit(column: Levels | Number, raw: Sql, kind: str, values: Values) -> Sql:
     )
     text = sql.call("trim", sql.cast(raw, "VARCHAR"))
     silent = [values.put(word) for word in ("", *column.missing)]
-    told = exp.Not(this=sql.among(text, silent))
+    told: Sql = exp.Not(this=sql.among(text, silent))
     numbers = [exact for word in column.missing if (exact := read_decimal(word)) is not None]
     if kind in ("integer", "float") and numbers:
         told = exp.and_(told, exp.Not(this=sql.among(raw, [values.put(float(n)) for n in numbers])))

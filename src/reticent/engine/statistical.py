@@ -1,5 +1,6 @@
 """SPSS, Stata and SAS files through pyreadstat (the extra `files`). Codes stay codes; labels are not applied."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -36,11 +37,9 @@ def _read(path: Path, **options: Any) -> tuple[Any, Any]:
         import pyreadstat
     except ImportError:
         raise SourceError("needs the extra 'files': pip install 'reticent[files]'", field="source") from None
-    result = None
-    try:
+    result: tuple[Any, Any] | None = None
+    with suppress(Exception):  # of any kind: its text may hold part of the file
         result = getattr(pyreadstat, READERS[path.suffix.lower()])(str(path), **options)
-    except Exception:
-        pass  # its text may hold part of the file
     if result is None:
         raise SourceError(f"cannot be read as a {path.suffix.lower()} file", field="source")
     return result

@@ -10,6 +10,7 @@ from reticent.predicate.bind import Always, Bound
 from reticent.schema import Schema
 
 MOST_CELLS = 1_000_000
+ALWAYS = Always()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +20,7 @@ class Rows:
     A structural cell (its question was not asked) is not missing, but it holds no code either.
     """
 
-    where: Bound = Always()
+    where: Bound = ALWAYS
     known: tuple[str, ...] = ()
     answered: tuple[str, ...] = ()
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import pairwise
 
 from reticent.decimals import show
 from reticent.engine.wants import Key, Sum, Table, has_universe
@@ -152,8 +153,7 @@ class Margin:
             answers = column.levels
         else:
             edges = dict(self.bins)[name]
-            pairs = zip(edges[:-1], edges[1:], strict=True)
-            answers = tuple(f"{show(a)} to under {show(b)}" for a, b in pairs)
+            answers = tuple(f"{show(a)} to under {show(b)}" for a, b in pairwise(edges))
             answers = (*answers[:-1], f"{show(edges[-2])} to {show(edges[-1])}")
         silent = ("(missing)", "(not asked)") if has_universe(schema, name) else ("(missing)",)
         return (*answers, *silent)

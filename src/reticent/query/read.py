@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 from reticent.decimals import read_decimal, show
@@ -206,7 +207,7 @@ def _edges(raw: Any, column: Number, field: str) -> tuple[Fraction, ...]:
     if any(e is None or (e / column.grid).denominator != 1 for e in edges):
         raise PlanError(f"has edges on the grid {show(column.grid)}", field=at)
     exact = tuple(e for e in edges if e is not None)
-    if any(b <= a for a, b in zip(exact, exact[1:], strict=False)):
+    if any(b <= a for a, b in pairwise(exact)):
         raise PlanError("has increasing edges", field=at)
     if exact[0] != column.lower or exact[-1] < column.upper or exact[-2] > column.upper:
         raise PlanError(

@@ -8,6 +8,7 @@ from reticent.predicate.tree import Everyone, Predicate, columns_compared
 from reticent.schema import Schema
 
 AVAILABLE, COMPLETE = "available", "complete"
+EVERYONE = Everyone()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +19,7 @@ class Subpopulation:
     column of the codebook. A question that was not asked is not missing.
     """
 
-    where: Predicate = Everyone()
+    where: Predicate = EVERYONE
     weight: str | None = None
     missing: str = AVAILABLE
 

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import sqrt
 
+from reticent.answer.context import weight_of
 from reticent.answer.count import count_bound, total_bound
 from reticent.answer.margin import margin_bound
 from reticent.answer.parts import Part, plan_part
 from reticent.answer.quantile import rank_bound, slack
 from reticent.answer.ratio import mean_bound, share_bound, split
 from reticent.answer.variance import SQUARES_SHARE, squares_bound
-from reticent.answer.context import weight_of
 from reticent.query.kinds import Count, Derived, Margin, Mean, Proportion, Quantile, Total, Variance
 from reticent.release.plan import Ask, Plan
 

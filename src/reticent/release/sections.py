@@ -83,5 +83,5 @@ class PlanSections(Section):
     release: ReleaseSection
     expect: ExpectSection = ExpectSection()
     protect: ProtectSection
-    repair: list[dict[str, Any]] = []
+    repair: list[dict[str, Any]] = Field(default=[])
     ask: list[AskSection] = Field(min_length=1, max_length=1000)

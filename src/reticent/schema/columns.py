@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from math import ceil, floor
 
 from reticent.decimals import show
@@ -59,7 +60,7 @@ class Levels(Column):
             raise SchemaError("has a level that is also a missing code; choose", field=self.name)
         if self.positions and len(self.positions) != len(self.levels):
             raise SchemaError("needs one position for each level", field=self.name)
-        if any(b <= a for a, b in zip(self.positions, self.positions[1:], strict=False)):
+        if any(b <= a for a, b in pairwise(self.positions)):
             raise SchemaError("needs increasing positions; list the levels in order", field=self.name)
 
     @property
@@ -109,7 +110,7 @@ class Number(Column):
             raise SchemaError("needs a lower bound below its upper bound", field=self.name)
         if (self.lower / self.grid).denominator != 1 or (self.upper / self.grid).denominator != 1:
             raise SchemaError("needs bounds that are whole multiples of its grid", field=self.name)
-        extremes = (self.low, self.high, self.lower, self.upper)
+        extremes = (Fraction(self.low), Fraction(self.high), self.lower, self.upper)
         if max(abs(extreme) for extreme in extremes) > LARGEST_CODE:
             raise SchemaError("has bounds above 2^53 steps of its grid; use a coarser grid", field=self.name)
 

@@ -37,11 +37,11 @@ class ColumnPart(Section):
     unit: str = ""
     source: str = ""
     role: str = ""
-    levels: list[str | int] = []
-    positions: list[Numeric] = []
-    bounds: list[Numeric] = []
+    levels: list[str | int] = Field(default=[])
+    positions: list[Numeric] = Field(default=[])
+    bounds: list[Numeric] = Field(default=[])
     grid: Numeric = 1
-    missing: list[Numeric] = []
+    missing: list[Numeric] = Field(default=[])
     universe: str = ""
 
 
