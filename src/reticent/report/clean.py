@@ -1,0 +1,31 @@
+"""A release as it may be drawn: text without control characters, cells in the order of the plan."""
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def clean(value: Any) -> Any:
+    """The same value; what a browser or a terminal would act on, and half characters, become a mark."""
+    if isinstance(value, str):
+        return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in value)
+    if isinstance(value, Mapping):
+        return {clean(key): clean(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [clean(inner) for inner in value]
+    return value
+
+
+def columns_of(answer: Mapping[str, Any]) -> list[str]:
+    """The columns of a table, as asked; a release read back from its file has its cells in another order."""
+    found = sorted(
+        {name for estimate in answer.get("estimates") or [] for name in estimate.get("cell") or {}}
+    )
+    asked = (answer.get("query") or {}).get("margin")
+    order = [name for name in asked if name in found] if isinstance(asked, list) else []
+    return order + [name for name in found if name not in order]
+
+
+def is_table(answer: Mapping[str, Any]) -> bool:
+    """Whether the answer is a table of cells rather than one number."""
+    estimates = answer.get("estimates") or []
+    return len(estimates) > 1 or any(estimate.get("cell") for estimate in estimates)

@@ -1,0 +1,63 @@
+"""Numbers as a reader sees them: as many digits as the error bar carries, and rounded against ourselves."""
+
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
+from fractions import Fraction
+from math import ceil, exp, floor, log10
+from typing import Any
+
+DIGITS = 2  # significant digits of the half-width of an error bar
+MOST = 6  # decimals in the release's own files
+HUGE = 10**6
+
+
+def places(estimate: dict[str, Any]) -> int:
+    """Decimals that show two digits of the error bar; all that the files carry where there is no bar."""
+    low, high = estimate.get("low"), estimate.get("high")
+    if low is None or high is None or high <= low:
+        return MOST
+    return min(MOST, max(0, DIGITS - 1 - floor(log10((high - low) / 2))))
+
+
+def nearest(value: float | None, places: int = MOST) -> str:
+    """`value` rounded by the one rule everywhere, floor(x/g + 1/2)."""
+    return _shown(value, places, Decimal("0.5"), ROUND_FLOOR)
+
+
+def downward(value: float | None, places: int = MOST) -> str:
+    return _shown(value, places, Decimal(0), ROUND_FLOOR)
+
+
+def upward(value: float | None, places: int = MOST) -> str:
+    return _shown(value, places, Decimal(0), ROUND_CEILING)
+
+
+def _shown(value: float | None, places: int, shift: Decimal, rounding: str) -> str:
+    if value is None:
+        return ""
+    with localcontext() as context:
+        context.prec = 400
+        exact = Decimal(str(value))
+        steps = (exact.scaleb(places) + shift).to_integral_value(rounding=rounding)
+        text = f"{steps.scaleb(-places):,f}"
+    # A whole number stays whole, and where every digit is shown no zero is added to them.
+    is_bare = places == MOST or exact == exact.to_integral_value()
+    return text.rstrip("0").rstrip(".") if is_bare and "." in text else text
+
+
+def percent(share: float | None) -> str:
+    """A share as a percentage with one decimal, rounded up."""
+    return "" if share is None else f"{upward(float(Decimal(str(share)) * 100), 1)} %"
+
+
+def factor(epsilon: Fraction) -> str:
+    """How far the probability of a result can move: e to the epsilon, rounded up."""
+    times = exp(min(float(epsilon), 700.0))
+    if times >= HUGE:
+        return "more than a million"
+    return upward(times * (1 + 1e-12), 2 if times < 10 else 1 if times < 100 else 0)
+
+
+def certainty(epsilon: Fraction) -> str:
+    """What an even guess can become, in percent, rounded up to a tenth: e^eps / (1 + e^eps)."""
+    tenths = ceil(1000 * (1 + 1e-12) / (1 + exp(-float(epsilon))))
+    return "100" if tenths >= 1000 else f"{tenths / 10:.1f}"

@@ -1,0 +1,102 @@
+"""One self-contained page, drawn from a Release alone. The same release is the same bytes."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from reticent.release.document import CAUTION, RELIABLE
+from reticent.release.release import Release
+from reticent.report import words
+from reticent.report.charts import HOW, svg
+from reticent.report.clean import clean, columns_of, is_table
+from reticent.report.numbers import downward, nearest, percent, places, upward
+from reticent.report.specs import specs
+
+_MARKS = {"reliable": "●", "use with caution": "◆", "unreliable": "▲"}
+
+
+def page(release: Release) -> bytes:
+    """The page as HTML. It needs no network, no script, and nothing beside it."""
+    document = clean(release.document)
+    answers = document.get("answers") or []
+    view = {
+        "document": document,
+        "rehearsal": document.get("published") is not True,
+        "words": words,
+        "charts": [(chart, _inline(svg(chart))) for chart in specs(release)],
+        "how": HOW,
+        "single": _lines([answer for answer in answers if not is_table(answer)], []),
+        "tables": [_table(answer) for answer in answers if is_table(answer)],
+        "limits": (RELIABLE, CAUTION),
+        "meanings": _meanings(answers),
+        "asks": [{**answer, "written": _written(answer)} for answer in answers],
+    }
+    return (_environment().get_template("page.html.j2").render(view) + "\n").encode()
+
+
+def _environment() -> Environment:
+    # Escaping is on for every template: names in a release come from a plan (T28).
+    return Environment(
+        loader=PackageLoader("reticent", "report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def _inline(drawn: str | None) -> Markup | None:
+    """SVG from our own drawing part, whose text it has escaped; the one thing not escaped again."""
+    return None if drawn is None else Markup(drawn)
+
+
+def _table(answer: Mapping[str, Any]) -> dict[str, Any]:
+    columns = columns_of(answer)
+    return {"answer": answer, "columns": columns, **_lines([answer], columns)}
+
+
+def _lines(answers: list[Any], columns: list[str]) -> dict[str, Any]:
+    """The lines of one table, and which of its columns have anything to say."""
+    lines = [
+        _line(answer, estimate, columns) for answer in answers for estimate in answer.get("estimates") or []
+    ]
+    return {
+        "lines": lines,
+        "has_margin": any(line["margin"] for line in lines),
+        "has_rating": any(line["rating"] for line in lines),
+    }
+
+
+def _line(answer: Mapping[str, Any], estimate: dict[str, Any], columns: list[str]) -> dict[str, Any]:
+    digits, rating = places(estimate), estimate.get("reliability") or ""
+    low, high = downward(estimate.get("low"), digits), upward(estimate.get("high"), digits)
+    return {
+        "name": answer.get("name"),
+        "unit": answer.get("unit") or "",
+        "cells": [(estimate.get("cell") or {}).get(column, "") for column in columns],
+        "exact": estimate.get("value"),
+        "value": nearest(estimate.get("value"), digits) or "not given",
+        "bar": f"{low or 'no bound'} to {high or 'no bound'}" if low or high else "",
+        "level": (answer.get("error_bar") or {}).get("level"),
+        "margin": upward(estimate.get("total_margin"), digits),
+        "cv": percent(estimate.get("cv")),
+        "rating": rating,
+        "mark": _MARKS.get(rating, ""),
+    }
+
+
+def _meanings(answers: list[Any]) -> dict[str, list[Any]]:
+    """What each kind of error bar means, with the answers it is said of."""
+    found: dict[str, list[Any]] = {}
+    for answer in answers:
+        meaning = (answer.get("error_bar") or {}).get("meaning")
+        if meaning:
+            found.setdefault(meaning, []).append(answer.get("name"))
+    return found
+
+
+def _written(answer: Mapping[str, Any]) -> str:
+    return json.dumps(answer.get("query"), ensure_ascii=False, sort_keys=True)

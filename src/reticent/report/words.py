@@ -1,0 +1,127 @@
+"""The prose of a page: what is promised, what was spent, how to use the numbers, how to say so elsewhere."""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from reticent.report.numbers import certainty, factor
+
+BANNER = "Rehearsal on simulated rows. Not a release."
+NOTHING = (
+    "This page promises nothing: its numbers come from rows made up from the codebook, which describe nobody."
+)
+UNPROVED = (
+    "This release carries noise, but no formal guarantee.",
+    "Nothing is promised about what a determined reader could learn from it about one respondent.",
+)
+Document = Mapping[str, Any]
+
+
+def promise(document: Document) -> list[str]:
+    """Two plain sentences, and a third only where the claim needs a caveat."""
+    claim, protects = document.get("claim") or {}, document.get("protects") or {}
+    if document.get("published") is not True:
+        return [NOTHING]
+    if claim.get("measure") == "observed" or claim.get("measure") is None:
+        return list(UNPROVED)
+    first, second = _sentences(claim, _someone(protects), str(protects.get("change") or claim.get("change")))
+    return [first, second, *_caveats(claim)]
+
+
+def _someone(protects: Document) -> str:
+    unit, most = protects.get("unit") or "row", protects.get("at_most") or 1
+    if unit == "row":
+        return "respondent"
+    return (
+        f"respondent (everything recorded under one {unit}, at most {most} {'row' if most == 1 else 'rows'})"
+    )
+
+
+def _sentences(claim: Document, someone: str, change: str) -> tuple[str, str]:
+    if "replaced" in change:
+        start = f"Had any one {someone} given other answers,"
+        guess = "which of two sets of answers a respondent gave"
+    else:
+        start = f"Had any one {someone} stayed out of the survey, or joined it,"
+        guess = "whether a respondent took part"
+    if claim["measure"] == "zcdp":
+        first = f"{start} this release would have followed nearly the same law, within rho = {claim.get('rho')} of"
+        second = f"Even to someone who knows everybody else's answers it says little about {guess}"
+        return f"{first} zero-concentrated differential privacy.", f"{second}, and rho bounds how little."
+    epsilon = Fraction(str(claim["epsilon"]))
+    but, aside = "", ""
+    if claim["measure"] == "approximate":
+        but, aside = f", but for an event of probability at most {claim['delta']}", ", that event aside"
+    first = (
+        f"{start} this same result could still have come out, with a probability at most {factor(epsilon)}"
+    )
+    second = f"Someone who knows everybody else's answers and can only toss a coin over {guess} will, having"
+    return (
+        f"{first} times larger or smaller{but}.",
+        f"{second} read this release, be right to be at most {certainty(epsilon)} percent sure{aside}.",
+    )
+
+
+def _caveats(claim: Document) -> list[str]:
+    found = []
+    if claim.get("about") == "the complete truth behind it":
+        found.append(
+            "The promise is about the complete answers behind the gaps, not about which are missing."
+        )
+    if claim.get("arithmetic") == "ideal reals":
+        found.append("The proof treats the computer's numbers as exact reals, which they are not.")
+    return found
+
+
+def budget(document: Document) -> dict[str, str] | None:
+    """What was spent before, by this release, in all, and what is left; None without a receipt."""
+    receipt = document.get("receipt") or {}
+    if document.get("published") is not True or receipt.get("charged") is None:
+        return None
+    before, charged = receipt.get("spent_before"), receipt["charged"]
+    total = _sum(before, charged)
+    return {
+        "unit": str(receipt.get("unit") or "epsilon"),
+        "before": str(before if before is not None else "not stated"),
+        "charged": str(charged),
+        "total": total or "not stated",
+        "left": str(receipt["left_after"]) if receipt.get("left_after") is not None else "not stated",
+        "factor": factor(Fraction(total)) if total and receipt.get("unit") == "epsilon" else "",
+    }
+
+
+def _sum(before: Any, charged: Any) -> str:
+    from_text = [Fraction(str(part)) for part in (before, charged) if part is not None]
+    if len(from_text) < 2:
+        return ""
+    total = sum(from_text)
+    text = f"{float(total):.12f}".rstrip("0").rstrip(".")
+    return text if Fraction(text) == total else str(total)
+
+
+def methodology(document: Document) -> str:
+    """A paragraph to paste."""
+    claim, protects = document.get("claim") or {}, document.get("protects") or {}
+    answers = document.get("answers") or []
+    used = dict.fromkeys(str(p.get("mechanism")) for a in answers for p in a.get("parts") or [])
+    software = document.get("software") or {}
+    noises = " and ".join(used) or "no mechanism of its own"
+    return (
+        f"The statistics in “{document.get('title')}” were computed from the data set "
+        f"{document.get('dataset')} under differential privacy ({claim.get('words')}). The protected unit is "
+        f"one {_someone(protects)}. Noise was drawn by {noises}, scaled to the most that one respondent can "
+        "move each answer; bounds and categories were declared beforehand and not read from the data. Error "
+        "bars cover the privacy noise at their stated level; sampling error is added only where a total "
+        "margin of error is given, and nonresponse bias is not covered. The cost was recorded in a ledger "
+        f"before any row was read. Software: reticent {software.get('reticent')}, {software.get('engine')}."
+    )
+
+
+def citation(document: Document) -> str:
+    """How to cite. Publisher and year are the publisher's to fill in: a release carries no date."""
+    claim, receipt = document.get("claim") or {}, document.get("receipt") or {}
+    mark = f" Receipt {str(receipt['hash'])[:16]}." if receipt.get("hash") else ""
+    return (
+        f"[Publisher] ([year]). {document.get('title')}. Release {document.get('id')} of "
+        f"{document.get('dataset')}; {claim.get('words')}.{mark}"
+    )
