@@ -13,7 +13,7 @@ from reticent.decimals import show
 from reticent.engine.inspect import Finding
 from reticent.errors import PlanError
 from reticent.release.plan import Plan
-from reticent.release.preview import Expectation, epsilon_for, expectations
+from reticent.release.preview import LEGEND, Expectation, epsilon_for, expectations
 from reticent.release.release import Release
 
 
@@ -32,11 +32,13 @@ def show_preview(plan: Plan, target: str, *, as_json: bool) -> None:
         return
     typer.echo(f"release {plan.release_id}: {plan.claim}")
     typer.echo(f"cost {show(plan.cost)} of at most {show(plan.cap)}; no row was read and nothing was charged")
-    table = Table("ask", "epsilon", "parts", "95 % margin", "how", *(["epsilon for target"] if cv else []))
+    table = Table("ask", "epsilon", "parts", "margin", "kind", *(["epsilon for target"] if cv else []))
     for expectation, wanted in lines:
         extra = [show(wanted) if wanted else "not known"] if cv else []
         table.add_row(*_cells(expectation), *extra)
     Console().print(table)
+    for kind in dict.fromkeys(expectation.how for expectation, _ in lines):
+        typer.echo(f"{kind}: {LEGEND[kind]}")
 
 
 def _cells(expectation: Expectation) -> list[Text]:

@@ -9,9 +9,10 @@ from functools import lru_cache
 
 from flint import arb, ctx
 
+from reticent.balls import ball
 from reticent.errors import PlanError
 from reticent.noise.certify import certify
-from reticent.noise.family import Cauchy, Heavy, Lomax, Student, ball
+from reticent.noise.family import Cauchy, Heavy, Lomax, Student
 
 GRID = Fraction(1, 2**60)
 _PRECISION = 320

@@ -20,7 +20,8 @@ from fractions import Fraction
 
 from flint import arb, ctx
 
-from reticent.noise.family import Family, Heavy, Laplace, ball, hull
+from reticent.balls import ball
+from reticent.noise.family import Family, Heavy, Laplace, hull
 
 _PRECISION = 320
 _DEPTH = 120

@@ -9,16 +9,12 @@ Numbers are balls (`flint.arb`): what comes back holds the true value at whateve
 from dataclasses import dataclass
 from fractions import Fraction
 
-from flint import arb, fmpq
+from flint import arb
 
+from reticent.balls import ball
 from reticent.errors import PlanError
 
 _CAP = 10**6
-
-
-def ball(value: Fraction | int) -> arb:
-    """A ball that holds the rational `value`."""
-    return arb(fmpq(value.numerator, value.denominator))
 
 
 def hull(low: arb, high: arb) -> arb:

@@ -9,7 +9,7 @@ from reticent.answer.count import count_bound, total_bound
 from reticent.answer.margin import margin_bound
 from reticent.answer.parts import Part, plan_part
 from reticent.answer.quantile import rank_bound, slack
-from reticent.answer.ratio import mean_bound, share_bound, split
+from reticent.answer.ratio import centre_code, mean_bound, share_bound, split
 from reticent.answer.variance import SQUARES_SHARE, squares_bound
 from reticent.query.kinds import Count, Derived, Margin, Mean, Proportion, Quantile, Total, Variance
 from reticent.release.plan import Ask, Plan
@@ -27,9 +27,14 @@ class Expectation:
     how: str
 
 
-EXACT = "exact: the noise is public"
-AT_ROWS = "at the expected size, answer at its farthest from the centre"
-NO_ROWS = "unknown: give [expect] rows, or expect = { value, size } on the ask"
+EXACT, AT_SIZE, IN_RANKS, DERIVED, UNKNOWN = "exact", "at size", "in ranks", "derived", "unknown"
+LEGEND = {
+    EXACT: "the noise is public, so this is its own quantile",
+    AT_SIZE: "at the expected size; without an expected value, with the answer at its farthest from the centre",
+    IN_RANKS: "respondents between the answer and the exact one",
+    DERIVED: "follows from the asks it uses",
+    UNKNOWN: "give [expect] rows, or expect = { value, size } on the ask",
+}
 
 
 def expectations(plan: Plan) -> list[Expectation]:
@@ -119,30 +124,45 @@ def _margin(ask: Ask, plan: Plan, parts: tuple[Part, ...]) -> tuple[Fraction | N
         case Count() | Total() | Margin():
             return parts[0].half_width(ask.level), EXACT
         case Mean() | Proportion() | Variance():
-            size = (ask.expected[1] if ask.expected else None) or ask.query.size or plan.rows
-            return (_quotient(ask, parts, size), AT_ROWS) if size else (None, NO_ROWS)
+            size = _size(ask, plan)
+            return (_quotient(ask, plan, parts, size), AT_SIZE) if size else (None, UNKNOWN)
         case Quantile() as query:
             bound = rank_bound(query, plan.schema, plan.neighbours)
             candidates = query.table(plan.schema).size(plan.schema)
             ranks = slack(candidates, bound=bound, epsilon=ask.epsilon, chance=1 - ask.level)
-            return Fraction(ranks, query.at.denominator), "in ranks: respondents between it and the exact one"
+            return Fraction(ranks, query.at.denominator), IN_RANKS
         case Derived():
-            return None, "follows from the asks it uses"
+            return None, DERIVED
 
 
-def _quotient(ask: Ask, parts: tuple[Part, ...], size: int) -> Fraction:
-    """The sum's half-width and the count's times the farthest distance from the centre, as variances add."""
+def _size(ask: Ask, plan: Plan) -> int | None:
+    """How many respondents (how much weight) a quotient divides by, as far as the plan says."""
+    if ask.expected is not None and ask.expected[1] is not None:
+        return ask.expected[1]
+    if not isinstance(ask.query, Mean | Proportion | Variance):
+        return None
+    return ask.query.size or (None if ask.query.among.weight else plan.rows)
+
+
+def _quotient(ask: Ask, plan: Plan, parts: tuple[Part, ...], size: int) -> Fraction:
+    """The sum's half-width and the count's times the distance from the centre, as variances add."""
     top = float(parts[-1].half_width(ask.level))
     reach = 0.0
-    if len(parts) > 1 and parts[0].what == "count":
-        reach = float(parts[0].half_width(ask.level)) * _farthest(ask, parts[-1])
+    if parts[0].what == "count":
+        reach = float(parts[0].half_width(ask.level)) * _distance(ask, plan, parts[-1])
     return Fraction(sqrt(top**2 + reach**2) / size)
 
 
-def _farthest(ask: Ask, top: Part) -> float:
-    if ask.expected is not None:
-        return float(abs(ask.expected[0]))
-    return float(top.bound)
+def _distance(ask: Ask, plan: Plan, top: Part) -> float:
+    """|answer - centre|: expected, or at most. Squares have no centre."""
+    query = ask.query
+    if ask.expected is None or isinstance(query, Variance):
+        return float(ask.expected[0]) if ask.expected else float(top.bound)
+    centre = Fraction(1, 2)
+    if isinstance(query, Mean):
+        column = query.number(plan.schema)
+        centre = centre_code(column, query.centre) * column.grid / 2
+    return float(abs(ask.expected[0] - centre))
 
 
 def epsilon_for(expectation: Expectation, ask: Ask, plan: Plan, cv: float) -> Fraction | None:
@@ -160,8 +180,7 @@ def epsilon_for(expectation: Expectation, ask: Ask, plan: Plan, cv: float) -> Fr
     )
     if not value or not expectation.parts or isinstance(ask.query, Quantile):
         return None
-    size = (ask.expected[1] if ask.expected else None) or plan.rows
-    divisor = 1.0 if isinstance(ask.query, Count | Total | Margin) else float(size or 0)
+    divisor = 1.0 if isinstance(ask.query, Count | Total | Margin) else float(_size(ask, plan) or 0)
     if not divisor:
         return None
     error = expectation.parts[-1].sd / divisor / abs(float(value))
