@@ -16,7 +16,7 @@ from reticent.lab import twins
 from reticent.noise import cauchy, lomax, student
 from reticent.noise.bits import SystemBits
 from reticent.noise.lazy import line
-from reticent.noise.many import draw_laplace
+from reticent.noise.many import draw_laplace, draw_lomax
 from reticent.noise.source import SystemNoise
 from tests.audit import ALARM, Coins, audit, coin_audit
 from tests.noise.seeded import chosen_bits
@@ -69,6 +69,27 @@ def test_outputs_have_no_holes(naive) -> None:  # covers T01
     assert coin_audit(lambda b, n: naive(float(b), 1.0, n), hole, runs=5000, seed=1).p_value(1.0) < 1e-200
     for event in (hole, lambda y: ~hole(y)):
         assert coin_audit(ours((0, 1), Fraction(1)), event, runs=5000, seed=2).p_value(1.0) > ALARM
+
+
+FINE = line(Fraction(1, 3), scale=Fraction(10**15), grid=Fraction(1))
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda n: [lomax.draw_steps(FINE, m=8, bits=BITS) for _ in range(n)],
+        lambda n: [student.draw_steps(FINE, bits=BITS) for _ in range(n)],
+        lambda n: [cauchy.draw_steps(FINE, gamma=Fraction(4), bits=BITS) for _ in range(n)],
+        lambda n: [cauchy.draw_steps(FINE, gamma=Fraction(5, 2), bits=BITS) for _ in range(n)],
+        lambda n: draw_lomax(n, m=8, scale=Fraction(10**15), bits=BITS),
+        lambda n: draw_laplace(n, scale=Fraction(10**15), bits=BITS),
+    ],
+)
+def test_heavy_tails_have_no_holes_on_a_fine_grid(draw) -> None:  # covers T01
+    """20,000 draws over 1e15 steps: two alike have a chance near 1e-5; 24 digits alone would repeat about a hundred."""
+    assert len(set(draw(20_000))) == 20_000
+    coarse = np.rint((1 / RNG.integers(1, 2**24, (20_000, 8)).max(axis=1) * 2.0**24 - 1) * 1e15)
+    assert len(set(coarse.tolist())) < 20_000
 
 
 # --- T02: the grid of the double --------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from reticent.errors import PlanError
 from reticent.noise import calibrate, lomax
+from reticent.noise.bits import words
 from reticent.noise.cauchy import add_cauchy
 from reticent.noise.coins import exp_bracket
 from reticent.noise.gaussian import add_gaussian, add_gaussian_many, gaussian_scale
@@ -169,6 +170,19 @@ def test_draws_that_words_cannot_decide_are_finished_exactly() -> None:
     # At scale 1 the second request is for the geometric part; 2**-64 lies between exp(-45) and exp(-44).
     drawn = draw_laplace(20, scale=Fraction(1), bits=ZerosAt(1, 1))
     assert all(type(x) is int and 44 <= abs(x) < 60 for x in drawn)
+
+
+@pytest.mark.parametrize(
+    "scale", [Fraction(1, 3), Fraction(30_000), Fraction(10**15, 7), Fraction(10**18)], ids=str
+)
+def test_vectorised_lomax_agrees_with_its_words(scale: Fraction) -> None:
+    """The same words again: every draw lies between the exact steps at both ends of what its words say."""
+    n, m = 500, 8
+    drawn = draw_lomax(n, m=m, scale=scale, bits=SeededBits(6))
+    each = words(m * n, SeededBits(6)).reshape(m, n)
+    where = line(0, scale=scale, grid=Fraction(1))
+    for x, p in zip(drawn, each.max(axis=0).tolist(), strict=True):
+        assert where.steps(2**64 - p - 1, p + 1) <= abs(x) <= where.steps(2**64 - p, p)
 
 
 def test_vectorised_draws_refuse_no_scale() -> None:

@@ -10,6 +10,7 @@ from scipy.stats import chi2
 
 from reticent.lab import twins
 from reticent.noise.selection import exponential, permute_and_flip
+from reticent.noise.source import SystemNoise
 from tests.audit import ALARM, audit
 from tests.noise.seeded import chosen_bits
 
@@ -94,6 +95,14 @@ def test_a_missing_factor_of_two_fails_the_coin_audit(mechanism, law, twin) -> N
     first = [lambda y: y == 0]
     assert audit(draw(False), epsilon=1.0, runs=6000, seed=1, events=first) > ALARM
     assert audit(draw(True), epsilon=1.0, runs=6000, seed=2, events=first) < ALARM
+
+
+def test_the_system_noise_selects_by_permute_and_flip() -> None:
+    """6,000 choices at epsilon 1 and sensitivity 2, on the system's generator; epsilon 2 is another law."""
+    scores = [0, 2, 5, 7]
+    chosen = [SystemNoise().select(scores, sensitivity=2, epsilon=Fraction(1)) for _ in range(6000)]
+    assert pearson(chosen, flip_law(scores, 0.25)) > ALARM
+    assert pearson(chosen, flip_law(scores, 0.5)) < ALARM
 
 
 def test_softmax_without_the_maximum_removed_breaks_at_the_edges() -> None:  # covers T18
