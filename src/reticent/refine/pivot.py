@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 from flint import arb, ctx
 
+from reticent.balls import ball
 from reticent.errors import PlanError
 from reticent.noise.calibrate import lomax
-from reticent.noise.family import ball
 from reticent.refine.quantiles import falling_root
 from reticent.sensitivity.bounds import Global, Smooth
 

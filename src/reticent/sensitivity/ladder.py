@@ -66,7 +66,7 @@ def straight(*, base: Fraction, slope: Fraction) -> Ladder:
 
 
 def listed(rungs: Sequence[Fraction], *, line: Line) -> Ladder:
-    """The rungs given, then `line`, itself a ladder at or above them (THEORY 1.2b)."""
+    """The rungs given, as many as were publicly agreed, then `line`, itself a ladder above them (THEORY 1.2b)."""
     known = tuple(rungs)
     return Ladder(rung=lambda k: known[k] if k < len(known) else line.at(k), lines=(line,))
 
