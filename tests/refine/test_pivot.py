@@ -103,6 +103,7 @@ def test_height_uses_one_rounding_rule():
         {"grid": Fraction(0)},
         {"epsilon_scale": Fraction(0)},
         {"level": Fraction(1)},
+        {"beta": Fraction(3, 10)},
         {"grid": Fraction(1, 10**6)},
     ],
 )

@@ -41,6 +41,9 @@ class Pivot:
                 raise PlanError(f"it is {getattr(self, name)}, but must be positive.", field=name)
         if not 0 < self.level < 1:
             raise PlanError(f"it is {self.level}, but must lie between 0 and 1.", field="level")
+        lomax(
+            epsilon=self.epsilon, beta=self.beta
+        )  # refuses what no Lomax noise can carry, while it is early
         if self.beta / self.grid > 10**4:
             raise PlanError(f"it is {self.grid}; a grid below beta/10000 gains nothing.", field="grid")
 
