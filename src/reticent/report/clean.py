@@ -29,3 +29,9 @@ def is_table(answer: Mapping[str, Any]) -> bool:
     """Whether the answer is a table of cells rather than one number."""
     estimates = answer.get("estimates") or []
     return len(estimates) > 1 or any(estimate.get("cell") for estimate in estimates)
+
+
+def unit_of(answer: Mapping[str, Any]) -> str:
+    """The unit in words; a weighted count stands for more people than were asked, and says so."""
+    unit, query = str(answer.get("unit") or "no unit"), answer.get("query") or {}
+    return f"{unit}, weighted" if query.get("weight") and {"count", "margin"} & set(query) else unit

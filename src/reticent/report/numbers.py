@@ -46,7 +46,7 @@ def _shown(value: float | None, places: int, shift: Decimal, rounding: str) -> s
 
 def percent(share: float | None) -> str:
     """A share as a percentage with one decimal, rounded up."""
-    return "" if share is None else f"{upward(float(Decimal(str(share)) * 100), 1)} %"
+    return "" if share is None else f"{upward(float(Decimal(str(share)) * 100), 1)}\N{NO-BREAK SPACE}%"
 
 
 def factor(epsilon: Fraction) -> str:

@@ -11,7 +11,7 @@ from reticent.release.document import CAUTION, RELIABLE
 from reticent.release.release import Release
 from reticent.report import words
 from reticent.report.charts import HOW, svg
-from reticent.report.clean import clean, columns_of, is_table
+from reticent.report.clean import clean, columns_of, is_table, unit_of
 from reticent.report.numbers import downward, nearest, percent, places, upward
 from reticent.report.specs import specs
 
@@ -22,11 +22,13 @@ def page(release: Release) -> bytes:
     """The page as HTML. It needs no network, no script, and nothing beside it."""
     document = clean(release.document)
     answers = document.get("answers") or []
+    drawn = [(chart, _inline(svg(chart))) for chart in specs(release)]
     view = {
         "document": document,
         "rehearsal": document.get("published") is not True,
         "words": words,
-        "charts": [(chart, _inline(svg(chart))) for chart in specs(release)],
+        "charts": drawn,
+        "has_charts": all(picture for _, picture in drawn),
         "how": HOW,
         "single": _lines([answer for answer in answers if not is_table(answer)], []),
         "tables": [_table(answer) for answer in answers if is_table(answer)],
@@ -55,7 +57,7 @@ def _inline(drawn: str | None) -> Markup | None:
 
 def _table(answer: Mapping[str, Any]) -> dict[str, Any]:
     columns = columns_of(answer)
-    return {"answer": answer, "columns": columns, **_lines([answer], columns)}
+    return {"answer": answer, "unit": unit_of(answer), "columns": columns, **_lines([answer], columns)}
 
 
 def _lines(answers: list[Any], columns: list[str]) -> dict[str, Any]:
@@ -75,7 +77,7 @@ def _line(answer: Mapping[str, Any], estimate: dict[str, Any], columns: list[str
     low, high = downward(estimate.get("low"), digits), upward(estimate.get("high"), digits)
     return {
         "name": answer.get("name"),
-        "unit": answer.get("unit") or "",
+        "unit": unit_of(answer),
         "cells": [(estimate.get("cell") or {}).get(column, "") for column in columns],
         "exact": estimate.get("value"),
         "value": nearest(estimate.get("value"), digits) or "not given",

@@ -14,6 +14,7 @@ UNPROVED = (
     "This release carries noise, but no formal guarantee.",
     "Nothing is promised about what a determined reader could learn from it about one respondent.",
 )
+CARRIES = {"pure": ("epsilon",), "approximate": ("epsilon", "delta"), "zcdp": ("rho",)}
 Document = Mapping[str, Any]
 
 
@@ -22,7 +23,8 @@ def promise(document: Document) -> list[str]:
     claim, protects = document.get("claim") or {}, document.get("protects") or {}
     if document.get("published") is not True:
         return [NOTHING]
-    if claim.get("measure") == "observed" or claim.get("measure") is None:
+    carried = CARRIES.get(str(claim.get("measure")))
+    if carried is None or any(claim.get(name) is None for name in carried):
         return list(UNPROVED)
     first, second = _sentences(claim, _someone(protects), str(protects.get("change") or claim.get("change")))
     return [first, second, *_caveats(claim)]
@@ -55,10 +57,10 @@ def _sentences(claim: Document, someone: str, change: str) -> tuple[str, str]:
     first = (
         f"{start} this same result could still have come out, with a probability at most {factor(epsilon)}"
     )
-    second = f"Someone who knows everybody else's answers and can only toss a coin over {guess} will, having"
+    second = f"Someone who knows everybody else's answers, and could otherwise only toss a coin over {guess},"
     return (
         f"{first} times larger or smaller{but}.",
-        f"{second} read this release, be right to be at most {certainty(epsilon)} percent sure{aside}.",
+        f"{second} can be at most {certainty(epsilon)} percent sure after reading this release{aside}.",
     )
 
 
