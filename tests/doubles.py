@@ -1,0 +1,81 @@
+"""Stand-ins for the noise. What is made with them is marked not private and can be neither charged nor published."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+
+@dataclass(frozen=True)
+class Call:
+    """One meeting of exact answers with the noise."""
+
+    kind: str
+    answers: tuple[int, ...]
+    sensitivity: int
+    epsilon: Fraction
+
+    @property
+    def parameters(self) -> tuple[object, ...]:
+        """All of the call that neighbours must share."""
+        return self.kind, len(self.answers), self.sensitivity, self.epsilon
+
+    def distance(self, other: "Call") -> int:
+        """How far the exact answers are apart: summed, or for scores the largest single move."""
+        moves = [abs(a - b) for a, b in zip(self.answers, other.answers, strict=True)]
+        return max(moves) if self.kind == "select" else sum(moves)
+
+
+@dataclass
+class ZeroNoise:
+    """No noise at all: the pipeline must then give the textbook's answer."""
+
+    is_private: bool = field(default=False, init=False)
+
+    def laplace(self, answer: int, *, sensitivity: int, epsilon: Fraction) -> int:
+        return answer
+
+    def laplace_many(self, answers: Sequence[int], *, sensitivity: int, epsilon: Fraction) -> list[int]:
+        return list(answers)
+
+    def select(self, scores: Sequence[int], *, sensitivity: int, epsilon: Fraction) -> int:
+        """The first candidate with the best score."""
+        return list(scores).index(max(scores))
+
+
+@dataclass
+class FrozenNoise:
+    """Records every call. Gives back the outputs prescribed, and past their end fixed noise.
+
+    Prescribed *outputs*, not prescribed noise, are what adaptive composition speaks of: a later question may
+    depend on an earlier released answer, so neighbours are compared along one and the same transcript.
+    """
+
+    prescribed: Sequence[tuple[int, ...]] = ()
+    is_private: bool = field(default=False, init=False)
+    calls: list[Call] = field(default_factory=list)
+    outputs: list[tuple[int, ...]] = field(default_factory=list)
+
+    def laplace(self, answer: int, *, sensitivity: int, epsilon: Fraction) -> int:
+        return self._meet("laplace", (answer,), sensitivity, epsilon)[0]
+
+    def laplace_many(self, answers: Sequence[int], *, sensitivity: int, epsilon: Fraction) -> list[int]:
+        return list(self._meet("laplace_many", tuple(answers), sensitivity, epsilon))
+
+    def select(self, scores: Sequence[int], *, sensitivity: int, epsilon: Fraction) -> int:
+        return self._meet("select", tuple(scores), sensitivity, epsilon)[0]
+
+    def _meet(
+        self, kind: str, answers: tuple[int, ...], sensitivity: int, epsilon: Fraction
+    ) -> tuple[int, ...]:
+        place = len(self.calls)
+        self.calls.append(Call(kind, answers, sensitivity, epsilon))
+        # Fixed noise: 3, -2, 1, 3, ... for numbers; the best candidate for a choice.
+        fixed = (
+            (answers.index(max(answers)),)
+            if kind == "select"
+            else tuple(answer + (3, -2, 1)[(place + i) % 3] for i, answer in enumerate(answers))
+        )
+        given = self.prescribed[place] if place < len(self.prescribed) else fixed
+        output = given if len(given) == len(fixed) else fixed
+        self.outputs.append(output)
+        return output
