@@ -44,7 +44,7 @@ RATIO_WORDS = (
     "probability; the noise of numerator and count are both in it"
 )
 RANK_WORDS = "bounds, with at least the stated probability, how many respondents lie between this value and the exact one"
-SELECTED_WORDS = "holds the exact quantile of the same respondents with at least the stated probability"
+SELECTED_WORDS = "holds the exact quantile of the same respondents, to the nearest candidate, with at least the stated probability"
 DERIVED_WORDS = (
     "holds whenever the intervals of both asks hold, each taken at half the allowed chance of error"
 )

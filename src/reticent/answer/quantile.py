@@ -4,7 +4,7 @@ from fractions import Fraction
 from itertools import accumulate
 from math import ceil, log
 
-from reticent.answer.base import RANK_WORDS, SELECTED_WORDS, Answer, Estimate
+from reticent.answer.base import RANK_WORDS, SELECTED_WORDS, Answer, Estimate, Interval
 from reticent.answer.context import Context, weight_of
 from reticent.answer.parts import Part
 from reticent.query.kinds import Quantile
@@ -88,15 +88,18 @@ def answer_quantile(
 
     point = pick(0, epsilon)
     parts = [_part("quantile", query, epsilon, bound)]
-    interval = (column.lower, column.upper)
+    everything = interval = (column.lower, column.upper)
     if bar:
         reach = slack(len(cells) + 1, bound=bound, epsilon=bar / 2, chance=(1 - level) / 2)
         low, high = pick(reach, bar / 2), pick(-reach, bar / 2)
         interval = (min(low, point), max(high, point))
         parts += [_part(f"{end} end of its interval", query, bar / 2, bound) for end in ("lower", "upper")]
-    estimate = Estimate(
-        value=point, interval=lambda _: interval, noise_sd=float("nan"), has_interval=bool(bar)
-    )
+
+    def covering(wanted: Fraction) -> Interval:
+        """The interval was chosen for one level; of a higher one only the public limits are sure."""
+        return interval if wanted <= level else everything
+
+    estimate = Estimate(value=point, interval=covering, noise_sd=float("nan"), has_interval=bool(bar))
     meaning = SELECTED_WORDS if bar else _rank_words(len(cells), bound, epsilon, level, query, schema)
     return Answer(estimates=(estimate,), parts=tuple(parts), meaning=meaning)
 

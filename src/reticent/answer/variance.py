@@ -51,17 +51,20 @@ def answer_variance(query: Variance, epsilon: Fraction, context: Context) -> Ans
         epsilon=for_squares,
         noise=context.noise,
     )
-    return _answer(mean, squares, Fraction(0) if weight else Fraction(1))
+    return _answer(mean, squares, less=Fraction(0 if weight else 1), rounding=column.grid / 2)
 
 
-def _answer(mean: Ratio, squares: Measured, less: Fraction) -> Answer:
-    """`less` is what the denominator is short of the count: 1 for a sample variance, 0 with weights."""
+def _answer(mean: Ratio, squares: Measured, *, less: Fraction, rounding: Fraction) -> Answer:
+    """`less` is what the denominator is short of the count: 1 for a sample variance, 0 with weights.
+
+    `rounding` is how far the point the squares were taken about can lie from the released mean.
+    """
     highest = (mean.high - mean.low) ** 2 / 2  # (b-a)^2/4 times n/(n-1), n >= 2
     divisor = max(Fraction(1), mean.count - less)
     value = min(highest, max(Fraction(0), squares.estimate / divisor))
     drift = float(value) * (mean.bottom.part.sd if mean.bottom else 0.0)
     sd = hypot(squares.part.sd, drift) / float(divisor)
-    interval = _interval(mean, squares, less, highest)
+    interval = _interval(mean, squares, less, highest, rounding)
     parts = (*((mean.bottom.part,) if mean.bottom else ()), mean.top.part, squares.part)
     return Answer(
         estimates=(Estimate(value=value, interval=interval, noise_sd=sd),), parts=parts, meaning=RATIO_WORDS
@@ -69,7 +72,7 @@ def _answer(mean: Ratio, squares: Measured, less: Fraction) -> Answer:
 
 
 def _interval(
-    mean: Ratio, squares: Measured, less: Fraction, highest: Fraction
+    mean: Ratio, squares: Measured, less: Fraction, highest: Fraction, rounding: Fraction
 ) -> Callable[[Fraction], tuple[Fraction, Fraction]]:
     """Squares were taken about the released mean, not the exact one: that adds n (mean - about)^2, taken off below."""
 
@@ -77,10 +80,12 @@ def _interval(
         each = 1 - (1 - level) / 2
         count = noisy(mean.bottom) if mean.bottom else Noisy(value=float(mean.count))
         bottom = Noisy(value=count.value - float(less), scale=count.scale, blur=count.blur)
-        low, high = quotient_interval(noisy(squares), bottom, level=float(each), low=0.0, high=float(highest))
+        # Squares about any point of [a, b], over n - 1, are at most 2(b - a)^2: four times `highest`.
+        widest = float(4 * highest)
+        low, high = quotient_interval(noisy(squares), bottom, level=float(each), low=0.0, high=widest)
         left, right = mean.interval(each)
-        off = max(right - mean.value, mean.value - left) + squares.part.unit
-        # n/(n-1) <= 2 for n >= 2; rounding `about` to the grid adds at most one step.
-        return max(Fraction(0), Fraction(low) - 2 * off * off), Fraction(high)
+        off = max(right - mean.value, mean.value - left) + rounding
+        # n/(n-1) <= 2 for n >= 2.
+        return max(Fraction(0), min(highest, Fraction(low)) - 2 * off * off), min(highest, Fraction(high))
 
     return interval

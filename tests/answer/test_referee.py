@@ -1,0 +1,86 @@
+"""What a referee found: each test holds a counterexample that an earlier version of the code did not survive."""
+
+from fractions import Fraction
+
+from reticent.answer.base import Answer, Estimate
+from reticent.answer.context import Context
+from reticent.answer.variance import answer_variance
+from reticent.engine.results import ContingencyTable, SufficientStatistics, Tallies
+from reticent.query.kinds import Variance
+from reticent.release.evaluate import evaluate, wants_of
+from reticent.release.plan import Plan
+from tests.doubles import ZeroNoise
+from tests.tables import Book, book, make_plan
+
+LEVEL = Fraction(95, 100)
+
+
+def _variance(column: Book, n: int, s1: int, s2: int) -> Answer:
+    """A variance from power sums given by hand, in grid steps, with the noise taken out."""
+    plan = make_plan([{"variance": "y"}], book({"y": column}))
+    query = plan.asks[0].query
+    assert isinstance(query, Variance)
+    sums = dict(zip(query.wants(plan.schema), (n, s1, s2), strict=True))
+    tallies = Tallies(statistics=SufficientStatistics(sums=sums), tables={})
+    context = Context(
+        schema=plan.schema, neighbours=plan.neighbours, tallies=tallies, noise=ZeroNoise(), rows=None
+    )
+    return answer_variance(query, Fraction(1), context)
+
+
+def test_variance_interval_covers_when_the_mean_falls_between_grid_points():
+    """Half at 50, half at 51 hundredths: squares are taken about 51, half a step off the mean."""
+    n = 10**8
+    half = n // 2
+    answer = _variance(
+        {"kind": "decimal", "bounds": [0, 1], "grid": "0.01"}, n, half * 101, half * (50**2 + 51**2)
+    )
+    low, high = answer.estimates[0].interval(LEVEL)
+    exact = Fraction(1, 4) * Fraction(1, 100) ** 2 * Fraction(n, n - 1)
+    assert low <= exact <= high
+    # The earlier code allowed one squared step, 0.0001, instead of half a step, 0.005: the exact value was missed.
+    width = answer.estimates[0].value - exact
+    assert width > 2 * (Fraction(1, 100) ** 2) ** 2
+
+
+def test_variance_interval_says_something_where_squares_are_counted_coarsely():
+    """A million people, incomes up to 200,000: the lower end used to be zero whatever the data."""
+    n, mean, spread = 10**6, 50_000, 15_000
+    answer = _variance({"kind": "integer", "bounds": [0, 200_000]}, n, n * mean, n * (mean**2 + spread**2))
+    low, high = answer.estimates[0].interval(LEVEL)
+    assert (
+        Fraction(9, 10) * spread**2
+        < low
+        <= spread**2 * Fraction(n, n - 1)
+        <= high
+        < Fraction(11, 10) * spread**2
+    )
+
+
+def _medians(derived_level: str) -> tuple[Plan, dict[str, Answer]]:
+    bar = {"error_bar": {"level": "0.95", "epsilon": "1"}}
+    ask = {"median": "y", "step": "1"}
+    plan = make_plan(
+        [ask, ask, {"difference": ["ask 0", "ask 1"]}],
+        book({"y": {"kind": "integer", "bounds": [0, 99]}}),
+        asks={0: bar, 1: bar, 2: {"error_bar": {"level": derived_level}}},
+    )
+    (want,) = set(wants_of(plan))
+    cells = tuple(1000 if value == 50 else 0 for value in range(100))
+    tallies = Tallies(
+        statistics=SufficientStatistics(sums={}),
+        tables={want: ContingencyTable(want=want, cells=cells)},  # type: ignore[arg-type,dict-item]
+    )
+    return plan, evaluate(plan, tallies, ZeroNoise())
+
+
+def test_a_selected_interval_vouches_for_its_own_level_only():
+    """An interval chosen at 95 % is no 97.5 % interval, which is what a difference at 95 % needs of each side."""
+    _, answers = _medians("0.95")
+    median: Estimate = answers["ask 0"].estimates[0]
+    assert median.interval(LEVEL) != (0, 99)
+    assert median.interval(Fraction(975, 1000)) == (0, 99)
+    difference = answers["ask 2"].estimates[0]
+    assert difference.interval(LEVEL) == (-99, 99)
+    narrow = difference.interval(Fraction(9, 10))  # each side is then asked for 95 %
+    assert narrow[1] - narrow[0] < 198
