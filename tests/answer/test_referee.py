@@ -2,10 +2,13 @@
 
 from fractions import Fraction
 
+import pytest
+
 from reticent.answer.base import Answer, Estimate
 from reticent.answer.context import Context
 from reticent.answer.variance import answer_variance
 from reticent.engine.results import ContingencyTable, SufficientStatistics, Tallies
+from reticent.errors import PlanError
 from reticent.query.kinds import Variance
 from reticent.release.evaluate import evaluate, wants_of
 from reticent.release.plan import Plan
@@ -84,3 +87,28 @@ def test_a_selected_interval_vouches_for_its_own_level_only():
     assert difference.interval(LEVEL) == (-99, 99)
     narrow = difference.interval(Fraction(9, 10))  # each side is then asked for 95 %
     assert narrow[1] - narrow[0] < 198
+
+
+def test_a_weighted_margin_that_could_leave_64_bits_is_refused_before_a_row_is_read():
+    """512 rows of the largest weight passed and 513 raised: whether it failed depended on the rows."""
+    columns = {
+        "sex": {"kind": "categorical", "levels": ["f", "m"]},
+        "w": {"kind": "decimal", "bounds": [0, 9000], "grid": "0.000000000001", "role": "weight"},
+    }
+    with pytest.raises(PlanError, match="coarser grid"):
+        wants_of(make_plan([{"margin": ["sex"], "weight": "w"}], book(columns)))
+    # A count is measured in coarser steps, and candidates are scored in unbounded integers: both may stay.
+    columns["y"] = {"kind": "integer", "bounds": [0, 9]}
+    wants_of(make_plan([{"count": "*", "weight": "w"}], book(columns)))
+    wants_of(make_plan([{"median": "y", "step": "1", "weight": "w"}], book(columns)))
+
+
+def test_quotients_of_quotients_stop_before_they_leave_the_doubles():
+    """Exact quotients square at every level; whether a release died then depended on the noise drawn."""
+    asks = [{"count": "*"}, {"count": "*", "where": "sex = 'f'"}]
+    for level in range(4):
+        here = 2 * level
+        asks += [{"ratio": [f"ask {here}", f"ask {here + 1}"]}, {"ratio": [f"ask {here + 1}", f"ask {here}"]}]
+    make_plan(asks[:8])
+    with pytest.raises(PlanError, match="deep"):
+        make_plan(asks)

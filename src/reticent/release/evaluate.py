@@ -14,6 +14,7 @@ from reticent.answer.variance import answer_variance
 from reticent.engine.results import Tallies
 from reticent.engine.wants import Sum, Table
 from reticent.errors import PlanError
+from reticent.noise.laplace import LIMIT
 from reticent.noise.source import Noise
 from reticent.query.kinds import Count, Derived, Margin, Mean, Proportion, Quantile, Total, Variance
 from reticent.release.plan import Ask, Plan
@@ -35,6 +36,11 @@ def wants_of(plan: Plan) -> list[Sum | Table]:
         if largest >= ACCUMULATOR:
             raise PlanError(
                 "could overflow a 128-bit sum; declare a coarser grid or closer bounds", field="ask"
+            )
+        # A margin is measured without coarser steps, so its cells themselves must fit the sampler's 64 bits.
+        if isinstance(want, Table) and all(key.step is None for key in want.keys) and largest > LIMIT:
+            raise PlanError(
+                "a margin needs a weight of fewer steps; declare a coarser grid for it", field="ask"
             )
     return wants
 

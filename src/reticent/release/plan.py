@@ -23,6 +23,7 @@ from reticent.words import is_printable, nearest
 
 LARGE = 20
 LEAST = Fraction(1, 10**6)
+DEEPEST = 3  # exact quotients of quotients double in length each time, and leave the doubles
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,7 +196,7 @@ def _effect(raw: object) -> Fraction | None:
 
 
 def _check_names(asks: tuple[Ask, ...]) -> None:
-    names = [ask.name for ask in asks]
+    names, depth = [ask.name for ask in asks], dict[str, int]()
     for place, ask in enumerate(asks):
         if names.index(ask.name) != place:
             raise PlanError(f"two asks are called {ask.name!r}", field=f"ask[{place}].name")
@@ -205,6 +206,9 @@ def _check_names(asks: tuple[Ask, ...]) -> None:
                 if name not in known:
                     hint = nearest(name, known) or "; name asks that stand above this one and have one answer"
                     raise PlanError(f"there is no ask {name!r} to use{hint}", field=f"ask[{place}].query")
+            depth[ask.name] = 1 + max(depth.get(name, 0) for name in ask.query.of)
+            if depth[ask.name] > DEEPEST:
+                raise PlanError(f"is derived more than {DEEPEST} deep", field=f"ask[{place}].query")
         variances = {n for n, q in known.items() if isinstance(q, Variance)}
         if ask.variance is not None and ask.variance not in variances:
             raise PlanError("names a variance asked above this one", field=f"ask[{place}].variance")
