@@ -1,5 +1,6 @@
 """Smooth bounds from ladders: printed vectors, the algebra, legal stops, and all small data sets by brute force."""
 
+import math
 from fractions import Fraction
 from functools import cache
 from itertools import combinations_with_replacement
@@ -64,6 +65,11 @@ def test_stopping_at_saturation_is_what_the_lines_forbid():
     assert smooth_bound(plateau, Fraction(1, 60)).bound > 20
 
 
+def test_a_line_that_still_rises_stops_nothing():
+    """U_k = k: the line is at 0 to begin with, and the bound is the peak of k e^(-k/8), 8/e at k = 8."""
+    assert nine(lad.straight(base=Fraction(0), slope=ONE), Fraction(1, 8)) == "2.943035529"
+
+
 def test_search_evaluates_no_rung_it_need_not():
     asked = []
 
@@ -73,6 +79,33 @@ def test_search_evaluates_no_rung_it_need_not():
 
     smooth_bound(Ladder(rung=rung, lines=(Line(base=Fraction(5)),)), Fraction(1, 10))
     assert asked == [0, 1] or asked == [0]
+
+
+@st.composite
+def ladders(draw):
+    """A few rungs, then a line above them."""
+    rungs = draw(st.lists(st.integers(0, 40), max_size=6))
+    slope = draw(st.integers(0, 5))
+    base = max([draw(st.integers(1, 20)), *(u - slope * k for k, u in enumerate(rungs))])
+    return lad.listed([Fraction(u) for u in rungs], line=Line(base=Fraction(base), slope=Fraction(slope)))
+
+
+@settings(max_examples=80, deadline=None)
+@given(one=ladders(), other=ladders(), start=st.integers(0, 8))
+def test_algebra_works_rung_by_rung_and_its_lines_lie_above(one, other, start):
+    u, w = one.rung, other.rung
+    above = lad.greatest(one, other)
+    for made, meant in (
+        (lad.least(one, other), lambda k: min(u(k), w(k))),
+        (above, lambda k: max(u(k), w(k))),
+        (lad.total(one, other), lambda k: u(k) + w(k)),
+        (one.scaled(Fraction(7, 3)), lambda k: u(k) * 7 / 3),
+        (lad.mixture(one, above, start=start), lambda k: u(k) if k < start else max(u(k), w(k))),
+    ):
+        assert made.lines and all(made.rung(k) == meant(k) for k in range(60))
+        assert all(line.at(k) >= meant(k) for line in made.lines for k in range(60))
+        ideal = max(math.exp(-0.3 * k) * meant(k) for k in range(200))
+        assert math.isclose(smooth_bound(made, Fraction(3, 10)).bound, ideal, rel_tol=1e-8)
 
 
 def test_ladder_without_a_line_and_beta_without_room_are_refused():
