@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,6 +20,7 @@ from reticent.noise.many import _GEOMETRIC, draw_laplace, draw_lomax
 from reticent.noise.source import SystemNoise
 from reticent.noise.student import add_student
 from reticent.sensitivity.bounds import Global, Smooth
+from tests.audit import ALARM, chi_square
 from tests.noise.seeded import SeededBits
 
 ONE = Global(bound=Fraction(1))
@@ -144,6 +146,18 @@ def test_the_largest_of_lazy_numbers_only_grows_in_digits(seed: int, m: int, cut
         assert w.prefix >> more == before and 1 <= w.count <= count
 
 
+def test_the_largest_has_its_law_when_digits_come_one_by_one() -> None:
+    """Four digits of the largest of three, 20,000 times: P(largest < k/16) = (k/16)**3. Ties are the rule here."""
+    bits, drawn = SeededBits(5), []
+    for _ in range(20_000):
+        w = Largest(bits, 3)
+        for _ in range(4):
+            w.refine(1)
+        drawn.append(w.prefix)
+    assert chi_square(drawn, lambda k: np.clip((np.asarray(k) + 1) / 16, 0, 1) ** 3) > ALARM
+    assert chi_square(drawn, lambda k: np.clip((np.asarray(k) + 1) / 16, 0, 1) ** 2.8) < ALARM
+
+
 def test_the_thresholds_of_the_geometric_are_floors() -> None:
     """Both ends of exp(-k) to 128 digits have the same first 64."""
     for k, edge in zip(range(64, 0, -1), _GEOMETRIC.tolist(), strict=True):
@@ -167,6 +181,10 @@ def test_draws_that_words_cannot_decide_are_finished_exactly() -> None:
     """Words of zeros stand for numbers below 2**-64: noise beyond 2**64 - 1 times a Lomax scale, beyond 44 for Laplace."""
     drawn = draw_lomax(3, m=8, scale=Fraction(10), bits=ZerosAt(1, 0))
     assert all(type(x) is int and abs(x) >= 10 * (2**64 - 1) for x in drawn)
+    # All eight words are leaders still: the scalar code, from there and with the same bits, ends alike.
+    bits, where = SeededBits(1), line(0, scale=Fraction(10), grid=Fraction(1))
+    signs = [1 if word < 2**63 else -1 for word in words(3, bits).tolist()]
+    assert drawn == [lomax.settle_lomax(where, sign, Largest(bits, 8, 0, 64)) for sign in signs]
     # At scale 1 the second request is for the geometric part; 2**-64 lies between exp(-45) and exp(-44).
     drawn = draw_laplace(20, scale=Fraction(1), bits=ZerosAt(1, 1))
     assert all(type(x) is int and 44 <= abs(x) < 60 for x in drawn)
