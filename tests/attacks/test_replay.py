@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from functools import lru_cache
+from math import isnan
 
 import pytest
 
@@ -92,7 +93,7 @@ def test_empty_and_silent_tables_look_like_any_other(rows) -> None:
 
 def held(value: float | None, low: float, high: float) -> int:
     """A number on the grid of halves, missing or strange ones as zero."""
-    return 0 if value is None or value != value else int(2 * min(high, max(low, value)))
+    return 0 if value is None or isnan(value) else int(2 * min(high, max(low, value)))
 
 
 def total(rows: Sequence[Row]) -> int:
