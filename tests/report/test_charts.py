@@ -82,6 +82,14 @@ def test_a_huge_table_is_cut_and_says_so():
     assert len(rows_of(chart)) == MOST_CELLS and "first 60 of 3600 cells" in chart.caption
 
 
+def test_bars_begin_at_zero():
+    """A bar's length is its value: cells near 1000 must not look like cells near 0."""
+    cells = [estimate(1000 + i, 1, {"a": f"a{i}"}) for i in range(3)]
+    (chart,) = specs(release(answers=[answer("t", cells, margin=["a"])]))
+    scales = [layer["encoding"]["x"].get("scale") for layer in chart.spec["layer"]]
+    assert [scale for scale in scales if scale] == [{"zero": True}] * 4
+
+
 def test_no_name_enters_an_expression():
     """The expressions of a hostile plan are those of a plain one; names are looked for outside the data."""
     hostile = "'+(globalThis.x=1)+'"

@@ -54,8 +54,13 @@ def framed(spec: Spec, title: str, *, rehearsal: bool) -> Spec:
         "font": "Helvetica, Arial, sans-serif",
         "view": {"stroke": None},
         "title": {"fontSize": 15, "subtitleFontSize": 14},
-        "axis": {"labelFontSize": 14, "titleFontSize": 14, "gridColor": "#E4E4E4"},
-        "header": {"labelFontSize": 14, "labelLimit": WIDE},
+        "axis": {
+            "labelFontSize": 14,
+            "titleFontSize": 14,
+            "titleLimit": WIDE - BESIDE,
+            "gridColor": "#E4E4E4",
+        },
+        "header": {"labelFontSize": 14, "labelLimit": WIDE - BESIDE},
         "legend": {"labelFontSize": 14},
     }
     return {**spec, "title": heading, "background": "white", "padding": 6, "config": config}
@@ -67,8 +72,9 @@ def _y() -> Spec:
 
 
 def _x(name: str, unit: str | None) -> Spec:
-    axis = {"tickCount": 5}
-    return {"field": name, "type": "quantitative", "title": unit, "scale": {"zero": False}, "axis": axis}
+    """The axis. Bars, whose unit stands under them, begin at zero; points, under a title, need not."""
+    scale, axis = {"zero": unit is not None}, {"tickCount": 5}
+    return {"field": name, "type": "quantitative", "title": unit, "scale": scale, "axis": axis}
 
 
 def _label(mark: Spec, x: int) -> Spec:
