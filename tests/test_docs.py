@@ -1,0 +1,239 @@
+"""The pages tell the truth: their examples run, their links lead somewhere, and no machine shows through.
+
+An HTML comment above a code block says what the block is. It does not show on the page.
+
+    <!-- run -->              python or console: run it in the page's folder; a printed output must be the real one
+    <!-- file: NAME -->       toml: written to NAME; a codebook or a plan, which must be accepted
+    <!-- refused: NAME -->    toml: written to NAME; a plan that must be refused, with the line printed after it
+    <!-- columns -->          toml: columns that the demonstration's codebook can take up
+    <!-- asks -->             toml: asks that the demonstration's plan can take up
+"""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reticent.errors import PlanError, ReticentError
+from reticent.lab.demo import demo_survey
+from reticent.release.plan import plan_from, read_plan
+from reticent.schema import read_schema
+from reticent.schema.load import schema_from
+from reticent.tomlfile import read_toml
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+OF_OTHERS = {"predicates.md", "ledger.md", "simulated-state.md"}  # their blocks carry no comments
+BLOCK = re.compile(
+    r"(?:^<!-- (?P<mark>[^\n]*?) -->\n)?^```(?P<info>[^\n`]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
+)
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+ROWS = 2_000
+
+
+@dataclass(frozen=True)
+class Block:
+    mark: str
+    info: str
+    text: str
+
+
+def blocks(page: Path) -> Iterator[Block]:
+    for found in BLOCK.finditer(page.read_text(encoding="utf-8")):
+        yield Block(found["mark"] or "", found["info"].strip(), found["text"])
+
+
+def named(pages: list[Path]) -> list[object]:
+    return [pytest.param(page, id=page.relative_to(ROOT).as_posix()) for page in pages]
+
+
+@pytest.fixture(scope="module")
+def survey(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demonstration survey, small, made once."""
+    folder = tmp_path_factory.mktemp("survey")
+    demo_survey(folder, rows=ROWS)
+    return folder
+
+
+@pytest.fixture
+def folder(survey: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A page's own folder: a copy of the survey, and the place where its examples run."""
+    place = tmp_path / "page"
+    shutil.copytree(survey, place)
+    monkeypatch.chdir(place)
+    return place
+
+
+def command(line: str) -> subprocess.CompletedProcess[str]:
+    """One line of a console block, with the `reticent` of this environment and no shell."""
+    words = shlex.split(line)
+    if words[0] == "reticent":
+        words = [sys.executable, "-c", "from reticent.cli import main; main()", *words[1:]]
+    environment = {**os.environ, "COLUMNS": "100"}
+    return subprocess.run(words, capture_output=True, text=True, timeout=120, env=environment, check=False)
+
+
+def console(text: str) -> None:
+    """Every command of a block succeeds, and prints what the block says it prints."""
+    for piece in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+        line, _, said = piece.partition("\n")
+        done = command(line)
+        assert done.returncode == 0, f"{line}: {done.stderr}"
+        if said.strip():
+            assert done.stdout.strip() == said.strip(), line
+
+
+def toml(path: Path) -> dict[str, Any]:
+    return read_toml(path, error=PlanError)
+
+
+def with_asks(text: str) -> None:
+    """The demonstration's plan with these asks instead of its own."""
+    data, codebook = toml(Path("plan.toml")), toml(Path("survey.schema.toml"))
+    plan_from({**data, "ask": tomllib.loads(text, parse_float=Decimal)["ask"]}, codebook)
+
+
+def with_columns(text: str) -> None:
+    codebook = toml(Path("survey.schema.toml"))
+    codebook["columns"].update(tomllib.loads(text)["columns"])
+    schema_from(codebook)
+
+
+def accepted(name: str) -> None:
+    """A codebook or a plan, by its name. Paths inside a plan are its own affair."""
+    if name.endswith(".schema.toml"):
+        assert read_schema(Path(name)).finished
+    else:
+        read_plan(Path(name))
+
+
+def refused(name: str, after: str) -> None:
+    """Refused, and in the words that the page prints further down, if it prints any for this file."""
+    with pytest.raises(ReticentError) as problem:
+        read_plan(Path(name))
+    printed = re.search(rf"^\$ reticent \w+ {re.escape(name)}\nerror: (.*)$", after, re.MULTILINE)
+    if printed:
+        assert str(problem.value) == printed[1]
+
+
+def run(page: Path) -> int:
+    """Run what is marked, from the top; how many blocks that were."""
+    names: dict[str, object] = {"__name__": "page"}
+    count = 0
+    text = page.read_text(encoding="utf-8")
+    for block in blocks(page):
+        kind, _, name = block.mark.partition(": ")
+        if kind in ("file", "refused"):
+            Path(name).parent.mkdir(parents=True, exist_ok=True)
+            Path(name).write_text(block.text, encoding="utf-8")
+            accepted(name) if kind == "file" else refused(name, text)
+        elif kind == "columns":
+            with_columns(block.text)
+        elif kind == "asks":
+            with_asks(block.text)
+        elif kind == "run" and block.info == "console":
+            console(block.text)
+        elif kind == "run":
+            exec(compile(block.text, page.name, "exec"), names)  # noqa: S102 - our own page
+        else:
+            continue
+        count += 1
+    return count
+
+
+MARKED = [page for page in PAGES if any(block.mark for block in blocks(page))]
+
+
+@pytest.mark.parametrize("page", named(MARKED))
+def test_the_examples_of_a_page_run(page, folder, capsys):
+    """In order, in one folder, on the demonstration survey."""
+    assert run(page) > 0
+
+
+def test_pages_that_matter_have_examples_that_run():
+    names = {page.relative_to(ROOT).as_posix() for page in MARKED}
+    howto = {
+        f"docs/howto/{name}.md" for name in ("codebook", "plan", "error-bars", "rehearse", "python", "check")
+    }
+    assert {"README.md", "docs/start.md", *howto} <= names
+
+
+@pytest.mark.parametrize("page", named(sorted((ROOT / "docs" / "howto").glob("*.md"))))
+def test_unmarked_examples_are_at_least_well_formed(page, folder, capsys):
+    """TOML parses. On pages without comments, python runs unless it says no-run."""
+    names: dict[str, object] = {"__name__": "page"}
+    for block in blocks(page):
+        if block.info == "toml":
+            tomllib.loads(block.text)
+        if page.name in OF_OTHERS and block.info == "python":
+            exec(compile(block.text, page.name, "exec"), names)  # noqa: S102 - our own page
+
+
+def test_an_example_that_does_not_work_is_noticed(folder, tmp_path):
+    """The naive twin: a page with a wrong ask, a wrong output, a failing command, and broken code."""
+    wrong = {
+        "ask": '<!-- asks -->\n```toml\n[[ask]]\nname = "a"\nquery = { mean = "x" }\nepsilon = "1"\n```\n',
+        "output": "<!-- run -->\n```console\n$ reticent --version\nreticent 9\n```\n",
+        "command": "<!-- run -->\n```console\n$ reticent preview nowhere.toml\n```\n",
+        "code": "<!-- run -->\n```python\nraise ValueError\n```\n",
+        "plan": "<!-- refused: plan.toml -->\n```toml\n" + Path("plan.toml").read_text() + "```\n",
+    }
+    for name, text in wrong.items():
+        page = tmp_path / f"{name}.md"
+        page.write_text(text, encoding="utf-8")
+        with pytest.raises((AssertionError, ReticentError, ValueError, pytest.fail.Exception)):
+            run(page)
+
+
+def broken_links(page: Path, text: str) -> list[str]:
+    """Links to files that are not there. Links to other sites are not followed: tests need no network."""
+    outside_code = BLOCK.sub("", text)
+    links = (link.partition("#")[0] for link in LINK.findall(outside_code))
+    return [link for link in links if link and "://" not in link and not (page.parent / link).exists()]
+
+
+@pytest.mark.parametrize("page", named(PAGES))
+def test_links_between_pages_resolve(page):
+    assert broken_links(page, page.read_text(encoding="utf-8")) == []
+
+
+def test_a_broken_link_is_noticed():
+    assert broken_links(ROOT / "README.md", "see [this](docs/nowhere.md)") == ["docs/nowhere.md"]
+
+
+def test_every_page_can_be_reached():
+    """From the index, directly."""
+    index = ROOT / "docs" / "index.md"
+    linked = {(index.parent / link).resolve() for link in LINK.findall(index.read_text(encoding="utf-8"))}
+    assert {page for page in ROOT.glob("docs/**/*.md") if page != index} <= linked
+
+
+MACHINE = re.compile(r"/(?:home|root|work|Users|tmp|mnt)/\w|[A-Z]:\\\\|localhost:\d")
+
+
+@pytest.mark.parametrize("page", named([*PAGES, *sorted((ROOT / "proofs").glob("**/*.md"))]))
+def test_no_page_names_a_place_on_a_machine(page):
+    assert MACHINE.findall(page.read_text(encoding="utf-8")) == []
+
+
+def test_a_machine_path_is_noticed():
+    assert MACHINE.search("written to /home/somebody/demo")
+
+
+def test_each_version_of_the_changelog_opens_with_privacy():
+    """What any reader of an old release should know comes first."""
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    versions = re.split(r"^## ", text, flags=re.MULTILINE)[1:]
+    assert versions
+    for version in versions:
+        assert re.match(r"[^\n]+\n+### Privacy\n", version), version.splitlines()[0]
