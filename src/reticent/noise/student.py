@@ -1,4 +1,4 @@
-"""Student noise with three degrees of freedom: density (2/pi) (1 + x*x)**-2."""
+"""Student noise with three degrees of freedom, over the root of 3: density (2/pi) (1 + x*x)**-2."""
 
 from fractions import Fraction
 
