@@ -131,9 +131,16 @@ def mean_ratio(query: Mean, epsilon: Fraction, context: Context) -> Ratio:
     return Ratio(top=top, bottom=bottom, size=query.size, centre=centre, low=column.lower, high=column.upper)
 
 
-def answer_mean(query: Mean, epsilon: Fraction, context: Context) -> Answer:
-    """The noisy mean; its sampling error needs a variance, which another ask may release."""
-    return mean_ratio(query, epsilon, context).answer(None)
+def answer_mean(
+    query: Mean, epsilon: Fraction, context: Context, *, variance: Fraction | None = None
+) -> Answer:
+    """The noisy mean. With a `variance` that another ask released, its sampling error is told:
+    effect * variance / (the public size, or the noisy count of this very subpopulation)."""
+    ratio = mean_ratio(query, epsilon, context)
+    if variance is None or query.among.weight:
+        return ratio.answer(None)
+    each = float(variance / ratio.count)
+    return ratio.answer(lambda effect: effect * each)
 
 
 def answer_proportion(query: Proportion, epsilon: Fraction, context: Context) -> Answer:

@@ -1,9 +1,8 @@
 """Run a plan's asks on tallies that are already in hand. The noise is whatever the caller was given."""
 
 from collections.abc import Callable
-from fractions import Fraction
 
-from reticent.answer.base import Answer, Estimate
+from reticent.answer.base import Answer
 from reticent.answer.context import Context
 from reticent.answer.count import answer_count, answer_total
 from reticent.answer.derived import answer_derived
@@ -54,7 +53,7 @@ def evaluate(
     )
     answers: dict[str, Answer] = {}
     for ask in plan.asks:
-        answers[ask.name] = _with_variance(ask, _answer(ask, context, answers), answers, plan)
+        answers[ask.name] = _answer(ask, context, answers)
         step(ask.name)
     return answers
 
@@ -66,7 +65,8 @@ def _answer(ask: Ask, context: Context, before: dict[str, Answer]) -> Answer:
         case Total() as query:
             return answer_total(query, ask.epsilon, context)
         case Mean() as query:
-            return answer_mean(query, ask.epsilon, context)
+            variance = before[ask.variance].estimates[0].value if ask.variance is not None else None
+            return answer_mean(query, ask.epsilon, context, variance=variance)
         case Proportion() as query:
             return answer_proportion(query, ask.epsilon, context)
         case Variance() as query:
@@ -77,21 +77,3 @@ def _answer(ask: Ask, context: Context, before: dict[str, Answer]) -> Answer:
             return answer_margin(query, ask.epsilon, context)
         case Derived() as query:
             return answer_derived(query, before[query.of[0]], before[query.of[1]])
-
-
-def _with_variance(ask: Ask, answer: Answer, before: dict[str, Answer], plan: Plan) -> Answer:
-    """A mean whose plan names a released variance can say its sampling error: effect * variance / count."""
-    if ask.variance is None or not isinstance(ask.query, Mean) or ask.query.among.weight:
-        return answer
-    variance = before[ask.variance].estimates[0].value
-    count = Fraction(ask.query.size or plan.rows or 0)
-    if not count:
-        return answer
-    (old,) = answer.estimates
-    new = Estimate(
-        value=old.value,
-        interval=old.interval,
-        noise_sd=old.noise_sd,
-        sampling=lambda effect: effect * float(variance / count),
-    )
-    return Answer(estimates=(new,), parts=answer.parts, meaning=answer.meaning)

@@ -1,0 +1,40 @@
+"""The sampling error of a mean is that of its own subpopulation, not of the whole sample."""
+
+from fractions import Fraction
+
+import pyarrow as pa
+
+from reticent.engine.duckdb import DuckDBEngine
+from reticent.engine.sources import open_frame
+from reticent.release.evaluate import evaluate, wants_of
+from reticent.release.survey import Survey
+from tests.doubles import ZeroNoise
+
+BOOK = {
+    "survey": {"name": "small", "unit": "row"},
+    "columns": {
+        "sex": {"kind": "categorical", "levels": ["f", "m"]},
+        "hours": {"kind": "integer", "bounds": [0, 99]},
+    },
+}
+
+
+def test_a_mean_of_few_has_the_sampling_error_of_few():
+    """Without noise: effect * s^2 / n, n being the four women among a hundred rows."""
+    hours = [30, 34, 38, 42, *[40] * 96]
+    rows = pa.table({"sex": ["f"] * 4 + ["m"] * 96, "hours": hours})
+    asks = [
+        {"name": "s2", "query": {"variance": "hours", "where": "sex = 'f'"}, "epsilon": "1"},
+        {"name": "m", "query": {"mean": "hours", "where": "sex = 'f'"}, "epsilon": "1", "variance": "s2"},
+    ]
+    plan = Survey(rows, schema=BOOK).plan("r-1", epsilon="2", asks=asks, expect={"rows": 100})
+    engine = DuckDBEngine(open_frame(rows))
+    try:
+        answers = evaluate(plan, engine.tally(plan.schema, wants_of(plan)), ZeroNoise())
+    finally:
+        engine.close()
+    (mean,) = answers["m"].estimates
+    textbook = Fraction(80, 3)  # of 30, 34, 38, 42
+    assert mean.sampling is not None and mean.value == 36
+    assert abs(mean.sampling(1.5) - 1.5 * float(textbook) / 4) < 1e-9
+    assert mean.sampling(1.5) > 20 * 1.5 * float(textbook) / 100  # the naive twin: n is all rows
