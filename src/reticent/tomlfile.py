@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -15,6 +15,7 @@ from reticent.words import nearest
 
 LARGEST_FILE = 2**20
 DEEPEST = 100
+MOST_POINTS = 20_000  # a key of n dotted parts takes the parser n^2 steps
 
 
 class Section(BaseModel):
@@ -31,6 +32,8 @@ def read_toml(path: Path, *, error: type[ReticentError]) -> dict[str, Any]:
     text = _text(path, error)
     if _depth(text) > DEEPEST:
         raise error(f"is nested more than {DEEPEST} deep; write it flatter", field=path.name)
+    if text.count(".") > MOST_POINTS:
+        raise error(f"holds more than {MOST_POINTS} points; write it shorter", field=path.name)
     try:
         return tomllib.loads(text, parse_float=Decimal)
     except (tomllib.TOMLDecodeError, ValueError, ArithmeticError) as problem:
@@ -45,9 +48,10 @@ def _text(path: Path, error: type[ReticentError]) -> str:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as problem:
         raise error(f"cannot be opened: {os.strerror(problem.errno or 0)}", field=path.name) from None
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise error("is not a file; give the path of one", field=path.name)
     with os.fdopen(handle, "rb") as file:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise error("is not a file", field=path.name)
         data = file.read(LARGEST_FILE + 1)
     if len(data) > LARGEST_FILE:
         raise error("is larger than 1 MiB", field=path.name)
@@ -71,7 +75,9 @@ def fill(model: type[Model], data: Mapping[str, Any], *, error: type[ReticentErr
     try:
         return model.model_validate(dict(data))
     except ValidationError as problem:
-        first = problem.errors(include_url=False, include_context=False, include_input=False)[0]
+        found = problem.errors(include_url=False, include_context=False, include_input=False)
+    # A word that is not known explains the one that is missing, not the other way round.
+    first = next((each for each in found if each["type"] == "extra_forbidden"), found[0])
     place = ".".join(str(part) for part in (at, *first["loc"]) if part != "")
     if first["type"] == "extra_forbidden":
         word = str(first["loc"][-1])
@@ -85,8 +91,7 @@ def fill(model: type[Model], data: Mapping[str, Any], *, error: type[ReticentErr
 def _fields(model: type[BaseModel], path: tuple[int | str, ...]) -> set[str]:
     """Names allowed at a place inside `model`, as far as nested models can be followed."""
     for part in path:
-        field = model.model_fields.get(str(part))
-        annotation = field.annotation if field is not None else None
-        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-            model = annotation
+        known = {info.alias or name: info.annotation for name, info in model.model_fields.items()}
+        inner = (known.get(str(part)), *get_args(known.get(str(part))))
+        model = next((m for m in inner if isinstance(m, type) and issubclass(m, BaseModel)), model)
     return {info.alias or name for name, info in model.model_fields.items()}
