@@ -10,7 +10,7 @@ import typer
 from typer import Abort
 from typer._click.exceptions import ClickException
 
-from reticent.cli import codebook, ledger, plans
+from reticent.cli import codebook, ledger, plans, report
 from reticent.errors import ReticentError
 
 app = typer.Typer(
@@ -23,6 +23,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 plans.add_to(app)
+report.add_to(app)
 app.add_typer(codebook.app, name="codebook")
 app.add_typer(ledger.app, name="ledger")
 

@@ -24,8 +24,9 @@ from reticent.release.rehearse import simulate
 from reticent.release.release import Release
 from reticent.release.survey import Survey
 from reticent.report.page import page
+from reticent.report.sheet import sheet, writer
 
-PAGES = {".html": page}
+PAGES = {".html": page, **({".xlsx": sheet} if writer() is not None else {})}
 
 
 def release_plan(

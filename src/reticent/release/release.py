@@ -3,7 +3,7 @@
 import csv
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,7 +35,10 @@ class Release:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "Release":
-        document = json.loads(data)
+        try:
+            document = json.loads(data)
+        except ValueError:
+            document = None
         if not isinstance(document, dict) or document.get("format") != FORMAT:
             raise ReticentError(f"is not a release of format {FORMAT}", field="release")
         return cls(document)
@@ -61,10 +64,14 @@ class Release:
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(COLUMNS)
+        writer.writerows([_defused(value) for value in line] for line in self.lines())
+        return out.getvalue().encode()
+
+    def lines(self) -> Iterator[list[Any]]:
+        """The estimates as tidy lines under `COLUMNS`, in the order of the plan."""
         for answer in self.document["answers"]:
             for estimate in answer["estimates"]:
-                writer.writerow([_defused(v) for v in self._line(answer, estimate)])
-        return out.getvalue().encode()
+                yield self._line(answer, estimate)
 
     def _line(self, answer: Mapping[str, Any], estimate: Mapping[str, Any]) -> list[Any]:
         cell = "; ".join(f"{name} = {level}" for name, level in estimate["cell"].items())
