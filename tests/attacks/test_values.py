@@ -6,6 +6,7 @@ from decimal import Decimal
 from functools import cache
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pytest
 
@@ -109,6 +110,23 @@ def test_one_respondent_who_says_nothing_moves_nothing_but_counts_of_silence() -
     assert alone.seen == here.seen
     with_silent = seen([silent, *BASE, {"sex": "f", "age": 40.0, "pay": 20.0, "w": 1.0}], FLOAT, here.outputs)
     assert violations(here, with_silent) == []
+
+
+# covers T13 B064
+@pytest.mark.parametrize("column", ["sex", "age"])
+def test_text_that_is_not_utf8_is_missing_and_no_failure(column) -> None:
+    """An engine refuses a whole table for one such cell; its own failure would tell that the cell is there."""
+    ends = pa.array([0, 1, 3], pa.int32()).buffers()[1]
+    broken = pa.Array.from_buffers(pa.string(), 2, [None, ends, pa.py_buffer(b"f\xff\xfe")])
+    cells = {"sex": ["f", "m"], "age": [1, 2], "pay": [1.0, 2.0], "w": [1.0, 1.0]}
+    run(
+        lambda _, noise: visible(
+            PLAN, evaluate(PLAN, tally(PLAN, pa.table({**cells, column: broken})), noise)
+        ),
+        [],
+    )
+    with pytest.raises(duckdb.Error):
+        duckdb.from_arrow(pa.table({"x": broken})).fetchall()
 
 
 # --- naive code on the same cells ---------------------------------------------------------------------------------

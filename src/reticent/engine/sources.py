@@ -79,10 +79,38 @@ class ArrowRows:
     def reader(self, columns: Sequence[str]) -> pa.RecordBatchReader:
         chosen = self.table.select(list(columns))
         plain = [pa.field(f.name, _plain(f.type)) for f in chosen.schema]
-        return chosen.cast(pa.schema(plain)).to_reader(max_chunksize=1 << 17)
+        batches = chosen.cast(pa.schema(plain)).to_reader(max_chunksize=1 << 17)
+        return pa.RecordBatchReader.from_batches(batches.schema, map(_readable, batches))
 
 
 Source = ParquetFiles | DuckTable | CsvFiles | ArrowRows
+
+
+def _readable(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch with text that is not UTF-8 missing: an engine would refuse the whole table for one cell."""
+    try:
+        batch.validate(full=True)
+        return batch
+    except pa.ArrowInvalid:
+        return pa.RecordBatch.from_arrays([_text(column) for column in batch.columns], schema=batch.schema)
+
+
+def _text(column: pa.Array) -> pa.Array:
+    kinds = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    if not any(is_kind(column.type) for is_kind in kinds):
+        return column
+    cells = column.cast(pa.large_binary()).to_pylist()
+    return pa.array([None if _is_broken(cell) else cell for cell in cells], pa.large_binary()).cast(
+        column.type
+    )
+
+
+def _is_broken(cell: bytes | None) -> bool:
+    try:
+        (cell or b"").decode("utf-8")
+    except UnicodeDecodeError:
+        return True
+    return False
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
