@@ -194,6 +194,9 @@ def _fenced(source: Source, spill: Path | None, threads: int, memory: str) -> An
         "preserve_insertion_order": False,
         "python_enable_replacements": False,
         "error_on_division_by_zero": False,
+        # A Parquet file says what its lowest and highest values are. Where it is wrong, the optimiser would
+        # believe it and leave out our clamps (B076).
+        "disabled_optimizers": "statistics_propagation",
         "enable_progress_bar": False,
         "temp_directory": str(spill) if spill is not None else "",
     }
