@@ -215,7 +215,8 @@ def test_every_page_can_be_reached():
     """From the index, directly."""
     index = ROOT / "docs" / "index.md"
     linked = {(index.parent / link).resolve() for link in LINK.findall(index.read_text(encoding="utf-8"))}
-    assert {page for page in ROOT.glob("docs/**/*.md") if page != index} <= linked
+    written = {page for page in PAGES if page.parent.name in ("docs", "howto", "theory", "decisions")}
+    assert written - {index} <= linked
 
 
 MACHINE = re.compile(r"/(?:home|root|work|Users|tmp|mnt)/\w|[A-Z]:\\\\|localhost:\d")
