@@ -60,6 +60,7 @@ class Plan:
 
     @property
     def neighbours(self) -> Neighbours:
+        """The change that must stay hidden, as the bounds take it."""
         return Neighbours(replaced=self.change is Change.REPLACE, records=self.schema.at_most)
 
     @property
@@ -75,6 +76,7 @@ class Plan:
 
     @property
     def cost(self) -> Fraction:
+        """What a release of this plan charges: the epsilon its asks use, which may be below the cap."""
         return self.claim.epsilon
 
 

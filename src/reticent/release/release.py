@@ -35,6 +35,7 @@ class Release:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "Release":
+        """A release read back from its JSON."""
         try:
             document = json.loads(data)
         except ValueError:
@@ -50,6 +51,7 @@ class Release:
 
     @property
     def id(self) -> str:
+        """The release's id, which is also the name of its files."""
         return str(self.document["id"])
 
     def __getitem__(self, name: str) -> list[dict[str, Any]]:

@@ -59,6 +59,7 @@ class Schema:
         return None if predicate is None else bind(predicate, self.coded, field=f"columns.{name}.universe")
 
     def number(self, name: str, *, field: str) -> Number:
+        """The numeric column `name`, which is not the base weight; `field` is where it was asked for."""
         column = self.column(name, field=field)
         if not isinstance(column, Number):
             raise PlanError(f"{name} is not a number; ask for a margin or a proportion instead", field=field)
@@ -67,12 +68,14 @@ class Schema:
         return column
 
     def weight(self, name: str, *, field: str) -> Number:
+        """The base weight `name`."""
         column = self.column(name, field=field)
         if not isinstance(column, Number) or column.role != "weight":
             raise PlanError(f"{name} is not declared with role = 'weight' in the codebook", field=field)
         return column
 
     def column(self, name: str, *, field: str) -> Levels | Number:
+        """The column `name`, if it may be asked about."""
         if name in self.coded:
             return self.coded[name]
         if name in self.columns:
