@@ -1,4 +1,4 @@
-"""Tables for the terminal: a preview, a release, and (for the curator only) what `check` found."""
+"""Tables for the terminal: a preview and a release."""
 
 import json
 import re
@@ -10,7 +10,6 @@ from rich.table import Table
 from rich.text import Text
 
 from reticent.decimals import show
-from reticent.engine.inspect import Finding
 from reticent.errors import PlanError
 from reticent.release.plan import Plan
 from reticent.release.preview import LEGEND, Expectation, epsilon_for, expectations
@@ -83,16 +82,3 @@ def show_release(release: Release) -> None:
             table.add_row(*(Text(text) for text in texts))
     Console().print(table)
     typer.echo(str(release.document["claim"]["words"]))
-
-
-def show_findings(plan: Plan, findings: list[Finding]) -> None:
-    """CONFIDENTIAL: what the rows hold, to the curator's terminal only."""
-    typer.echo("CONFIDENTIAL: read off the rows, for the curator's eyes only. Do not publish or forward.")
-    table = Table(
-        "column", "rows", "answered", "missing", "not asked", "clamped", "does not fit", "for example"
-    )
-    for found in findings:
-        counts = (found.rows, found.answered, found.missing, found.not_asked, found.clamped, found.unfit)
-        texts = (found.column, *(f"{n:,}" for n in counts), ", ".join(map(repr, found.examples)))
-        table.add_row(*(Text(text) for text in texts))
-    Console().print(table)

@@ -9,9 +9,11 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from reticent.cli.show import show_findings, show_release
+from reticent.cli.confidential import show_findings, show_patterns
+from reticent.cli.show import show_release
 from reticent.engine.duckdb import DuckDBEngine
 from reticent.engine.inspect import inspect
+from reticent.engine.patterns import patterns
 from reticent.engine.sources import open_path
 from reticent.errors import PlanError
 from reticent.noise.source import SystemNoise
@@ -82,7 +84,11 @@ def check_plan(path: Path, data: str | None) -> None:
     engine = DuckDBEngine(open_path(_rows(path, plan, data), table=plan.table))
     try:
         engine.check(plan.schema)
-        show_findings(plan, inspect(engine, plan.schema))
+        findings = inspect(engine, plan.schema)
+        silent = [found.column for found in findings if found.missing]
+        show_findings(findings)
+        if silent:
+            show_patterns(patterns(engine, plan.schema, silent))
     finally:
         engine.close()
 
