@@ -1,0 +1,68 @@
+"""What the curator sees in `check`: missingness and misfits, counted again by hand."""
+
+import pyarrow as pa
+import pytest
+
+from reticent.engine.duckdb import DuckDBEngine
+from reticent.engine.inspect import inspect
+from reticent.engine.patterns import patterns
+from reticent.engine.sources import open_frame
+from reticent.schema.load import schema_from
+
+CODEBOOK = {
+    "survey": {"name": "tiny", "unit": "row"},
+    "columns": {
+        "age": {"kind": "integer", "bounds": [0, 99], "missing": ["-9"]},
+        "job": {"kind": "categorical", "levels": ["yes", "no"], "universe": "age >= 15"},
+        "pay": {"kind": "decimal", "bounds": ["0", "100"], "grid": "0.5", "universe": "age >= 15"},
+    },
+}
+#         adult   child  no age  odd job   too old  silent
+ROWS = {
+    "age": ["30", "7", "-9", "40", "200", "50"],
+    "job": ["yes", "yes", "no", "maybe", "no", ""],
+    "pay": ["12.5", "1", None, "1e9", "-3", None],
+}
+
+
+@pytest.fixture
+def engine():
+    made = DuckDBEngine(open_frame(pa.table(ROWS)))
+    yield made
+    made.close()
+
+
+def test_findings_count_every_kind_of_cell(engine):
+    """Missing codes are missing, children are not asked, 200 is clamped, "maybe" does not fit."""
+    # covers R01
+    found = {f.column: f for f in inspect(engine, schema_from(CODEBOOK))}
+    shown = {
+        name: (f.rows, f.answered, f.missing, f.not_asked, f.clamped, f.unfit, f.examples)
+        for name, f in found.items()
+    }
+    assert shown == {
+        "age": (6, 5, 1, 0, 1, 0, ()),
+        "job": (6, 3, 2, 1, 0, 1, ("maybe",)),
+        "pay": (6, 3, 2, 1, 2, 0, ()),
+    }
+
+
+def test_findings_keep_silent_when_printed(engine):
+    """A finding that reaches a log by accident shows a column's name and nothing else."""
+    shown = " ".join(repr(f) for f in inspect(engine, schema_from(CODEBOOK)))
+    assert "maybe" not in shown and "rows=" not in shown and "age" in shown
+
+
+def test_patterns_say_what_goes_missing_together(engine):
+    """Structural cells are not missing; the flags' correlation equals the textbook's."""
+    found = patterns(engine, schema_from(CODEBOOK), ["age", "job", "pay"])
+    assert dict(found.counts) == {
+        frozenset(): 3,
+        frozenset({"age", "pay"}): 1,
+        frozenset({"job"}): 1,
+        frozenset({"job", "pay"}): 1,
+    }
+    assert found.rows == 6 and found.share("pay") == 2 / 6
+    # job missing 2/6, pay missing 2/6, both 1/6: (1/6 - 1/9) / (2/9) = 1/4
+    assert found.correlation("job", "pay") == pytest.approx(0.25)
+    assert "3" not in repr(found)
