@@ -33,7 +33,8 @@ class Clean:
 
     def select(self, source: exp.Select, columns: Sequence[str]) -> exp.Select:
         """`source` with the codes of `columns`, at most `at_most` rows a respondent, universes applied."""
-        query = source.select(*(exp.alias_(self._code(c), f"c_{c}", quoted=True) for c in columns))
+        codes = [exp.alias_(self._code(c), f"c_{c}", quoted=True) for c in columns]
+        query = source.select(*(codes or [sql.number(0)]))  # to count everybody, any row will do
         if self.schema.unit != ROW:
             query = self._bounded(query, columns)
         for column in columns:
