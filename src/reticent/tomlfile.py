@@ -78,7 +78,7 @@ def fill(model: type[Model], data: Mapping[str, Any], *, error: type[ReticentErr
         found = problem.errors(include_url=False, include_context=False, include_input=False)
     # A word that is not known explains the one that is missing, not the other way round.
     first = next((each for each in found if each["type"] == "extra_forbidden"), found[0])
-    place = ".".join(str(part) for part in (at, *first["loc"]) if part != "")
+    place = _place(at, first["loc"])
     if first["type"] == "extra_forbidden":
         word = str(first["loc"][-1])
         known = _fields(model, first["loc"][:-1])
@@ -86,6 +86,14 @@ def fill(model: type[Model], data: Mapping[str, Any], *, error: type[ReticentErr
         hint = nearest(word, known) or f"; known here: {listed}"
         raise error(f"is not a known key{hint}", field=place)
     raise error(first["msg"].removeprefix("Value error, ")[:300], field=place)
+
+
+def _place(at: str, parts: tuple[int | str, ...]) -> str:
+    """`ask[0].epsilon`, as a plan's reader would point at it."""
+    place = at
+    for part in parts:
+        place += f"[{part}]" if isinstance(part, int) else f".{part}" if place else part
+    return place
 
 
 def _fields(model: type[BaseModel], path: tuple[int | str, ...]) -> set[str]:

@@ -45,8 +45,8 @@ class Release:
         return cls(document)
 
     def to_bytes(self) -> bytes:
-        """Canonical JSON: the same release is the same bytes."""
-        text = json.dumps(self.document, ensure_ascii=False, indent=1, sort_keys=True)
+        """The same release is the same bytes; keys stand in the order of the document, cells in the plan's."""
+        text = json.dumps(self.document, ensure_ascii=False, indent=1)
         return text.encode() + b"\n"
 
     @property

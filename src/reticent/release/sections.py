@@ -57,7 +57,7 @@ class ProtectSection(Section):
 
 
 class BarSection(Section):
-    level: Decimal | str = Decimal("0.95")
+    level: Any = Decimal("0.95")
     epsilon: str | None = None
 
 
