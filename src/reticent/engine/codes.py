@@ -4,8 +4,10 @@ One function of one cell, total, with the rounding rule floor(x / grid + 1/2). W
 result is a code between the column's lowest and highest, or NULL.
 """
 
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from math import ceil, floor
+from typing import Any
 
 from sqlglot import exp
 
@@ -20,30 +22,34 @@ VAST = "(?i)[+-]?([0-9]{27,}([.][0-9]*)?|inf|infinity|[0-9]+([.][0-9]*)?e[+]?[0-
 POWER = "(?i)[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)e[+-]?[0-9]+"
 EXACT = "DECIMAL(38, 12)"
 BEYOND = 2**63
+FEW = 32  # up to so many levels are compared one by one
 
 
 def level_code(column: Levels, raw: Sql, source: str, values: Values) -> Sql:
     """The number of the level that equals the cell exactly; NULL for any other content."""
-    levels = {level: code for code, level in enumerate(column.levels)}
-    if source in ("integer", "float") and all(_is_whole(level) for level in levels):
-        branches = [
-            (exp.EQ(this=raw, expression=sql.number(int(v))), sql.number(c)) for v, c in levels.items()
-        ]
-        return sql.case(branches)
+    if source in ("integer", "float"):
+        # By number, never by digits: a column of integers becomes doubles as soon as one cell is empty.
+        numbers: dict[Fraction, int] = {}
+        for code, level in enumerate(column.levels):
+            if (exact := read_decimal(level)) is not None:
+                numbers.setdefault(exact, code)
+        return _search(raw, sorted(numbers.items()), _plain)
     text = raw if source == "text" else sql.cast(raw, "VARCHAR")
-    return _search(text, sorted(levels.items()), values)
+    if len(column.levels) > FEW:
+        words = sorted((level, code) for code, level in enumerate(column.levels))
+        return _search(text, words, values.put)
+    # The engine looks a word up once for every entry of a column's dictionary, not once a row.
+    place = sql.call("list_position", values.put(list(column.levels)), text)
+    return sql.minus(place, sql.number(1))
 
 
-def _search(text: Sql, levels: list[tuple[str, int]], values: Values) -> Sql:
-    """Compare one by one where levels are few; otherwise halve the sorted list first."""
-    if len(levels) <= 32:
-        return sql.case(
-            (exp.EQ(this=text.copy(), expression=values.put(level)), sql.number(code))
-            for level, code in levels
-        )
-    middle = len(levels) // 2
-    below = exp.LT(this=text.copy(), expression=values.put(levels[middle][0]))
-    return sql.case([(below, _search(text, levels[:middle], values))], _search(text, levels[middle:], values))
+def _search(cell: Sql, keys: Sequence[tuple[Any, int]], written: Callable[[Any], Sql]) -> Sql:
+    """Compare one by one where keys are few; otherwise halve the sorted list first."""
+    if len(keys) <= FEW:
+        return sql.case((exp.EQ(this=cell.copy(), expression=written(k)), sql.number(c)) for k, c in keys)
+    middle = len(keys) // 2
+    below = exp.LT(this=cell.copy(), expression=written(keys[middle][0]))
+    return sql.case([(below, _search(cell, keys[:middle], written))], _search(cell, keys[middle:], written))
 
 
 def number_code(column: Number, raw: Sql, source: str) -> Sql:
@@ -88,7 +94,7 @@ def _from_float(column: Number, raw: Sql, silent: list[Fraction]) -> Sql:
     up = sql.cast(sql.call("floor", sql.plus(steps, _double(Fraction(1, 2)))), "BIGINT")
     # Near 2^53 steps the product rounds by a step or two: a value below the bound must not end above it.
     code = sql.call("least", sql.plus(up, sql.number(column.low)), sql.number(column.high))
-    branches = [(sql.call("isnan", raw), exp.Null())]
+    branches: list[tuple[Sql, Sql]] = [(sql.call("isnan", raw), exp.Null())]
     if silent:
         branches.append((sql.among(raw, [_double(s) for s in silent]), exp.Null()))
     if column.whole:
@@ -136,7 +142,9 @@ def _exact_code(column: Number, value: Sql, silent: list[Fraction]) -> Sql:
     twice = sql.plus(sql.times(sql.minus(value, lower), sql.number(2 * q)), sql.number(p))
     up = sql.whole_part(sql.cast(sql.call("floor", twice), "HUGEINT"), 2 * p)
     code = sql.plus(sql.cast(up, "BIGINT"), sql.number(column.low))
-    branches = [(sql.among(value, [_exact(s) for s in silent]), exp.Null())] if silent else []
+    branches: list[tuple[Sql, Sql]] = []
+    if silent:
+        branches.append((sql.among(value, [_exact(s) for s in silent]), exp.Null()))
     if column.whole and column.grid >= 1:
         branches.append((exp.NEQ(this=value, expression=sql.call("floor", value)), exp.Null()))
     branches += [
@@ -161,6 +169,6 @@ def _exact(value: Fraction) -> Sql:
     return sql.cast(exp.Literal.string(show(value)), EXACT)
 
 
-def _is_whole(level: str) -> bool:
-    exact = read_decimal(level)
-    return exact is not None and exact.denominator == 1 and str(int(exact)) == level
+def _plain(value: Fraction) -> Sql:
+    """A number to compare with; an integer column equals no fraction, and a double the nearest one."""
+    return sql.number(int(value)) if value.denominator == 1 else _double(value)

@@ -4,6 +4,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -66,10 +67,12 @@ class DuckDBEngine:
 
     def _fill(self, schema: Schema, wants: Sequence[Table]) -> dict[Table, ContingencyTable]:
         cells = [[0] * want.size(schema) for want in wants]
+        totals = statements.totals(wants)
+        places = [len(wants) + totals.index(want.weight) for want in wants]
         for row in self._rows_of(schema, wants):
-            for place, table in enumerate(cells):
-                if row[place] is not None:
-                    table[row[place]] = int(row[len(wants) + place])
+            for cell, table, place in zip(row, cells, places, strict=False):
+                if cell is not None:
+                    table[cell] = int(row[place])
         return {
             want: ContingencyTable(want=want, cells=tuple(table))
             for want, table in zip(wants, cells, strict=True)
@@ -108,10 +111,9 @@ class DuckDBEngine:
 
     def fetch(self, statement: exp.Select, values: Values) -> list[tuple[Any, ...]]:
         rows: list[tuple[Any, ...]] | None = None
-        try:
+        # What these say may hold a respondent's answer.
+        with suppress(duckdb.Error, pa.ArrowException, OSError, MemoryError):
             rows = self._connection.execute(statement.sql("duckdb"), values.bound).fetchall()
-        except (duckdb.Error, pa.ArrowException, OSError, MemoryError):
-            pass  # their texts may hold a respondent's answer
         if rows is None:
             raise EngineError(
                 "the rows could not be read to the end; free memory or disk, or check that the file is whole",

@@ -30,6 +30,7 @@ class Clean:
         self, schema: Schema, raw: Mapping[str, str], types: Mapping[str, str], values: Values
     ) -> None:
         self.schema, self.raw, self.types, self.values = schema, raw, types, values
+        self.asked: dict[str, Sql] = {}  # by column with a universe: was the respondent asked? Never NULL.
 
     def select(self, source: exp.Select, columns: Sequence[str]) -> exp.Select:
         """`source` with the codes of `columns`, at most `at_most` rows a respondent, universes applied."""
@@ -37,9 +38,11 @@ class Clean:
         query = source.select(*(codes or [sql.number(0)]))  # to count everybody, any row will do
         if self.schema.unit != ROW:
             query = self._bounded(query, columns)
-        for column in columns:
-            if self.schema.columns[column].universe is not None:
-                query = self._decided(query, column, columns)
+        left = [c for c in columns if self._may_be_structural(c)]
+        while left:
+            ready = [c for c in left if not set(_named(self.schema.universe(c))) & set(left)]
+            query = self._decided(query, ready, columns)
+            left = [c for c in left if c not in ready]
         return query
 
     def _code(self, column: str) -> Sql:
@@ -63,52 +66,48 @@ class Clean:
         first = exp.LTE(this=sql.column("place_"), expression=sql.number(self.schema.at_most))
         return sql.select([exp.Star()], ranked, exp.or_(alone, first))
 
-    def _decided(self, query: exp.Select, column: str, columns: Sequence[str]) -> exp.Select:
-        """Outside its universe a cell is structural, whatever it holds.
+    def _decided(self, query: exp.Select, ready: Sequence[str], columns: Sequence[str]) -> exp.Select:
+        """Outside its universe a cell is structural, whatever it holds. Columns asked alike share a flag."""
+        flags: dict[Sql, Sql] = {}
+        for column in ready:
+            self.asked[column] = flags.setdefault(self._universe(column), sql.column(f"a_{column}"))
+        new = [exp.alias_(asked, flag.name, quoted=True) for asked, flag in flags.items()]
+        kept = [exp.alias_(self._cell(c, ready), f"c_{c}", quoted=True) for c in columns]
+        return sql.select([*kept, *dict.fromkeys(self.asked.values())], sql.select([exp.Star(), *new], query))
 
-        The universe is decided where it is true or false. Where it is unknown, the cell counts as asked,
-        unless a column it speaks of was itself not asked.
-        """
+    def _cell(self, column: str, ready: Sequence[str]) -> Sql:
+        return sql.case([(self.asked[column].copy(), code(column))]) if column in ready else code(column)
+
+    def _universe(self, column: str) -> Sql:
+        """The universe is decided where it is true or false. Where it is unknown, the cell counts as asked,
+        unless a column it speaks of was itself not asked."""
         universe = self.schema.universe(column)
         holds = self.condition(universe) if universe is not None else exp.true()
         unasked = [self.structural(c) for c in _named(universe) if self._may_be_structural(c)]
-        asked = exp.Coalesce(
-            this=holds,
-            expressions=[exp.Not(this=exp.Paren(this=exp.or_(*unasked))) if unasked else exp.true()],
-        )
-        kept = [code(c) for c in columns if c != column]
-        done = [c for c in columns if c != column and self._is_decided_before(c, column, columns)]
-        kept += [sql.column(f"s_{c}") for c in done]
-        cell = sql.case([(asked, code(column))])
-        flags = [
-            exp.alias_(cell, f"c_{column}", quoted=True),
-            exp.alias_(exp.Not(this=exp.Paren(this=asked.copy())), f"s_{column}", quoted=True),
-        ]
-        return sql.select([*kept, *flags], query)
+        unknown = exp.Not(this=exp.Paren(this=exp.or_(*unasked))) if unasked else exp.true()
+        return exp.Coalesce(this=holds, expressions=[unknown])
 
     def _may_be_structural(self, column: str) -> bool:
         return self.schema.columns[column].universe is not None
 
-    def _is_decided_before(self, other: str, column: str, columns: Sequence[str]) -> bool:
-        return self._may_be_structural(other) and columns.index(other) < columns.index(column)
-
     def structural(self, column: str) -> Sql:
-        return sql.column(f"s_{column}") if self._may_be_structural(column) else exp.false()
+        return exp.Not(this=self.asked[column].copy()) if self._may_be_structural(column) else exp.false()
 
     def missing(self, column: str) -> Sql:
         silent = sql.is_null(code(column))
-        if not self._may_be_structural(column):
-            return silent
-        return exp.and_(silent, exp.Not(this=self.structural(column)))
+        return exp.and_(silent, self.asked[column].copy()) if self._may_be_structural(column) else silent
 
     def condition(self, where: Bound) -> Sql:
         return render(where, code, self.missing, self.structural)
 
-    def chosen(self, rows: Rows) -> Sql:
-        """The condition under which a row counts."""
-        known = [exp.Not(this=exp.Paren(this=self.missing(c))) for c in rows.known if c not in rows.answered]
-        answered = [sql.not_null(code(c)) for c in rows.answered]
-        return sql.both([self.condition(rows.where), *known, *answered])
+    def chosen(self, rows: Rows, *, summed: Sequence[str] = ()) -> Sql:
+        """The condition under which a row counts. What `where` or the sum settles is not tested again:
+        a comparison is true only of a code, and a sum passes over NULL, so over `summed` columns without one."""
+        settled = _answered_where(rows.where) | set(summed)
+        known = [c for c in rows.known if c not in rows.answered and c not in settled]
+        unsettled = [sql.not_null(code(c)) for c in rows.answered if c not in settled]
+        is_known = [exp.Not(this=exp.Paren(this=self.missing(c))) for c in known]
+        return sql.both([self.condition(rows.where), *is_known, *unsettled])
 
 
 def needed(schema: Schema, wants: Sequence[Sum | Table]) -> tuple[str, ...]:
@@ -137,3 +136,20 @@ def _named(bound: Bound | None) -> tuple[str, ...]:
             return _named(part)
         case _:
             return ()
+
+
+def _answered_where(bound: Bound, value: bool = True) -> frozenset[str]:
+    """Columns that hold a code in every row where the predicate has this value."""
+    match bound:
+        case CodeIn(column=name):
+            return frozenset({name})
+        case Is(column=name, kind="answered") if value:
+            return frozenset({name})
+        case AllOf(parts=parts) | AnyOf(parts=parts):
+            each = [_answered_where(part, value) for part in parts]
+            together = isinstance(bound, AllOf) is value  # all parts have the value, not just one of them
+            return frozenset().union(*each) if together else frozenset.intersection(*each)
+        case Negation(part=part):
+            return _answered_where(part, not value)
+        case _:
+            return frozenset()

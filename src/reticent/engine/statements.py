@@ -19,11 +19,12 @@ def sums(clean: Clean, rows: exp.Select, wants: Sequence[Sum]) -> exp.Select:
 
 
 def _sum(clean: Clean, want: Sum) -> Sql:
-    chosen = exp.Where(this=clean.chosen(want.rows))
-    factors = [want.weight] * (want.weight is not None) + [want.value] * want.power
+    both = [want.weight] * (want.weight is not None) + [want.value] * want.power
+    factors = [factor for factor in both if factor is not None]
+    chosen = exp.Where(this=clean.chosen(want.rows, summed=factors))
     if not factors:
         return exp.Filter(this=exp.Count(this=exp.Star()), expression=chosen)
-    product = _product(clean.schema, [factor for factor in factors if factor is not None])
+    product = _product(clean.schema, factors)
     total = exp.Filter(this=exp.Sum(this=product), expression=chosen)
     return exp.Coalesce(this=total, expressions=[sql.number(0)])
 
@@ -33,34 +34,38 @@ def _product(schema: Schema, factors: Sequence[str]) -> Sql:
     for factor in factors:
         largest *= max(abs(schema.coded[factor].low), abs(schema.coded[factor].high))
     width = "BIGINT" if largest <= LARGEST_PRODUCT else "HUGEINT"
-    first, *rest = (sql.cast(code(factor), width) if len(factors) > 1 else code(factor) for factor in factors)
-    for factor in rest:
-        first = sql.times(first, factor)
-    return first
+    product, *rest = (sql.cast(code(f), width) if len(factors) > 1 else code(f) for f in factors)
+    for next_factor in rest:
+        product = sql.times(product, next_factor)
+    return product
 
 
 def tables(clean: Clean, rows: exp.Select, wants: Sequence[Table]) -> exp.Select:
-    """One row for every non-empty cell of every table: which table, which cell, count, weight."""
+    """One row for every non-empty cell of every table: the cell in the place of its table, then `totals`."""
     cells = [exp.alias_(_cell(clean, want), f"k{i}", quoted=True) for i, want in enumerate(wants)]
-    weights = [
-        exp.alias_(code(w.weight) if w.weight else sql.number(1), f"w{i}", quoted=True)
-        for i, w in enumerate(wants)
-    ]
-    inner = sql.select([*cells, *weights], rows)
+    weights = [weight for weight in totals(wants) if weight is not None]
+    inner = sql.select([*cells, *(code(weight) for weight in weights)], rows)
     keys = [sql.column(f"k{i}") for i in range(len(wants))]
-    totals = [exp.Sum(this=sql.column(f"w{i}")) for i in range(len(wants))]
-    query = sql.select([*keys, *totals], inner)
+    sums = [exp.Count(this=exp.Star()) if w is None else exp.Sum(this=code(w)) for w in totals(wants)]
+    query = sql.select([*keys, *sums], inner)
     sets = exp.GroupingSets(expressions=[exp.Tuple(expressions=[key.copy()]) for key in keys])
     query.set("group", exp.Group(grouping_sets=[sets]))
     return query
 
 
+def totals(wants: Sequence[Table]) -> list[str | None]:
+    """What is added up in every cell: each weight once, and None for a plain count."""
+    return list(dict.fromkeys(want.weight for want in wants))
+
+
 def _cell(clean: Clean, want: Table) -> Sql:
     """The number of the row's cell in the table, NULL where the row does not count."""
-    index = sql.number(0)
+    index: Sql | None = None
     for key in want.keys:
-        index = sql.plus(sql.times(index, sql.number(key.size(clean.schema))), _place(clean, key))
-    return sql.case([(clean.chosen(want.rows), sql.cast(index, "BIGINT"))])
+        place = _place(clean, key)
+        size = sql.number(key.size(clean.schema))
+        index = place if index is None else sql.plus(sql.times(index, size), place)
+    return sql.case([(clean.chosen(want.rows), sql.cast(index or sql.number(0), "BIGINT"))])
 
 
 def _place(clean: Clean, key: Key) -> Sql:
@@ -71,8 +76,8 @@ def _place(clean: Clean, key: Key) -> Sql:
         place = sql.whole_part(sql.plus(twice, sql.number(key.step)), 2 * key.step)
     elif key.starts:
         later = list(enumerate(key.starts))[:0:-1]
-        branches = [(exp.GTE(this=value.copy(), expression=sql.number(s)), sql.number(i)) for i, s in later]
-        place = sql.case(branches, sql.number(0))
+        bins = [(exp.GTE(this=value.copy(), expression=sql.number(s)), sql.number(i)) for i, s in later]
+        place = sql.case(bins, sql.number(0))
     else:
         place = value
     branches = [(sql.not_null(code(key.column)), place)]
