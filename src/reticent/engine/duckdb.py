@@ -130,6 +130,7 @@ def types_of(source: Source) -> dict[str, str]:
     try:
         with _fenced(source, None, 1, "256MiB") as connection:
             if isinstance(source, ParquetFiles):
+                _check_headers(source)
                 found = connection.execute(
                     "DESCRIBE SELECT * FROM read_parquet($1)", [[str(p) for p in source.paths]]
                 )
@@ -137,12 +138,24 @@ def types_of(source: Source) -> dict[str, str]:
                 table = exp.to_identifier(source.table, quoted=True).sql("duckdb")
                 found = connection.execute(f"DESCRIBE held.main.{table}")
             described = {row[0]: _word(row[1]) for row in found.fetchall()}
-    except duckdb.Error:
+    except (duckdb.Error, pa.ArrowException, OSError):
         pass  # its text may quote the file
     if described is None:
         kind = "Parquet" if isinstance(source, ParquetFiles) else "a DuckDB database with that table"
         raise SourceError(f"cannot be read as {kind}", field="source")
     return described
+
+
+def _check_headers(source: ParquetFiles) -> None:
+    """One header for all files, no name twice. DuckDB would rename the second, and meet other files too late."""
+    from pyarrow.parquet import read_schema
+
+    first, *others = (read_schema(path).remove_metadata() for path in source.paths)
+    if any(other != first for other in others):
+        raise SourceError("the files do not have the same header", field="source")
+    twice = next((name for name in first.names if first.names.count(name) > 1), None)
+    if twice is not None:
+        raise SourceError(f"has the column {twice!r} twice; rename one of them", field="source")
 
 
 def _word(kind: str) -> str:
