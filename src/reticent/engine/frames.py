@@ -25,7 +25,13 @@ def _array(series: Any) -> pa.Array:
     if str(series.dtype) == "object":
         series = series.map(_text, na_action="ignore")
         return pa.array(series, type=pa.string(), from_pandas=True)
-    array = pa.array(series, from_pandas=True)
+    array = None
+    try:
+        array = pa.array(series, from_pandas=True)
+    except (pa.ArrowException, TypeError, ValueError):
+        pass  # its text may hold a cell
+    if array is None:  # a type without a counterpart, such as complex: harmless unless the codebook names it
+        return pa.nulls(len(series), pa.binary())
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 
 
