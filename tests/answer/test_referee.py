@@ -1,14 +1,19 @@
 """What a referee found: each test holds a counterexample that an earlier version of the code did not survive."""
 
+from decimal import Decimal
 from fractions import Fraction
+from math import floor
 
+import pyarrow as pa
 import pytest
 
 from reticent.answer.base import Answer, Estimate
 from reticent.answer.context import Context
 from reticent.answer.variance import answer_variance
+from reticent.engine.duckdb import DuckDBEngine
 from reticent.engine.results import ContingencyTable, SufficientStatistics, Tallies
-from reticent.errors import PlanError
+from reticent.engine.sources import open_frame
+from reticent.errors import PlanError, SchemaError
 from reticent.query.kinds import Variance
 from reticent.release.evaluate import evaluate, wants_of
 from reticent.release.plan import Plan
@@ -112,3 +117,98 @@ def test_quotients_of_quotients_stop_before_they_leave_the_doubles():
     make_plan(asks[:8])
     with pytest.raises(PlanError, match="deep"):
         make_plan(asks)
+
+
+# --- one respondent, one row: what else could reach the rows of others -----------------------------------------------
+
+
+def _tallied(plan: Plan, frame: object) -> Tallies:
+    engine = DuckDBEngine(open_frame(frame), threads=1)
+    try:
+        engine.check(plan.schema)
+        return engine.tally(plan.schema, wants_of(plan))
+    finally:
+        engine.close()
+
+
+@pytest.mark.parametrize(
+    ("column", "answers"),
+    [
+        ({"kind": "categorical", "levels": ["1", "2", "none"]}, [1, 2, 2]),
+        ({"kind": "categorical", "levels": ["true", "false"]}, [True, False, False]),
+        ({"kind": "integer", "bounds": [0, 9800], "grid": 98, "role": ""}, [147, 343, 637]),
+    ],
+)
+def test_a_silence_does_not_change_how_others_are_read(column: Book, answers: list[object]):
+    """pandas turns integers into doubles, and truths into objects, as soon as one respondent is silent."""
+    pandas = pytest.importorskip("pandas")
+    ask = {"total": "y"} if column["kind"] == "integer" else {"margin": ["y"]}
+    plan = make_plan([ask], book({"y": column}))
+    whole, holed = (_tallied(plan, pandas.DataFrame({"y": y})) for y in (answers, [*answers, None]))
+    assert whole.statistics.sums == holed.statistics.sums
+    for want, table in whole.tables.items():
+        moved = [b - a for a, b in zip(table.cells, holed.tables[want].cells, strict=True)]
+        assert moved == [0] * (len(moved) - 1) + [1]
+
+
+TEXT, WHOLE, REAL = pa.string(), pa.int64(), pa.float64()
+BOOKS = [
+    ("1", "0", "9007199254740992"),
+    ("0.01", "-90071992547409.92", "90071992547409.92"),
+    ("98", "0", "9800"),
+    ("2.5", "-100", "100"),
+    ("1.001", "-1001000", "1001000"),
+    ("1.000000000001", "0", "1000000.000001"),
+    ("0.000000000001", "-9007", "9007"),
+    ("999999.999999", "-99999999.9999", "99999999.9999"),
+]
+
+
+@pytest.mark.parametrize(("grid", "lower", "upper"), BOOKS)
+def test_every_type_gives_the_exact_code_and_none_raises(grid: str, lower: str, upper: str):
+    """Products used to leave 64 bits for some values of some grids: the release then failed for those rows only."""
+    g, low, high = map(Fraction, (grid, lower, upper))
+    plan = make_plan(
+        [{"total": "y"}], book({"y": {"kind": "decimal", "bounds": [lower, upper], "grid": grid}})
+    )
+    wholes = {
+        int(low),
+        int(high),
+        int(low) + 1,
+        int(high) - 1,
+        int(high) // 3,
+        0,
+        1,
+        147,
+        -1,
+        2**62,
+        -(2**62),
+    }
+    for x in sorted(wholes):
+        code = min(
+            max(floor(min(max(Fraction(x), low), high) / g + Fraction(1, 2)), int(low / g)), int(high / g)
+        )
+        kinds = [TEXT, WHOLE] + ([REAL] if abs(x - low) * g.denominator < 2**50 else [])
+        kinds += [pa.decimal128(38, 0), pa.decimal128(38, 12)] if abs(x) < 10**25 else []
+        kinds += [pa.decimal128(15, 0), pa.decimal128(15, 7)] if abs(x) < 10**8 else []
+        for kind in kinds:
+            cell = (
+                str(x) if kind == TEXT else float(x) if kind == REAL else Decimal(x) if kind != WHOLE else x
+            )
+            found = _tallied(plan, pa.table({"y": pa.array([cell], type=kind)}))
+            assert list(found.statistics.sums.values()) == [code], (x, kind)
+
+
+def test_bounds_beyond_the_reach_of_a_narrow_decimal_still_clamp():
+    """Bounds counted in units of the fifteenth decimal left 64 bits: an empty table passed, any answer raised."""
+    plan = make_plan(
+        [{"total": "y"}], book({"y": {"kind": "decimal", "bounds": [10000, 20000], "grid": "1"}})
+    )
+    rows = pa.table({"y": pa.array([Decimal("0.5")], type=pa.decimal128(15, 15))})
+    assert list(_tallied(plan, rows).statistics.sums.values()) == [10000]
+
+
+def test_a_grid_of_too_many_digits_is_refused_in_the_codebook():
+    with pytest.raises(SchemaError, match="rounder"):
+        book_ = book({"y": {"kind": "decimal", "bounds": ["0", "10000000000.01"], "grid": "1.000000000001"}})
+        make_plan([{"total": "y"}], book_)

@@ -60,7 +60,11 @@ def number_code(column: Number, raw: Sql, source: str) -> Sql:
         if scale < 0:
             return _from_decimal(column, raw, silent)
         # A narrow decimal is a whole number of its last digit: count those, in 64 bits.
-        digits = sql.cast(sql.times(raw, sql.number(10**scale)), "BIGINT")
+        # 15 digits times 10^3 fit the 18 that a product of two short decimals is given; beyond, ask for more.
+        power = sql.number(10**scale)
+        digits = sql.cast(
+            sql.times(raw, power if scale <= 3 else sql.cast(power, "DECIMAL(20, 0)")), "BIGINT"
+        )
         return _from_integer(column, digits, silent, unit=Fraction(1, 10**scale))
     build = {"integer": _from_integer, "float": _from_float, "text": _from_text}[source]
     return build(column, raw, silent)
@@ -76,7 +80,9 @@ def _from_integer(column: Number, raw: Sql, silent: list[Fraction], unit: Fracti
     else:
         # floor(x q/p + 1/2) = M + (2q(x - base) + r) // 2p with r = 2q base + p - 2pM in [0, 2p).
         start, rest = divmod(2 * q * base + p, 2 * p)
-        steps = sql.minus(sql.cast(held, "BIGINT"), sql.number(base))
+        last = ceil(column.upper / unit)
+        fits = max(2 * q * (last - base) + rest, abs(base), abs(last)) < BEYOND
+        steps = sql.minus(sql.cast(held, "BIGINT" if fits else "HUGEINT"), sql.number(base))
         up = sql.whole_part(sql.plus(sql.times(steps, sql.number(2 * q)), sql.number(rest)), 2 * p)
         code = _clamp(sql.plus(up, sql.number(start)), column.low, column.high)
     if column.whole and unit < 1:
@@ -90,7 +96,10 @@ def _from_integer(column: Number, raw: Sql, silent: list[Fraction], unit: Fracti
 
 def _from_float(column: Number, raw: Sql, silent: list[Fraction]) -> Sql:
     lower, upper = _double(column.lower), _double(column.upper)
-    steps = sql.times(sql.minus(raw, lower), _double(1 / column.grid))
+    # Times q, then by p: right for whole numbers, as `_from_integer` is; times 1/grid would be off at some halves.
+    p, q = column.grid.numerator, column.grid.denominator
+    steps = sql.times(sql.minus(raw, lower), _double(Fraction(q)))
+    steps = steps if p == 1 else exp.Div(this=exp.Paren(this=steps), expression=_double(Fraction(p)))
     up = sql.cast(sql.call("floor", sql.plus(steps, _double(Fraction(1, 2)))), "BIGINT")
     # Near 2^53 steps the product rounds by a step or two: a value below the bound must not end above it.
     code = sql.call("least", sql.plus(up, sql.number(column.low)), sql.number(column.high))

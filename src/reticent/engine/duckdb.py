@@ -161,7 +161,7 @@ def _check_headers(source: ParquetFiles) -> None:
 def _word(kind: str) -> str:
     kind = kind.upper()
     if kind in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT") or (
-        kind[1:] in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT") and kind[0] == "U"
+        kind[1:] in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT") and kind[0] == "U"
     ):
         return "integer"
     if kind in ("FLOAT", "DOUBLE"):

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from reticent.errors import SourceError
@@ -38,6 +39,8 @@ def _array(series: Any) -> pa.Array:
 def _text(value: object) -> str:
     if isinstance(value, bytes):
         return value.decode("utf-8", errors="replace")
+    if isinstance(value, bool | np.bool_):
+        return str(value).lower()  # as a column of truths without a silence is written
     try:
         return str(value).encode("utf-8", errors="replace").decode("utf-8")
     except Exception:  # noqa: BLE001 - an object that cannot even be printed is no answer

@@ -17,6 +17,7 @@ Literal = Fraction | str
 LARGEST_CODE = 2**53  # so that doubles, JSON readers and spreadsheets agree on every code
 FINEST_GRID = Fraction(1, 10**12)  # text is read to twelve decimals
 MOST_LEVELS = 10_000
+MOST_DIGITS = 10**22  # so that rounding a cell to the grid fits 38 digits, whatever type the cell has
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +114,10 @@ class Number(Column):
         extremes = (Fraction(self.low), Fraction(self.high), self.lower, self.upper)
         if max(abs(extreme) for extreme in extremes) > LARGEST_CODE:
             raise SchemaError("has bounds above 2^53 steps of its grid; use a coarser grid", field=self.name)
+        if 2 * self.grid.denominator * (self.upper - self.lower) > MOST_DIGITS:
+            raise SchemaError(
+                "has a grid with too many digits for its bounds; use a rounder one", field=self.name
+            )
 
     @property
     def low(self) -> int:
