@@ -1,0 +1,161 @@
+"""Intervals cover as often as they say; those that forget the noise of the count do not.
+
+The noise is seeded, so every number here is the same on every run. The bar is set as if it were not: a test fails
+when misses as many would come by chance below 1e-9 under the stated level.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache
+from statistics import variance
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from reticent.answer.base import Answer
+from reticent.noise.bits import Bits
+from reticent.noise.selection import permute_and_flip
+from reticent.refine import ratio
+from reticent.release.evaluate import evaluate
+from reticent.release.plan import Plan
+from tests.audit import ALARM
+from tests.noise.seeded import SeededBits
+from tests.tables import book, make_plan, plain_tallies
+
+RUNS = 500
+LEVEL = Fraction(9, 10)
+
+
+@dataclass
+class SeededNoise:
+    """Discrete Laplace noise as a difference of two geometric draws; the system's own law, foreseeable."""
+
+    seed: int
+    is_private: bool = False
+    bits: Bits = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.generator, self.bits = np.random.default_rng(self.seed), SeededBits(self.seed)
+
+    def laplace(self, answer: int, *, sensitivity: int, epsilon: Fraction) -> int:
+        success = -np.expm1(-float(epsilon) / sensitivity)
+        up, down = self.generator.geometric(success, 2)
+        return answer + int(up - down)
+
+    def laplace_many(self, answers: Any, *, sensitivity: int, epsilon: Fraction) -> list[int]:
+        return [self.laplace(answer, sensitivity=sensitivity, epsilon=epsilon) for answer in answers]
+
+    def select(self, scores: Any, *, sensitivity: int, epsilon: Fraction) -> int:
+        return permute_and_flip(scores, sensitivity=sensitivity, epsilon=epsilon, bits=self.bits)
+
+
+def too_many(misses: int, level: Fraction = LEVEL) -> bool:
+    """Whether so many misses are out of the question at the stated level."""
+    return float(binom.sf(misses - 1, RUNS, float(1 - level))) < ALARM
+
+
+@dataclass(frozen=True)
+class Case:
+    """A plan of one ask, its rows in codes, the exact answer, and how an interval might forget the count's noise."""
+
+    plan: Plan
+    rows: list[dict[str, int]]
+    truth: Fraction
+
+    def answers(self) -> list[Answer]:
+        noise, tallies = SeededNoise(1), plain_tallies(self.plan, self.rows)
+        return [evaluate(self.plan, tallies, noise)["ask 0"] for _ in range(RUNS)]
+
+
+def case(
+    query: dict[str, Any], values: list[int], column: dict[str, Any], truth: Fraction, **options: Any
+) -> Case:
+    columns = {"x": column, "w": {"kind": "integer", "bounds": [0, 3], "role": "weight"}}
+    rows = [{"x": value, "w": 1 + i % 3} for i, value in enumerate(values)]
+    level = {"error_bar": {"level": str(float(LEVEL)), **options}}
+    return Case(make_plan([query], book(columns), epsilon="0.5", asks={0: level}), rows, truth)
+
+
+HIGH = [70 + i % 20 for i in range(60)]
+WEIGHTS = [1 + i % 3 for i in range(60)]
+SPREAD = [(7 * i) % 101 for i in range(150)]
+WHOLE = {"kind": "integer", "bounds": [0, 100]}
+TENTHS = {"kind": "decimal", "bounds": [0, 10], "grid": "0.1"}
+COARSE = {"kind": "integer", "bounds": [0, 100_000_000], "grid": 10}
+
+
+def mean_of(values: list[int], weights: list[int] | None = None) -> Fraction:
+    gs = weights or [1] * len(values)
+    return Fraction(sum(g * v for g, v in zip(gs, values, strict=True)), sum(gs))
+
+
+CASES: dict[str, Callable[[], Case]] = {
+    "mean": lambda: case({"mean": "x", "centre": "0"}, HIGH, WHOLE, mean_of(HIGH)),
+    "mean, weighted": lambda: case(
+        {"mean": "x", "centre": "0", "weight": "w"}, HIGH, WHOLE, mean_of(HIGH, WEIGHTS)
+    ),
+    "mean, coarse steps": lambda: case(
+        {"mean": "x"}, [v * 10**5 for v in HIGH], COARSE, mean_of(HIGH) * 10**6
+    ),
+    "proportion": lambda: case({"proportion": "x < 60"}, [50] * 50 + [90] * 10, WHOLE, Fraction(5, 6)),
+    "variance": lambda: case({"variance": "x"}, SPREAD, WHOLE, variance(map(Fraction, SPREAD))),
+    "variance, tenths": lambda: case(
+        {"variance": "x"}, SPREAD[:100], TENTHS, variance(Fraction(v, 10) for v in SPREAD[:100])
+    ),
+    "variance of nearly equal": lambda: case(
+        {"variance": "x"}, [50, 51] * 300, TENTHS, variance(Fraction(v, 10) for v in [50, 51] * 300)
+    ),
+    "variance of two ends": lambda: case(
+        {"variance": "x"}, [0, 100] * 60, WHOLE, variance(map(Fraction, [0, 100] * 60))
+    ),
+    "total": lambda: case({"total": "x"}, HIGH, WHOLE, Fraction(sum(HIGH))),
+    "total, coarse steps": lambda: case(
+        {"total": "x"}, [v * 10**5 for v in HIGH], COARSE, Fraction(sum(HIGH)) * 10**6
+    ),
+    "median": lambda: case(
+        {"median": "x", "step": "1"}, sorted(SPREAD)[:101], WHOLE, Fraction(sorted(SPREAD)[50]), epsilon="2"
+    ),
+}
+
+
+@pytest.fixture(autouse=True)
+def remembered(monkeypatch) -> None:
+    """Half-widths depend on public numbers alone: equal ones are computed once."""
+    monkeypatch.setattr(ratio, "ratio_half_width", lru_cache(100_000)(ratio.ratio_half_width))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_intervals_cover_as_often_as_they_say(name) -> None:
+    """500 runs at 90 %."""
+    here = CASES[name]()
+    misses = 0
+    for answer in here.answers():
+        low, high = answer.estimates[0].interval(LEVEL)
+        misses += not low <= here.truth <= high
+    assert not too_many(misses)
+
+
+@pytest.mark.parametrize(
+    ("name", "size"), [("mean", len(HIGH)), ("mean, weighted", sum(WEIGHTS)), ("variance of two ends", 119)]
+)
+def test_an_interval_that_forgets_the_noise_of_the_count_is_found_out(name, size) -> None:
+    """The twin: the numerator's noise alone, as if the count that was divided by were exact."""
+    here = CASES[name]()
+    misses = 0
+    for answer in here.answers():
+        value, width = answer.estimates[0].value, answer.parts[-1].half_width(LEVEL) / size
+        misses += not value - width <= here.truth <= value + width
+    assert too_many(misses)
+
+
+def test_half_a_stated_noise_is_found_out() -> None:
+    """The twin for plain sums: an interval for half the noise."""
+    here = CASES["total"]()
+    misses = 0
+    for answer in here.answers():
+        low, high = answer.estimates[0].interval(LEVEL)
+        misses += not abs(answer.estimates[0].value - here.truth) <= (high - low) / 4
+    assert too_many(misses)
