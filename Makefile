@@ -4,7 +4,7 @@ BIN    := .venv/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -q install
 COMPILE := uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate -q
 
-.PHONY: demo test lint bench coverage lock clean
+.PHONY: demo test lint docs bench coverage lock clean
 
 demo: .venv/demo.stamp
 	$(BIN)/reticent demo --out demo
@@ -16,6 +16,10 @@ lint: .venv/dev.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+docs: .venv/dev.stamp            ## the examples run first, then the pages are built, warnings being errors
+	$(BIN)/python -m pytest tests/test_docs.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir site
 
 bench: .venv/dev.stamp
 	$(BIN)/python -m bench
@@ -41,4 +45,4 @@ lock:                            ## needs uv; writes both lock files anew
 	$(COMPILE) --extra report --extra files --extra lab --group dev pyproject.toml -o requirements/dev.lock
 
 clean:
-	rm -rf .venv demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv demo site .pytest_cache .mypy_cache .ruff_cache .hypothesis
