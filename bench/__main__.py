@@ -1,0 +1,28 @@
+"""Run the measurements: `python -m bench [names] [--json]`."""
+
+import argparse
+import json
+from importlib import import_module
+
+NAMES = ("tally", "start", "noise")
+
+
+def main() -> None:
+    """All measurements, or the named ones, as tables or as JSON."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("names", nargs="*", help=f"some of: {', '.join(NAMES)}; all where left out")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    chosen = parser.parse_args()
+    if unknown := set(chosen.names) - set(NAMES):
+        parser.error(f"there is no measurement {min(unknown)!r}; choose from {', '.join(NAMES)}")
+    modules = {name: import_module(f"bench.{name}") for name in chosen.names or NAMES}
+    if chosen.json:
+        print(json.dumps({name: module.run() for name, module in modules.items()}, indent=2))
+        return
+    for name, module in modules.items():
+        print(f"\n{name}\n{'=' * len(name)}")
+        module.main()
+
+
+if __name__ == "__main__":
+    main()
