@@ -29,6 +29,7 @@ Model = TypeVar("Model", bound=Section)
 
 def read_toml(path: Path, *, error: type[ReticentError]) -> dict[str, Any]:
     """The file as a dictionary; decimals stay exact. `error` says what kind of file was refused."""
+    path = path if len(path.name) <= 100 else path.with_name(f"{path.name[:100]}...")
     text = _text(path, error)
     if _depth(text) > DEEPEST:
         raise error(f"is nested more than {DEEPEST} deep; write it flatter", field=path.name)

@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from types import FrameType
 
@@ -11,7 +12,9 @@ from typer import Abort
 from typer._click.exceptions import ClickException
 
 from reticent.cli import codebook, ledger, plans, report
-from reticent.errors import ReticentError
+from reticent.errors import PlanError, ReticentError
+
+INTERRUPTED = "interrupted: run the command again, or resume what was charged"
 
 app = typer.Typer(
     name="reticent",
@@ -42,6 +45,7 @@ def main() -> None:
     """Run the command line; never a traceback, always one line and a status."""
     for name in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(name, _interrupt)
+    _open_streams()
     status, text = _run()
     if text:
         _say(f"error: {text}")
@@ -50,12 +54,16 @@ def main() -> None:
 
 def _run() -> tuple[int, str]:
     try:
-        return int(app(standalone_mode=False) or 0), ""
+        _check_once(sys.argv[1:])
+        status = int(app(standalone_mode=False) or 0)
+        sys.stdout.flush()
+        return status, INTERRUPTED if status == 130 else ""
     except ReticentError as problem:
         return problem.status, _line(str(problem))
     except (KeyboardInterrupt, Abort):
-        return 130, "interrupted; run the command again, or resume what was charged"
-    except BrokenPipeError:
+        return 130, INTERRUPTED
+    except (BrokenPipeError, SystemExit):
+        # Nobody reads on, which is no failure of ours: what was published stays published.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 0, ""
     except ClickException as problem:
@@ -64,6 +72,25 @@ def _run() -> tuple[int, str]:
         return 4, "memory: not enough memory; close other programs or use a smaller plan"
     except Exception:  # noqa: BLE001 - whatever it was, its text may hold something read from a row
         return 4, "internal: something failed that should not; please report the command you ran"
+
+
+def _check_once(arguments: Sequence[str]) -> None:
+    """Of an option given twice the last would win in silence."""
+    names = [word.partition("=")[0] for word in arguments if word.startswith("--") and word != "--"]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise PlanError(f"{twice[:40]} is given twice; give it once", field="call")
+
+
+def _open_streams() -> None:
+    """Where a standard stream is closed, let it lead nowhere; otherwise the next file opened would take its place."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            handle = os.open(os.devnull, os.O_RDWR)
+            if handle != number:
+                os.dup2(handle, number)
+                os.close(handle)
+            setattr(sys, name, os.fdopen(number, "w" if number else "r"))
 
 
 def _line(text: str) -> str:

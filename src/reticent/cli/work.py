@@ -1,5 +1,6 @@
 """What the commands do, in words of the library. Progress counts steps of the plan, never rows."""
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -40,10 +41,10 @@ def release_plan(
         raise PlanError(
             f"the plan's release is {plan.release_id!r}; name its own plan with --plan", field="ID"
         )
-    folder = _folder(path, out)
     book = Ledger.open(ledger or path.parent / plan.ledger)
     survey = Survey(_rows(path, plan, data), schema=str(path.parent), table=plan.table)
     curator = Curator(book, pages=PAGES)
+    folder = _folder(path, out)
     with _bar(plan) as step:
         run = curator.resume if resume is not None else curator.release
         made = run(plan, survey, folder, step=step)
@@ -122,7 +123,7 @@ def _rows(path: Path, plan: Plan, data: str | None) -> str:
 
 def _folder(path: Path, out: Path | None) -> Path:
     if out is not None:
-        if not out.is_dir():
+        if not os.path.isdir(out):  # a path that is too long is no folder either
             raise PlanError("is not a folder; make it first", field="out")
         return out
     folder = path.parent / "releases"
