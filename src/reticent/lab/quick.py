@@ -1,0 +1,57 @@
+"""Noise for studying error: seeded and in floating point, or none at all. Nothing drawn here protects anybody.
+
+A curator takes no noise from its caller, so nothing made with these can be charged or published.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+
+from reticent.lab import twins
+
+
+@dataclass(frozen=True, slots=True)
+class QuickNoise:
+    """The laws of the exact noise by their floating-point twins, from a generator that can be replayed."""
+
+    rng: np.random.Generator = field(repr=False)
+
+    @property
+    def is_private(self) -> bool:
+        """False: whoever knows the seed can take the noise off again."""
+        return False
+
+    def laplace(self, answer: int, *, sensitivity: int, epsilon: Fraction) -> int:
+        return self.laplace_many([answer], sensitivity=sensitivity, epsilon=epsilon)[0]
+
+    def laplace_many(self, answers: Sequence[int], *, sensitivity: int, epsilon: Fraction) -> list[int]:
+        noise = twins.laplace(self.rng, scale=float(sensitivity / epsilon), size=len(answers))
+        return [answer + step for answer, step in zip(answers, noise.tolist(), strict=True)]
+
+    def select(self, scores: Sequence[int], *, sensitivity: int, epsilon: Fraction) -> int:
+        best = max(scores)  # gaps, not scores: a double holds them without loss
+        gaps = [float(score - best) for score in scores]
+        rate = float(epsilon / (2 * sensitivity))
+        return int(twins.permute_and_flip(self.rng, gaps, rate=rate, size=1)[0])
+
+
+@dataclass(frozen=True, slots=True)
+class NoNoise:
+    """The noise switched off: what the same rows say by themselves."""
+
+    @property
+    def is_private(self) -> bool:
+        """False, of course."""
+        return False
+
+    def laplace(self, answer: int, *, sensitivity: int, epsilon: Fraction) -> int:
+        return answer
+
+    def laplace_many(self, answers: Sequence[int], *, sensitivity: int, epsilon: Fraction) -> list[int]:
+        return list(answers)
+
+    def select(self, scores: Sequence[int], *, sensitivity: int, epsilon: Fraction) -> int:
+        """The first candidate with the best score."""
+        return list(scores).index(max(scores))
