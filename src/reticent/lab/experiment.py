@@ -1,0 +1,101 @@
+"""What an experiment is: a name, where its question comes from, and one run of it.
+
+A run is a function of its number and its seed alone, so runs can be made in any order, by any number of
+workers, and an experiment that was cut off can be gone on with.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from reticent.errors import PlanError
+
+COLUMNS = pa.schema(
+    [
+        ("run", pa.int64()),
+        ("method", pa.string()),
+        ("query", pa.string()),
+        ("epsilon", pa.float64()),
+        ("truth", pa.float64()),
+        ("estimate", pa.float64()),
+        ("low", pa.float64()),
+        ("high", pa.float64()),
+        ("seconds", pa.float64()),
+        ("item", pa.string()),
+        ("value", pa.float64()),
+        ("printed", pa.float64()),
+    ]
+)
+OURS = "reticent"  # how our own default method is called, in every experiment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """One line of a run: an estimate with the truth it is after, or an item whose value is exact.
+
+    `low` and `high` are the ends of an interval for `truth`. `printed` is what a document prints for this line.
+    """
+
+    method: str | None = None
+    query: str | None = None
+    epsilon: float | None = None
+    truth: float | None = None
+    estimate: float | None = None
+    low: float | None = None
+    high: float | None = None
+    seconds: float | None = None
+    item: str | None = None
+    value: float | None = None
+    printed: float | None = None
+
+    def __post_init__(self) -> None:
+        simulated = self.method is not None and self.truth is not None and self.estimate is not None
+        exact = self.item is not None and self.value is not None
+        if simulated == exact:
+            raise PlanError("has a method with truth and estimate, or an item with a value", field="outcome")
+
+
+Row = dict[str, Any]
+Run = Callable[[int, int], list[Outcome]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Experiment:
+    """One experiment. `run` takes the run's number and its seed; it is a function of a module, or a partial of one.
+
+    `params` is everything besides the code that the numbers depend on. `figures` draws charts from all
+    outcomes, by name, as Vega-Lite; `more` adds rows to the summary. An `exact` experiment has one run.
+    """
+
+    name: str
+    title: str
+    source: str
+    run: Run = field(repr=False)
+    params: Mapping[str, Any] = field(default_factory=dict)
+    runs: int = 100
+    batch: int = 10
+    exact: bool = False
+    figures: Callable[[pa.Table], Mapping[str, Mapping[str, Any]]] | None = field(default=None, repr=False)
+    more: Callable[[pa.Table], list[Row]] | None = field(default=None, repr=False)
+
+    @property
+    def module(self) -> str:
+        """Where the run is written."""
+        made = self.run.func if isinstance(self.run, partial) else self.run
+        return str(made.__module__)
+
+    def seed_of(self, index: int, seed: int) -> int:
+        """The seed of one run: a function of the experiment's name, its seed and the run's number alone."""
+        name = int.from_bytes(self.name.encode(), "big")
+        sequence = np.random.SeedSequence([name, seed, index])
+        return int(sequence.generate_state(1, np.uint64)[0])
+
+
+def table_of(runs: Mapping[int, Sequence[Outcome]]) -> pa.Table:
+    """Outcomes as a tidy table, one line each, in the order of the runs."""
+    rows = [{"run": index, **asdict(outcome)} for index, outcomes in runs.items() for outcome in outcomes]
+    return pa.Table.from_pylist(rows, schema=COLUMNS)
