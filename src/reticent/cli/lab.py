@@ -1,0 +1,92 @@
+"""`reticent lab`: simulations with the truth in hand."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from reticent.lab.experiment import Experiment
+
+app = typer.Typer(
+    help="The lab: simulations with the truth in hand. Nothing made here is a release.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+SHOWN = ("method", "query", "epsilon", "truth", "bias", "sd", "rmse", "medae", "coverage", "seconds")
+EXACT = ("item", "query", "epsilon", "value", "printed")
+
+
+@app.command("list", epilog="Example: reticent lab list")
+def list_() -> None:
+    """Name the experiments and say what each is about."""
+    from reticent.lab.experiments import EXPERIMENTS
+
+    for made in EXPERIMENTS.values():
+        typer.echo(f"{made.name}\n    {made.title}\n    after: {made.source}")
+
+
+@app.command(
+    epilog="Examples: reticent lab run noise-laws; reticent lab run noise-in-context --runs 200 --out lab --figures"
+)
+def run(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The experiment; see reticent lab list.")],
+    runs: Annotated[int | None, typer.Option("--runs", min=1, help="How often to repeat it.")] = None,
+    out: Annotated[Path, typer.Option("--out", help="Folder for the results; made if missing.")] = Path(
+        "lab"
+    ),
+    workers: Annotated[
+        int | None, typer.Option("--workers", min=1, max=256, help="Processes; default: one per core.")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Another seed, other draws.")] = 1,
+    figures: Annotated[bool, typer.Option("--figures", help="Draw its charts beside the results.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object: name, runs, rows.")] = False,
+) -> None:
+    """Repeat an experiment and summarise it. Runs already in the folder are not made again."""
+    from reticent.lab import runner
+    from reticent.lab.experiments import find
+    from reticent.lab.summary import rows_of
+
+    experiment = find(name)
+    outcomes = runner.run(experiment, out=out, runs=runs, workers=workers, seed=seed)
+    rows = rows_of(experiment, outcomes)
+    count = len(outcomes["run"].unique())
+    drawn = _draw(experiment, outcomes, out) if figures else []
+    if as_json:
+        _print_json({"name": name, "runs": count, "rows": rows})
+        return
+    typer.echo(f"{name}: {count} {'run' if count == 1 else 'runs'}, simulated; not a release")
+    _print_table([row for row in rows if "item" not in row], SHOWN)
+    _print_table([row for row in rows if "item" in row], EXACT)
+    for path in drawn:
+        typer.echo(f"figure: {path}")
+
+
+def _draw(experiment: "Experiment", outcomes: Any, out: Path) -> list[Path]:
+    from reticent.lab.figures import write
+
+    charts = experiment.figures(outcomes) if experiment.figures else {}
+    return write(charts, out / experiment.name / "figures")
+
+
+def _print_json(document: dict[str, Any]) -> None:
+    import json
+
+    typer.echo(json.dumps(document, ensure_ascii=False, allow_nan=False))
+
+
+def _print_table(rows: list[dict[str, Any]], columns: tuple[str, ...]) -> None:
+    """Words to the left, numbers of five digits to the right, in columns wide enough for all of them."""
+    shown = [name for name in columns if any(row.get(name) is not None for row in rows)]
+    lines = [shown, *([_cell(row.get(name)) for name in shown] for row in rows)]
+    widths = [max(len(line[place]) for line in lines) for place in range(len(shown))]
+    for line in lines if rows else []:
+        cells = [
+            cell.ljust(width) if name in ("method", "query", "item") else cell.rjust(width)
+            for name, cell, width in zip(shown, line, widths, strict=True)
+        ]
+        typer.echo("  ".join(cells).rstrip())
+
+
+def _cell(value: object) -> str:
+    return "" if value is None else f"{value:.5g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,18 @@
+"""The experiments, by name. A static table: a name given by a user is looked up, never imported."""
+
+from reticent.errors import PlanError
+from reticent.lab.experiment import Experiment
+from reticent.lab.experiments import noise_in_context, noise_laws
+from reticent.words import nearest
+
+EXPERIMENTS: dict[str, Experiment] = {
+    made.name: made for made in (noise_in_context.experiment(), noise_laws.experiment())
+}
+
+
+def find(name: str) -> Experiment:
+    """The experiment of this name."""
+    if name not in EXPERIMENTS:
+        hint = nearest(name, EXPERIMENTS) or "; see reticent lab list"
+        raise PlanError(f"no experiment is called {name[:80]!r}{hint}", field="NAME")
+    return EXPERIMENTS[name]
