@@ -111,7 +111,13 @@ class Clean:
 
 
 def needed(schema: Schema, wants: Sequence[Sum | Table]) -> tuple[str, ...]:
-    """Every column the wants speak of, universes followed, each after those its universe needs."""
+    """Every column the wants speak of, universes followed, each after those its universe needs.
+
+    Where a respondent may own several rows, every column: the rows kept are the first by all their codes, so
+    that each pass over the data keeps the same ones.
+    """
+    if schema.unit != ROW:
+        return schema.in_universe_order
     open_, found = set[str](), set[str]()
     for want in wants:
         open_ |= {*want.rows.known, *want.rows.answered, *_named(want.rows.where)}
