@@ -114,7 +114,7 @@ def test_quotients_of_quotients_stop_before_they_leave_the_doubles():
     for level in range(4):
         here = 2 * level
         asks += [{"ratio": [f"ask {here}", f"ask {here + 1}"]}, {"ratio": [f"ask {here + 1}", f"ask {here}"]}]
-    make_plan(asks[:8])
+    make_plan(asks[:6])
     with pytest.raises(PlanError, match="deep"):
         make_plan(asks)
 

@@ -23,7 +23,7 @@ from reticent.words import is_printable, nearest
 
 LARGE = 20
 LEAST = Fraction(1, 10**6)
-DEEPEST = 3  # exact quotients of quotients double in length each time, and leave the doubles
+DEEPEST = 2  # exact quotients of quotients double in length each time, and leave the doubles
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
