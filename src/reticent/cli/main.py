@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from types import FrameType
+from typing import Any
 
 import typer
 from typer import Abort
@@ -76,11 +77,17 @@ def _run() -> tuple[int, str]:
 
 
 def _check_once(arguments: Sequence[str]) -> None:
-    """Of an option given twice the last would win in silence."""
+    """Of an option given twice the last would win in silence, unless it is made to be given several times."""
     names = [word.partition("=")[0] for word in arguments if word.startswith("--") and word != "--"]
     twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
+    if twice is not None and twice not in _repeatable(typer.main.get_command(app)):
         raise PlanError(f"{twice[:40]} is given twice; give it once", field="call")
+
+
+def _repeatable(command: Any) -> set[str]:
+    """Options of this command and those below it that may be given several times."""
+    found = {name for each in command.params if getattr(each, "multiple", False) for name in each.opts}
+    return found.union(*(_repeatable(inner) for inner in getattr(command, "commands", {}).values()))
 
 
 def _open_streams() -> None:
