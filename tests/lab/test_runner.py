@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from reticent.errors import PlanError
-from reticent.lab import runner
+from reticent.errors import PlanError, ResourceError
+from reticent.lab import runner, shards
 from reticent.lab.experiment import Experiment, Outcome
 
 ROOT = Path(__file__).parents[2]
@@ -71,23 +71,33 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_a_killed_run_goes_on_where_it_stopped(tmp_path, workers):
-    """SIGKILL in the middle; the files there stay, the rest is made, and all is as if nothing had happened."""
+@pytest.mark.parametrize(("workers", "how"), [(1, "SIGKILL"), (2, "SIGKILL"), (2, "SIGINT")])
+def test_a_cut_run_goes_on_where_it_stopped(tmp_path, workers, how):
+    """Cut in the middle; the files there stay, the rest is made, and all is as if nothing had happened."""
     script = tmp_path / "killed.py"
     script.write_text(KILLED.format(out=str(tmp_path / "cut"), workers=workers))
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    process = subprocess.Popen([sys.executable, str(script)], env=environment, cwd=ROOT)
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    process = subprocess.Popen([sys.executable, str(script)], env=environment, cwd=ROOT, **quiet)
     folder, deadline = tmp_path / "cut" / "toss", time.monotonic() + 60
     while len(list(folder.glob("runs-*"))) < 3 and time.monotonic() < deadline:
         time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    process.send_signal(getattr(signal, how))
+    assert process.wait(timeout=60) != 0
     before = {path.name: path.read_bytes() for path in folder.glob("runs-*")}
     assert 3 <= len(before) < 14
     resumed = runner.run(experiment(), out=tmp_path / "cut", runs=40, workers=1)
     assert all((folder / name).read_bytes() == data for name, data in before.items())
     assert resumed.equals(runner.run(experiment(), out=tmp_path / "whole", runs=40, workers=1))
+
+
+def fall(index: int, seed: int) -> list[Outcome]:
+    os._exit(9)
+
+
+def test_a_worker_ended_from_outside_is_a_line_and_not_a_traceback(tmp_path):
+    with pytest.raises(ResourceError, match="workers: one was ended from outside"):
+        runner.run(experiment(run=fall), out=tmp_path, runs=8, workers=2)
 
 
 def test_a_half_written_file_is_no_result(tmp_path):
@@ -99,13 +109,20 @@ def test_a_half_written_file_is_no_result(tmp_path):
     assert runner.run(experiment(), out=tmp_path, runs=6, workers=1).num_rows == 12
 
 
+def test_a_run_made_twice_is_read_once(tmp_path):
+    """Two commands at once on one folder, with batches of different sizes."""
+    whole = runner.run(experiment(), out=tmp_path, runs=6, workers=1)
+    runner.make_batch(experiment(), tmp_path / "toss", range(1, 6), 1)
+    assert runner.run(experiment(), out=tmp_path, runs=6, workers=1).equals(whole)
+
+
 def test_other_parameters_seed_or_code_are_refused(tmp_path):
     runner.run(experiment(), out=tmp_path, runs=2, workers=1)
     with pytest.raises(PlanError, match="made with other params"):
         runner.run(experiment(params={"size": 3}), out=tmp_path, runs=2, workers=1)
     with pytest.raises(PlanError, match="made with other seed"):
         runner.run(experiment(), out=tmp_path, runs=2, workers=1, seed=2)
-    note = tmp_path / "toss" / runner.BELONGS
+    note = tmp_path / "toss" / shards.BELONGS
     note.write_text(json.dumps(json.loads(note.read_text()) | {"code": "older"}))
     with pytest.raises(PlanError, match="made with other code"):
         runner.run(experiment(), out=tmp_path, runs=2, workers=1)

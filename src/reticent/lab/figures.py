@@ -125,6 +125,7 @@ def _put(path: Path, data: bytes) -> Path:
 
 def _x(name: str) -> Spec:
     axis = {"tickCount": 4, "grid": True, "labelExpr": "datum.label + ' %'", "labelOverlap": True}
+    axis |= {"labelSeparation": 10}
     return {"field": name, "type": "quantitative", "title": None, "axis": axis}
 
 
