@@ -80,6 +80,8 @@ query = { margin = ["sex", "age"], bins = { age = [0, 18, 65, 99] } }
 epsilon = "6"
 """
 
+NO_PAGES: dict[str, Any] = {}  # the report is drawn in tests of its own; here it would only cost time
+
 HEADER = "age,rent,sex,weight"
 GOOD = "34,420.5,f,1.25"
 
@@ -181,7 +183,7 @@ def run(*arguments: str) -> Seen:
     with (
         patch.object(sys, "argv", ["reticent", *arguments]),
         patch.dict("os.environ", {"COLUMNS": "400", "TERM": "dumb"}),
-        patch("reticent.cli.work.PAGES", {}),
+        patch("reticent.cli.work.PAGES", NO_PAGES),
         _signals_kept(),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
