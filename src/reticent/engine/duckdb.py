@@ -15,8 +15,9 @@ from sqlglot import exp
 from reticent.engine import sql, statements
 from reticent.engine.relation import Clean, needed
 from reticent.engine.results import ContingencyTable, SufficientStatistics, Tallies
-from reticent.engine.sources import ArrowRows, CsvFiles, DuckTable, ParquetFiles, Source
+from reticent.engine.sources import DuckTable, ParquetFiles, Source
 from reticent.engine.sql import Values
+from reticent.engine.streams import Stream
 from reticent.engine.wants import Sum, Table
 from reticent.errors import EngineError, SourceError
 from reticent.schema import Levels, Schema
@@ -94,7 +95,7 @@ class DuckDBEngine:
 
     def base(self, headers: Sequence[str], values: Values) -> tuple[exp.Select, Mapping[str, str]]:
         """FROM the source, its columns under plain names: SQL never sees a header."""
-        if isinstance(self._source, CsvFiles | ArrowRows):
+        if isinstance(self._source, Stream):
             names = {header: f"h{place}" for place, header in enumerate(headers)}
             reader = self._source.reader(list(headers) or list(self.types)[:1])
             self._connection.register(ROWS, _renamed(reader, list(names.values()) or ["h0"]))
@@ -124,7 +125,7 @@ class DuckDBEngine:
 
 def types_of(source: Source) -> dict[str, str]:
     """Header names and our word for each type: integer, float, decimal, text, boolean or other."""
-    if isinstance(source, CsvFiles | ArrowRows):
+    if isinstance(source, Stream):
         return {name: _word(_arrow_name(kind)) for name, kind in source.types().items()}
     described = None
     try:
