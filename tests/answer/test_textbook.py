@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 import pandas as pd
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tests.doubles import ZeroNoise
@@ -149,6 +149,11 @@ def textbook(rows: Sequence[Row], where: Condition, of: Condition, weighted: boo
     return found
 
 
+CHILD: Row = {"sex": "f", "age": 5, "pay": 10.0, "w": 1.0}
+NEVER = compare("pay", "<", -50)
+
+
+@example(rows=[CHILD], where=negated(NEVER), of=negated(NEVER), weighted=False)
 @settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(rows=people, where=conditions, of=conditions, weighted=st.booleans())
 def test_without_noise_every_ask_is_the_textbooks(rows, where, of, weighted) -> None:

@@ -112,6 +112,33 @@ def test_one_respondent_who_says_nothing_moves_nothing_but_counts_of_silence() -
     assert violations(here, with_silent) == []
 
 
+PLAINLY = [
+    (FLOAT, math.nan, None),
+    (FLOAT, math.inf, 1e6),
+    (FLOAT, -math.inf, -1e6),
+    (FLOAT, -0.0, 0.0),
+    (FLOAT, 5e-324, 0.0),
+    (TEXT, "NaN", None),
+    (TEXT, "inf", "1000000"),
+    (TEXT, "-Infinity", "-1000000"),
+    (TEXT, "1e400", "1000000"),
+    (TEXT, "-0", "0"),
+    (TEXT, "None", None),
+    (DECIMAL, Decimal("9" * 28), Decimal(1000)),
+]
+
+
+# covers T06
+@pytest.mark.parametrize(("types", "strange", "plain"), PLAINLY)
+def test_each_strange_number_has_one_plain_meaning(types, strange, plain) -> None:
+    """NaN and words are missing, infinities and vast numbers stand at the bounds, tiny ones at zero."""
+    here, there = (
+        seen([*BASE, {"sex": "f", "age": as_type(BASE[1], types)["age"], "pay": value, "w": value}], types)
+        for value in (strange, plain)
+    )
+    assert here.calls == there.calls
+
+
 # covers T13 B064
 @pytest.mark.parametrize("column", ["sex", "age"])
 def test_text_that_is_not_utf8_is_missing_and_no_failure(column) -> None:
