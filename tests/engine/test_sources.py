@@ -161,3 +161,16 @@ def test_a_draft_takes_labels_from_the_header_and_nothing_from_rows(tmp_path):
     assert "maybe" not in text and "120" not in text and "levels = []" in text
     write("csv", tmp_path / "rows.csv")
     assert 'source = "the age"' in draft_codebook(str(tmp_path / "rows.csv"))
+
+
+def test_a_parquet_cell_that_is_not_utf8_is_missing(tmp_path):
+    """One respondent's bytes decide nothing: DuckDB's own reader, the naive twin, fails on the whole file."""
+    # covers B064 R01
+    words = [b"yes", b"no", None, b"\xff\xfe", b"yes"]
+    broken = pa.array(words, pa.binary()).view(pa.string())
+    pq.write_table(pa.table({**ROWS, "word": broken}), tmp_path / "rows.parquet")
+    assert tallied(open_path(str(tmp_path / "rows.parquet"))) == WANTED
+    with duckdb.connect() as connection, pytest.raises(duckdb.Error):
+        connection.execute(
+            "select max(word) from read_parquet($1)", [str(tmp_path / "rows.parquet")]
+        ).fetchall()

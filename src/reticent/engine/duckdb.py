@@ -17,7 +17,7 @@ from reticent.engine.relation import Clean, needed
 from reticent.engine.results import ContingencyTable, SufficientStatistics, Tallies
 from reticent.engine.sources import DuckTable, ParquetFiles, Source
 from reticent.engine.sql import Values
-from reticent.engine.streams import Stream
+from reticent.engine.streams import ParquetRows, Stream
 from reticent.engine.wants import Sum, Table
 from reticent.errors import EngineError, SourceError
 from reticent.schema import Levels, Schema
@@ -83,30 +83,44 @@ class DuckDBEngine:
         """One pass over the rows for all `wants`, which are all sums or all tables."""
         if not wants:
             return []
+        try:
+            return self._pass(self._source, schema, wants)
+        except EngineError:
+            if not isinstance(self._source, ParquetFiles):
+                raise
+        # One cell of text that is not UTF-8 stops DuckDB's reader; Arrow's goes on, and the cell is missing.
+        return self._pass(ParquetRows(self._source.paths), schema, wants)
+
+    def _pass(
+        self, source: Source, schema: Schema, wants: Sequence[Sum] | Sequence[Table]
+    ) -> list[tuple[Any, ...]]:
         values = Values()
         columns = needed(schema, wants)
         raw = [schema.columns[column].source for column in columns]
         raw += [schema.columns[schema.unit].source] if schema.unit != ROW else []
-        base, names = self.base(raw, values)
+        base, names = self.base(raw, values, source)
         clean = Clean(schema, names, self.types, values)
         rows = clean.select(base, columns)
         build: Any = statements.sums if isinstance(wants[0], Sum) else statements.tables
         return self.fetch(build(clean, rows, wants), values)
 
-    def base(self, headers: Sequence[str], values: Values) -> tuple[exp.Select, Mapping[str, str]]:
+    def base(
+        self, headers: Sequence[str], values: Values, source: Source | None = None
+    ) -> tuple[exp.Select, Mapping[str, str]]:
         """FROM the source, its columns under plain names: SQL never sees a header."""
-        if isinstance(self._source, Stream):
+        source = source or self._source
+        if isinstance(source, Stream):
             names = {header: f"h{place}" for place, header in enumerate(headers)}
-            reader = self._source.reader(list(headers) or list(self.types)[:1])
+            reader = source.reader(list(headers) or list(self.types)[:1])
             self._connection.register(ROWS, _renamed(reader, list(names.values()) or ["h0"]))
             return exp.select().from_(exp.Table(this=sql.name(ROWS))), names
         names = {header: f"h{place}" for place, header in enumerate(self.types)}
         alias = exp.TableAlias(this=sql.name("r"), columns=[sql.name(n) for n in names.values()])
-        if isinstance(self._source, ParquetFiles):
-            files = values.put([str(path) for path in self._source.paths])
+        if isinstance(source, ParquetFiles):
+            files = values.put([str(path) for path in source.paths])
             table = exp.Table(this=sql.call("read_parquet", files), alias=alias)
         else:
-            place = {"this": exp.to_identifier(self._source.table, quoted=True), "db": sql.name("main")}
+            place = {"this": exp.to_identifier(source.table, quoted=True), "db": sql.name("main")}
             table = exp.Table(**place, catalog=sql.name("held"), alias=alias)
         return exp.select().from_(table), names
 
