@@ -17,7 +17,7 @@ from reticent.engine.sql import Sql, Values
 from reticent.schema import Levels, Number
 
 PLAIN = "[+-]?([0-9]{1,26}([.][0-9]*)?|[.][0-9]+)"
-WHOLE = "[+-]?[0-9]{1,26}"
+WHOLE = "[+-]?[0-9]{1,26}([.]0*)?"  # pandas writes 30 as 30.0 where a column has holes
 VAST = "(?i)[+-]?([0-9]{27,}([.][0-9]*)?|inf|infinity|[0-9]+([.][0-9]*)?e[+]?[0-9]+)"
 POWER = "(?i)[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)e[+-]?[0-9]+"
 EXACT = "DECIMAL(38, 12)"
@@ -133,7 +133,10 @@ def _from_text(column: Number, raw: Sql, silent: list[Fraction]) -> Sql:
     plain = sql.call("regexp_full_match", text, exp.Literal.string(WHOLE if column.whole else PLAIN))
     vast = sql.call("regexp_full_match", text, exp.Literal.string(VAST))
     edge = exp.Literal.number(BEYOND)
+    pattern, kind, word = _short(column)
+    short = sql.call("regexp_full_match", text, exp.Literal.string(pattern))
     branches = [
+        (short, number_code(column, sql.try_cast(text, kind), word)),
         (plain, _exact_code(column, sql.try_cast(text, EXACT), silent)),
         (exp.and_(vast, exp.GTE(this=double, expression=edge)), sql.number(column.high)),
         (exp.and_(vast, exp.LTE(this=double, expression=exp.Neg(this=edge))), sql.number(column.low)),
@@ -142,6 +145,15 @@ def _from_text(column: Number, raw: Sql, silent: list[Fraction]) -> Sql:
         power = sql.call("regexp_full_match", text, exp.Literal.string(POWER))
         branches.append((power, _from_float(column, double, silent)))
     return sql.case(branches)
+
+
+def _short(column: Number) -> tuple[str, str, str]:
+    """What most cells look like, the type that holds them, and our word for it: the same code in 64 bits,
+    several times as fast."""
+    if column.whole:
+        return "[+-]?[0-9]{1,15}", "BIGINT", "integer"
+    scale = next((digits for digits in range(4) if column.grid * 10**digits == 1), 3)
+    return f"[+-]?[0-9]{{1,12}}([.][0-9]{{0,{scale}}})?", f"DECIMAL({12 + scale}, {scale})", f"decimal{scale}"
 
 
 def _exact_code(column: Number, value: Sql, silent: list[Fraction]) -> Sql:

@@ -24,6 +24,7 @@ from reticent.schema import Levels, Schema
 from reticent.schema.codebook import ROW
 
 ROWS = "rows_"
+UNREAD = "the rows could not be read to the end; free memory or disk, or check that the file is whole"
 
 
 class DuckDBEngine:
@@ -111,7 +112,7 @@ class DuckDBEngine:
         source = source or self._source
         if isinstance(source, Stream):
             names = {header: f"h{place}" for place, header in enumerate(headers)}
-            reader = source.reader(list(headers) or list(self.types)[:1])
+            reader = _opened(source, list(headers) or list(self.types)[:1])
             self._connection.register(ROWS, _renamed(reader, list(names.values()) or ["h0"]))
             return exp.select().from_(exp.Table(this=sql.name(ROWS))), names
         names = {header: f"h{place}" for place, header in enumerate(self.types)}
@@ -130,10 +131,7 @@ class DuckDBEngine:
         with suppress(duckdb.Error, pa.ArrowException, OSError, MemoryError):
             rows = self._connection.execute(statement.sql("duckdb"), values.bound).fetchall()
         if rows is None:
-            raise EngineError(
-                "the rows could not be read to the end; free memory or disk, or check that the file is whole",
-                field="source",
-            )
+            raise EngineError(UNREAD, field="source")
         return rows
 
 
@@ -199,6 +197,16 @@ def _arrow_name(kind: pa.DataType) -> str:
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         return "VARCHAR"
     return {"bool": "BOOLEAN", "null": "NULL"}.get(str(kind), "other")
+
+
+def _opened(source: Stream, columns: Sequence[str]) -> pa.RecordBatchReader:
+    """A reader of the columns. The file was there for the check; why it is not now, its error may not say."""
+    reader = None
+    with suppress(SourceError, pa.ArrowException, OSError):
+        reader = source.reader(columns)
+    if reader is None:
+        raise EngineError(UNREAD, field="source")
+    return reader
 
 
 def _renamed(reader: pa.RecordBatchReader, names: Sequence[str]) -> pa.RecordBatchReader:
