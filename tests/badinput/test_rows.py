@@ -149,8 +149,15 @@ def as_pandas(odd: Odd, folder: Path):
     return open_frame(table_with(odd).to_pandas().astype(object))
 
 
-@pytest.mark.parametrize("source", [as_csv, as_parquet, as_pandas])
-@pytest.mark.parametrize("odd", CELLS, ids=str)
+@pytest.mark.parametrize(
+    ("odd", "source"),
+    [
+        (odd, source)
+        for odd in CELLS
+        for source in ((as_csv, as_parquet) if odd.column == "rent" else (as_csv, as_parquet, as_pandas))
+    ],
+    ids=lambda each: getattr(each, "__name__", str(each)),
+)
 def test_an_odd_cell_has_the_code_of_the_table(tmp_path, odd, source):
     expected = {"age": 34, "rent": 841, "sex": 0} | {odd.column: odd.code}
     assert codes(source(odd, tmp_path)) == list(expected.values())
@@ -311,7 +318,9 @@ def test_weights_are_held_between_zero_and_the_declared_maximum(tmp_path, text, 
 
 
 @pytest.mark.parametrize(
-    "odd", [o for o in CELLS if o.entry not in ("B002", "B026", "B027", "B037", "B040")], ids=str
+    "odd",
+    [o for o in CELLS if o.column != "rent" and o.entry not in ("B002", "B026", "B027", "B037", "B040")],
+    ids=str,
 )
 def test_the_curator_is_shown_the_odd_cell(tmp_path, odd):
     from reticent.engine.inspect import inspect
