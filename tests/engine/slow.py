@@ -122,7 +122,8 @@ def some_bound(dice: Random, schema: Schema, depth: int = 2) -> Bound:
 def some_rows(dice: Random, schema: Schema, answered: Sequence[str]) -> Rows:
     """Rows under a predicate, some columns known, some answered."""
     where = dice.choice([Always(), some_bound(dice, schema), some_bound(dice, schema)])
-    known = tuple(dice.sample(list(schema.coded), dice.randrange(3)))
+    likely = [*_named(where), *schema.coded]  # an ask usually wants known what it compares
+    known = tuple(dict.fromkeys(likely[: dice.randrange(4)] + dice.sample(likely, dice.randrange(2))))
     return Rows(where=where, known=known, answered=tuple(answered))
 
 

@@ -1,5 +1,6 @@
 """A tally is what one would count by hand: for every source, every order of rows, every number of threads."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from decimal import Decimal
@@ -265,6 +266,24 @@ def test_a_child_not_asked_about_work_is_not_asked_for_hours(tmp_path: Path):
             want = Sum(rows=Rows(where=slow.Is("hours", kind)))  # type: ignore[arg-type]
             with opened(_parquet(native([person]), tmp_path)) as engine:
                 assert engine.tally(schema, [want]).statistics[want] == number, (kind, person)
+
+
+@pytest.mark.parametrize("grid", ["1", "0.5", "0.01", "0.001", "2.5", "0.0001"])
+def test_text_rounds_to_the_grid_exactly_however_long_it_is(grid: str, tmp_path: Path):
+    """Up to twelve decimals, near and at the halves of the grid, inside the bounds and beyond."""
+    columns = {"x": {"kind": "decimal", "bounds": ["-10", "10"], "grid": grid}}
+    schema = schema_from({"survey": {"name": "s", "unit": "row"}, "columns": columns})
+    dice, texts = Random(grid), []
+    for digits in range(13):
+        half = Decimal(dice.randint(-50, 50)) * Decimal(grid) / 2
+        tiny = Decimal(dice.choice([-1, 0, 1])).scaleb(-digits)
+        texts += [f"{half + tiny:f}", f"+{abs(half)}", f" {half * 10**digits:f} ", f"{half:.{digits}f}"]
+    codes = [slow.code_of(schema.coded["x"], Fraction(text.strip())) for text in texts]
+    want = Table(rows=Rows(), keys=(Key(column="x", step=1),))
+    with opened(open_frame(pa.table({"x": texts}))) as engine:
+        cells = engine.tally(schema, [want]).tables[want].cells
+    low = schema.coded["x"].low
+    assert {low + place: count for place, count in enumerate(cells) if count} == Counter(codes)
 
 
 def test_many_levels_are_found_by_halving(tmp_path: Path):
