@@ -65,7 +65,7 @@ class Curator:
             change=plan.change.value,
             unit="epsilon",
             amount=plan.cost,
-            claim=plan.claim.as_dict(),
+            claim={**plan.claim.as_dict(), "accept_large": plan.accepts_large},
         )
 
     def _committed(self, plan: Plan, engine: Engine, reservation: Reservation, step: Step) -> Reservation:

@@ -37,7 +37,11 @@ def document(
         "title": plan.title or plan.schema.title or plan.release_id,
         "dataset": plan.schema.name,
         "published": receipt is not None,
-        "claim": {"words": str(compose(claims)), **compose(claims).as_dict()},
+        "claim": {
+            "words": str(compose(claims)),
+            **compose(claims).as_dict(),
+            "accept_large": plan.accepts_large,
+        },
         "protects": {"unit": plan.schema.unit, "at_most": plan.schema.at_most, "change": plan.change.value},
         "answers": [_answer(ask, answers[ask.name], plan) for ask in plan.asks],
         "receipt": dict(receipt) if receipt is not None else None,

@@ -57,6 +57,7 @@ class Plan:
     table: str | None = None
     ledger: str = ""
     folder: Path = Path()
+    accepts_large: bool = False
 
     @property
     def neighbours(self) -> Neighbours:
@@ -108,6 +109,7 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
         source=sections.survey.source,
         table=sections.survey.table,
         ledger=sections.survey.ledger,
+        accepts_large=sections.protect.accept_large,
     )
     _check_names(asks)
     if plan.cost > plan.cap:
