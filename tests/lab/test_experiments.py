@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -185,3 +186,33 @@ def test_an_unknown_name_is_refused_with_the_nearest():
     )
     assert done.returncode == 2 and done.stdout == ""
     assert done.stderr == "error: NAME: no experiment is called 'os.path'; see reticent lab list\n"
+
+
+# The page that tells what was found.
+
+DOCS = Path(__file__).parents[2] / "docs" / "lab"
+COLUMNS = [("sampling", None), ("nonresponse", None), *(("privacy", e) for e in (0.1, 0.3, 1.0, 3.0, 10.0))]
+COLUMNS += [(OURS, 1.0)]
+
+
+def wrong_cells(page: str, rows: list[dict[str, object]]) -> list[tuple[str, str]]:
+    """Cells of the page's first table that are not the root mean square error in per cent of the truth."""
+    found = {(r["method"], r["query"], r["epsilon"]): r for r in rows if "item" not in r}
+    wrong = []
+    for query in tenasks.ASKS:
+        (line,) = [text for text in page.splitlines() if text.startswith(f"| {query} |")][:1]
+        truth = found["sampling", query, None]["truth"]
+        cells = [cell.strip() for cell in line.split("|")[3:-1]]
+        right = [f"{100 * found[method, query, e]['rmse'] / truth:.2f}" for method, e in COLUMNS]
+        wrong += [(query, cell) for cell, text in zip(cells, right, strict=True) if cell != text]
+    return wrong
+
+
+def test_the_page_prints_the_numbers_that_were_measured():
+    page, made = (
+        (DOCS / "noise-in-context.md").read_text(),
+        json.loads((DOCS / "noise-in-context.json").read_text()),
+    )
+    assert made["name"] == "noise-in-context" and f"{made['runs']:,} runs" in page
+    assert wrong_cells(page, made["rows"]) == []
+    assert wrong_cells(page.replace("| adults | 396,916 | 0.", "| adults | 396,916 | 1."), made["rows"])
