@@ -1,0 +1,167 @@
+"""Public distances between the cells of a declared domain, as integers, so that ties are ties.
+
+A cell is one value of each matching attribute; cells are numbered with the last attribute fastest. The
+distance from a recipient's cell to a donor's is the sum over attributes of a public table. Declared as
+rationals and scaled to integers by their common denominator, distances keep their order exactly. The table
+of all pairs of cells is never made: `Distances.row` gives the distances from one cell to all.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import floor, gcd, lcm, prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.errors import PlanError
+
+Row = NDArray[np.uint16]
+Position = Fraction | int | None
+
+MOST_VALUES = 4096
+FARTHEST = 2**16 - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Distances:
+    """One table of whole numbers per attribute: nothing between equal values, and never negative."""
+
+    tables: tuple[NDArray[np.uint16], ...]
+
+    def __post_init__(self) -> None:
+        if not self.tables:
+            raise PlanError("no attribute to match on; name one.", field="near")
+        for table in self.tables:
+            if table.ndim != 2 or not 0 < len(table) == table.shape[1] or table.dtype != np.uint16:
+                raise ValueError("a table of distances is square and holds 16-bit numbers")
+            if table.diagonal().any():
+                raise ValueError("a value is at no distance from itself")
+        _check(self.farthest)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(len(table) for table in self.tables)
+
+    @property
+    def cells(self) -> int:
+        return prod(self.shape)
+
+    @property
+    def farthest(self) -> int:
+        """The largest distance between two cells."""
+        return sum(int(table.max()) for table in self.tables)
+
+    def row(self, cell: int) -> Row:
+        """The distance from `cell` to every cell, in their order."""
+        row: Row = np.zeros(1, np.uint16)
+        for table in reversed(self.tables):  # the longest vector last and innermost: numpy's fast case
+            cell, value = divmod(cell, len(table))
+            row = (table[value][:, None] + row).ravel()
+        return row
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Attribute:
+    """One attribute's distances: whole steps between its values, each worth `unit`, a public rational."""
+
+    steps: NDArray[np.int64]
+    unit: Fraction
+
+    def __post_init__(self) -> None:
+        if self.unit < 0:
+            raise PlanError("a weight is negative; make it 0 or more.", field="near")
+
+    def reduced(self) -> "Attribute":
+        """The same distances in as few steps as they allow."""
+        most = int(np.gcd.reduce(self.steps, axis=None)) or 1
+        return Attribute(steps=self.steps // most, unit=self.unit * most)
+
+    def rounded(self, grain: Fraction) -> "Attribute":
+        """The distances rounded to multiples of `grain` by floor(x/g + 1/2)."""
+        if grain <= 0:
+            raise PlanError(f"it is {grain}, but must be positive.", field="grain")
+        values, at = np.unique(self.steps, return_inverse=True)
+        whole = [floor(step * self.unit / grain + Fraction(1, 2)) for step in values.tolist()]
+        _check(max(whole))
+        return Attribute(steps=np.array(whole, np.int64)[at].reshape(self.steps.shape), unit=grain)
+
+
+def scaled(positions: Sequence[Position], *, weight: Fraction = Fraction(1)) -> Attribute:
+    """weight |p - q| / (span of the positions): ordinal and numeric attributes, one position per value.
+
+    A value without a position (None: "not stated") is at the full weight from every other.
+    """
+    known = [Fraction(p) for p in positions if p is not None]
+    scale = lcm(*(p.denominator for p in known))
+    low = min(known, default=Fraction(0))
+    span = int((max(known, default=low) - low) * scale) or 1
+    if span > 2**62:
+        raise PlanError("positions have no small common denominator; round them.", field="near")
+    # Beyond every other by the span; two without a position are the same value only when they are one.
+    at = np.array([-1 if p is None else int((Fraction(p) - low) * scale) for p in positions], np.int64)
+    steps = np.abs(at[:, None] - at)
+    steps[at < 0, :] = steps[:, at < 0] = span
+    np.fill_diagonal(steps, 0)
+    return _attribute(steps, Fraction(weight) / span)
+
+
+def mismatch(values: int, *, weight: Fraction = Fraction(1)) -> Attribute:
+    """weight where two values differ: categorical attributes."""
+    return _attribute(1 - np.eye(values, dtype=np.int64), Fraction(weight))
+
+
+def distances(attributes: Sequence[Attribute], *, grain: Fraction | None = None) -> Distances:
+    """The sum of the attributes' distances on one scale of integers, exact.
+
+    With a `grain` each attribute's distances are first rounded to its multiples. That is another public
+    distance, not an approximation of a promise.
+    """
+    if grain is not None:
+        attributes = [each.rounded(grain) for each in attributes]
+    attributes = [each.reduced() for each in attributes]
+    below = lcm(*(each.unit.denominator for each in attributes))
+    common = Fraction(gcd(*(int(each.unit * below) for each in attributes)) or 1, below)
+    _check(sum(int(each.steps.max()) * int(each.unit / common) for each in attributes))
+    return Distances(tables=tuple(_whole(each, int(each.unit / common)) for each in attributes))
+
+
+def one_hot_euclidean(attributes: Sequence[int | Sequence[int]]) -> Distances:
+    """The published distance: Euclidean after one-hot coding. A number of values is coded, positions are not.
+
+    The integers are in the order of its squares, 2 for each mismatch and (p - q)^2 between positions; the root
+    would keep that order, ties included, so it is not taken.
+    """
+
+    def square(each: int | Sequence[int]) -> Attribute:
+        if isinstance(each, int):
+            return mismatch(each, weight=Fraction(2))
+        at = np.array(each, np.int64)
+        return _attribute((at[:, None] - at) ** 2, Fraction(1))
+
+    return distances([square(each) for each in attributes])
+
+
+def _attribute(steps: NDArray[np.int64], unit: Fraction) -> Attribute:
+    if not 0 < len(steps) <= MOST_VALUES:
+        raise PlanError(
+            f"an attribute has {len(steps)} values to match on, but from 1 to {MOST_VALUES} are compared; "
+            "group them.",
+            field="near",
+        )
+    return Attribute(steps=steps, unit=unit)
+
+
+def _check(steps: int) -> None:
+    if steps > FARTHEST:
+        raise PlanError(
+            f"distances reach {steps} steps, but at most {FARTHEST} can be told apart; choose weights and "
+            "positions with smaller common denominators, or a grain such as 1/1000.",
+            field="near",
+        )
+
+
+def _whole(each: Attribute, factor: int) -> NDArray[np.uint16]:
+    whole = (each.steps * factor).astype(np.uint16)
+    whole.flags.writeable = False
+    return whole
