@@ -55,7 +55,8 @@ def run(
     if as_json:
         _print_json({"name": name, "runs": count, "rows": rows})
         return
-    typer.echo(f"{name}: {count} {'run' if count == 1 else 'runs'}, simulated; not a release")
+    made = "computed, nothing drawn" if experiment.exact else f"{count} runs, simulated; not a release"
+    typer.echo(f"{name}: {made}")
     _print_table([row for row in rows if "item" not in row], SHOWN)
     _print_table([row for row in rows if "item" in row], EXACT)
     for path in drawn:
