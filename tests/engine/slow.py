@@ -116,7 +116,8 @@ def some_bound(dice: Random, schema: Schema, depth: int = 2) -> Bound:
         wide = ((ends[0], ends[1]), (ends[2], ends[3]))
         return CodeIn(name, wide if ends[1] < ends[2] else wide[: dice.randrange(2)])
     parts = tuple(some_bound(dice, schema, depth - 1) for _ in range(dice.randint(1, 3)))
-    return [AllOf(parts), AnyOf(parts), Negation(parts[0])][shape - 2]
+    shapes: list[Bound] = [AllOf(parts), AnyOf(parts), Negation(parts[0])]
+    return shapes[shape - 2]
 
 
 def some_rows(dice: Random, schema: Schema, answered: Sequence[str]) -> Rows:
