@@ -17,7 +17,7 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed"),
 ]
 CALLS = "trace=openat,read,pread64,readv,preadv,mmap,fsync,fdatasync,unlink,link,linkat,rename"
-FOOTER = (16 + 64) * 1024  # to find a Parquet header, DuckDB asks for the last 16 KiB and Arrow for the last 64
+FOOTER = 80 * 1024  # to find a Parquet header, DuckDB asks for the last 16 KiB and Arrow for the last 64
 COMMAND = "from reticent.cli import main; main()"
 NAIVE = """
 import sys

@@ -4,9 +4,9 @@ import json
 import re
 from typing import Any
 
-from reticent.engine.duckdb import types_of
 from reticent.engine.sources import STATISTICAL, open_path
 from reticent.engine.statistical import read_labels
+from reticent.engine.types import types_of
 from reticent.errors import SourceError
 from reticent.predicate.words import is_column_name
 from reticent.words import is_printable

@@ -2,10 +2,8 @@
 
 import os
 import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -13,11 +11,13 @@ import pyarrow as pa
 from sqlglot import exp
 
 from reticent.engine import sql, statements
+from reticent.engine.fence import fenced, private_folder
 from reticent.engine.relation import Clean, needed
 from reticent.engine.results import ContingencyTable, SufficientStatistics, Tallies
-from reticent.engine.sources import DuckTable, ParquetFiles, Source
+from reticent.engine.sources import ParquetFiles, Source
 from reticent.engine.sql import Values
 from reticent.engine.streams import ParquetRows, Stream
+from reticent.engine.types import types_of
 from reticent.engine.wants import Sum, Table
 from reticent.errors import EngineError, SourceError
 from reticent.schema import Levels, Schema
@@ -32,9 +32,9 @@ class DuckDBEngine:
 
     def __init__(self, source: Source, *, threads: int | None = None, memory: str = "1GiB") -> None:
         self._source = source
-        self._spill = _private_folder()
+        self._spill = private_folder()
         self.types = types_of(source)
-        self._connection = _fenced(source, self._spill, threads or os.cpu_count() or 1, memory)
+        self._connection = fenced(source, self._spill, threads or os.cpu_count() or 1, memory)
 
     @property
     def version(self) -> str:
@@ -135,70 +135,6 @@ class DuckDBEngine:
         return rows
 
 
-def types_of(source: Source) -> dict[str, str]:
-    """Header names and our word for each type: integer, float, decimal, text, boolean or other."""
-    if isinstance(source, Stream):
-        return {name: _word(_arrow_name(kind)) for name, kind in source.types().items()}
-    described = None
-    try:
-        with _fenced(source, None, 1, "256MiB") as connection:
-            if isinstance(source, ParquetFiles):
-                _check_headers(source)
-                found = connection.execute(
-                    "DESCRIBE SELECT * FROM read_parquet($1)", [[str(p) for p in source.paths]]
-                )
-            else:
-                table = exp.to_identifier(source.table, quoted=True).sql("duckdb")
-                found = connection.execute(f"DESCRIBE held.main.{table}")
-            described = {row[0]: _word(row[1]) for row in found.fetchall()}
-    except (duckdb.Error, pa.ArrowException, OSError):
-        pass  # its text may quote the file
-    if described is None:
-        kind = "Parquet" if isinstance(source, ParquetFiles) else "a DuckDB database with that table"
-        raise SourceError(f"cannot be read as {kind}", field="source")
-    return described
-
-
-def _check_headers(source: ParquetFiles) -> None:
-    """One header for all files, no name twice. DuckDB would rename the second, and meet other files too late."""
-    from pyarrow.parquet import read_schema
-
-    first, *others = (read_schema(path).remove_metadata() for path in source.paths)
-    if any(other != first for other in others):
-        raise SourceError("the files do not have the same header", field="source")
-    twice = next((name for name in first.names if first.names.count(name) > 1), None)
-    if twice is not None:
-        raise SourceError(f"has the column {twice!r} twice; rename one of them", field="source")
-
-
-def _word(kind: str) -> str:
-    kind = kind.upper()
-    if kind in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT") or (
-        kind[1:] in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT") and kind[0] == "U"
-    ):
-        return "integer"
-    if kind in ("FLOAT", "DOUBLE"):
-        return "float"
-    if kind.startswith("DECIMAL"):
-        width, scale = (int(part) for part in kind.removeprefix("DECIMAL(").rstrip(")").split(","))
-        return f"decimal{scale}" if width <= 15 else "decimal"
-    if kind == "VARCHAR" or kind.startswith("ENUM"):
-        return "text"
-    return {"BOOLEAN": "boolean", '"NULL"': "text", "NULL": "text"}.get(kind, "other")
-
-
-def _arrow_name(kind: pa.DataType) -> str:
-    if pa.types.is_integer(kind):
-        return "BIGINT"
-    if pa.types.is_floating(kind):
-        return "DOUBLE"
-    if pa.types.is_decimal(kind):
-        return f"DECIMAL({kind.precision},{kind.scale})"
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-        return "VARCHAR"
-    return {"bool": "BOOLEAN", "null": "NULL"}.get(str(kind), "other")
-
-
 def _opened(source: Stream, columns: Sequence[str]) -> pa.RecordBatchReader:
     """A reader of the columns. The file was there for the check; why it is not now, its error may not say."""
     reader = None
@@ -214,50 +150,3 @@ def _renamed(reader: pa.RecordBatchReader, names: Sequence[str]) -> pa.RecordBat
     schema = pa.schema(fields)
     batches = (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in reader)
     return pa.RecordBatchReader.from_batches(schema, batches)
-
-
-def _fenced(source: Source, spill: Path | None, threads: int, memory: str) -> Any:
-    """A connection that can reach the declared files and nothing else, with its settings locked."""
-    connection = duckdb.connect(
-        ":memory:",
-        config={
-            "autoinstall_known_extensions": "false",
-            "autoload_known_extensions": "false",
-            "allow_community_extensions": "false",
-        },
-    )
-    settings: dict[str, object] = {
-        "threads": threads,
-        "memory_limit": memory,
-        "preserve_insertion_order": False,
-        "python_enable_replacements": False,
-        "error_on_division_by_zero": False,
-        # A Parquet file says what its lowest and highest values are. Where it is wrong, the optimiser would
-        # believe it and leave out our clamps (B076).
-        "disabled_optimizers": "statistics_propagation",
-        "enable_progress_bar": False,
-        "temp_directory": str(spill) if spill is not None else "",
-    }
-    for key, value in settings.items():
-        connection.execute(f"SET {key} = $1", [value])
-    if isinstance(source, DuckTable):
-        connection.execute("ATTACH $1 AS held (READ_ONLY)".replace("$1", _quoted(str(source.path))))
-    paths = source.paths if isinstance(source, ParquetFiles) else ()
-    connection.execute("SET allowed_paths = $1", [[str(path) for path in paths]])
-    connection.execute("SET enable_external_access = false")
-    connection.execute("SET lock_configuration = true")
-    return connection
-
-
-def _quoted(path: str) -> str:
-    return exp.Literal.string(path).sql("duckdb")
-
-
-def _private_folder() -> Path:
-    """A folder of our own for spilling, 0700; what a killed run of this user left behind goes first."""
-    root = Path(tempfile.gettempdir())
-    for old in root.glob(f"reticent-{os.getuid()}-*"):
-        process = old.name.split("-")[2]
-        if not process.isdigit() or not Path(f"/proc/{process}").exists():
-            shutil.rmtree(old, ignore_errors=True)
-    return Path(tempfile.mkdtemp(prefix=f"reticent-{os.getuid()}-{os.getpid()}-", dir=root))

@@ -1,5 +1,6 @@
 """A pandas frame as an Arrow table. Columns of Python objects become text; nothing in them can raise."""
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -27,10 +28,8 @@ def _array(series: Any) -> pa.Array:
         series = series.map(_text, na_action="ignore")
         return pa.array(series, type=pa.string(), from_pandas=True)
     array = None
-    try:
+    with suppress(pa.ArrowException, TypeError, ValueError):  # its text may hold a cell
         array = pa.array(series, from_pandas=True)
-    except (pa.ArrowException, TypeError, ValueError):
-        pass  # its text may hold a cell
     if array is None:  # a type without a counterpart, such as complex: harmless unless the codebook names it
         return pa.nulls(len(series), pa.binary())
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from reticent.decimals import show
-from reticent.engine.sources import ArrowRows
+from reticent.engine.streams import ArrowRows
 from reticent.schema import Levels, Number, Schema
 
 MISSING = 0.1
