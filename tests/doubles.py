@@ -4,6 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from reticent.lab.quick import NoNoise as ZeroNoise
+
+__all__ = ["Call", "FrozenNoise", "ZeroNoise"]
+
 
 @dataclass(frozen=True)
 class Call:
@@ -23,23 +27,6 @@ class Call:
         """How far the exact answers are apart: summed, or for scores the largest single move."""
         moves = [abs(a - b) for a, b in zip(self.answers, other.answers, strict=True)]
         return max(moves) if self.kind == "select" else sum(moves)
-
-
-@dataclass
-class ZeroNoise:
-    """No noise at all: the pipeline must then give the textbook's answer."""
-
-    is_private: bool = field(default=False, init=False)
-
-    def laplace(self, answer: int, *, sensitivity: int, epsilon: Fraction) -> int:
-        return answer
-
-    def laplace_many(self, answers: Sequence[int], *, sensitivity: int, epsilon: Fraction) -> list[int]:
-        return list(answers)
-
-    def select(self, scores: Sequence[int], *, sensitivity: int, epsilon: Fraction) -> int:
-        """The first candidate with the best score."""
-        return list(scores).index(max(scores))
 
 
 @dataclass

@@ -87,13 +87,11 @@ def answer_quantile(
         return value(choose(cells, query, shift, bound=bound, epsilon=budget, context=context))
 
     point = pick(0, epsilon)
-    parts = [_part("quantile", query, epsilon, bound)]
     everything = interval = (column.lower, column.upper)
     if bar:
         reach = slack(len(cells) + 1, bound=bound, epsilon=bar / 2, chance=(1 - level) / 2)
         low, high = pick(reach, bar / 2), pick(-reach, bar / 2)
         interval = (min(low, point), max(high, point))
-        parts += [_part(f"{end} end of its interval", query, bar / 2, bound) for end in ("lower", "upper")]
 
     def covering(wanted: Fraction) -> Interval:
         """The interval was chosen for one level; of a higher one only the public limits are sure."""
@@ -101,7 +99,13 @@ def answer_quantile(
 
     estimate = Estimate(value=point, interval=covering, noise_sd=float("nan"), has_interval=bool(bar))
     meaning = SELECTED_WORDS if bar else _rank_words(len(cells), bound, epsilon, level, query, schema)
-    return Answer(estimates=(estimate,), parts=tuple(parts), meaning=meaning)
+    return Answer(estimates=(estimate,), parts=quantile_parts(query, epsilon, bar, bound), meaning=meaning)
+
+
+def quantile_parts(query: Quantile, epsilon: Fraction, bar: Fraction, bound: Global) -> tuple[Part, ...]:
+    """What a quantile is made of, known before a row is read: one choice, and two more for an interval."""
+    ends = [(f"{end} end of its interval", bar / 2) for end in ("lower", "upper") if bar]
+    return tuple(_part(what, query, budget, bound) for what, budget in [("quantile", epsilon), *ends])
 
 
 def _part(what: str, query: Quantile, epsilon: Fraction, bound: Global) -> Part:

@@ -8,7 +8,7 @@ from reticent.answer.context import weight_of
 from reticent.answer.count import count_bound, total_bound
 from reticent.answer.margin import margin_bound
 from reticent.answer.parts import Part, plan_part
-from reticent.answer.quantile import rank_bound, slack
+from reticent.answer.quantile import quantile_parts, rank_bound, slack
 from reticent.answer.ratio import centre_code, mean_bound, share_bound, split
 from reticent.answer.variance import SQUARES_SHARE, squares_bound
 from reticent.query.kinds import Count, Derived, Margin, Mean, Proportion, Quantile, Total, Variance
@@ -68,7 +68,7 @@ def parts_of(ask: Ask, plan: Plan) -> tuple[Part, ...]:
         case Variance() as q:
             return _variance_parts(q, epsilon, plan)
         case Quantile() as q:
-            return _quantile_parts(q, ask, plan)
+            return quantile_parts(q, epsilon, ask.bar, rank_bound(q, schema, neighbours))
         case Derived():
             return ()
 
@@ -97,25 +97,6 @@ def _variance_parts(query: Variance, epsilon: Fraction, plan: Plan) -> tuple[Par
         "squares about the mean", bound=bound, grid=grid * column.grid**2, epsilon=for_squares
     )
     return (*_ratio_parts(mean, epsilon - for_squares, plan), squares)
-
-
-def _quantile_parts(query: Quantile, ask: Ask, plan: Plan) -> tuple[Part, ...]:
-    bound = rank_bound(query, plan.schema, plan.neighbours)
-    budgets = [("quantile", ask.epsilon)] + [
-        (f"{e} end of its interval", ask.bar / 2) for e in ("lower", "upper") if ask.bar
-    ]
-    return tuple(
-        Part(
-            what=what,
-            epsilon=epsilon,
-            bound=bound.bound / query.at.denominator,
-            unit=query.step,
-            scale=2 * bound.bound / epsilon,
-            mechanism="permute-and-flip",
-            proof="proofs/answer/quantile.md",
-        )
-        for what, epsilon in budgets
-    )
 
 
 def _margin(ask: Ask, plan: Plan, parts: tuple[Part, ...]) -> tuple[Fraction | None, str]:
