@@ -14,6 +14,7 @@ from reticent.errors import PlanError
 from reticent.release.plan import Plan
 from reticent.release.preview import LEGEND, Expectation, epsilon_for, expectations
 from reticent.release.release import Release
+from reticent.report.numbers import downward, nearest, places, upward
 
 
 def show_preview(plan: Plan, target: str, *, as_json: bool) -> None:
@@ -72,13 +73,16 @@ def _cv(target: str) -> float:
 
 
 def show_release(release: Release) -> None:
-    """The answers, one line per estimate."""
+    """The answers, one line per estimate, with the digits that the page shows; the files hold them all."""
     table = Table("ask", "cell", "value", "error bar", "flag")
     for answer in release.document["answers"]:
         for estimate in answer["estimates"]:
             cell = "; ".join(f"{k} = {v}" for k, v in estimate["cell"].items())
-            bar = "" if estimate["low"] is None else f"{estimate['low']:,} to {estimate['high']:,}"
-            texts = (answer["name"], cell, f"{estimate['value']:,}", bar, estimate["reliability"] or "")
+            digits = places(estimate)
+            ends = (downward(estimate["low"], digits), upward(estimate["high"], digits))
+            bar = " to ".join(ends) if all(ends) else ""
+            value = nearest(estimate["value"], digits)
+            texts = (answer["name"], cell, value, bar, estimate["reliability"] or "")
             table.add_row(*(Text(text) for text in texts))
     Console().print(table)
     typer.echo(str(release.document["claim"]["words"]))
