@@ -57,6 +57,19 @@ def check_new(path: Path) -> None:
         raise refusal(OSError(code, ""), path.name)
 
 
+def make_folder(path: Path) -> None:
+    """A folder that is there already, or is made, and lasts through a power cut."""
+    try:
+        if not path.is_dir():
+            path.mkdir(exist_ok=True)
+            flush_folder(path.parent)
+    except OSError as error:
+        problem = refusal(error, path.name)
+    else:
+        return
+    raise problem
+
+
 def write_new(path: Path, data: bytes, *, private: bool) -> None:
     """Write `data` to a name that is free; whole or not at all; 0600 if private, 0644 if published."""
     try:

@@ -154,3 +154,13 @@ def test_what_is_run_costs_what_was_planned(survey, ledger, plan, out, monkeypat
     with pytest.raises(Exception, match="nothing is published"):
         Curator(ledger).release(plan, survey, out)
     assert ledger.spent == 1 and not list(out.iterdir())
+
+
+def test_a_folder_is_made_when_there_is_something_to_publish(survey, ledger, plan, tmp_path):
+    """A refused release leaves nothing behind, not even an empty folder."""
+    out = tmp_path / "releases"
+    with pytest.raises(SourceError):
+        Curator(ledger).release(plan, Survey("gone.csv", schema=book()), out)
+    assert not out.exists()
+    Curator(ledger).release(plan, survey, out)
+    assert (out / "r-1.json").is_file()

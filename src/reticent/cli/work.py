@@ -126,12 +126,7 @@ def _folder(path: Path, out: Path | None) -> Path:
         if not os.path.isdir(out):  # a path that is too long is no folder either
             raise PlanError("is not a folder; make it first", field="out")
         return out
-    folder = path.parent / "releases"
-    try:
-        folder.mkdir(exist_ok=True)
-    except OSError:
-        raise PlanError("cannot be made beside the plan; name a folder with --out", field="out") from None
-    return folder
+    return path.parent / "releases"  # made when there is something to publish
 
 
 @contextmanager

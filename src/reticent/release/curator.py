@@ -89,6 +89,7 @@ class Curator:
             raise ResourceError("the ledger holds no answer for this release", field="ledger")
         release = Release.from_bytes(reservation.answer)
         made = {f"{release.id}{ending}": page(release) for ending, page in self._pages.items()}
+        files.make_folder(out)
         published = self._published(release.id)
         for name, data in made.items():
             if not (files.holds(out / name, data) or _is_published(out / name, published.get(name))):
@@ -103,7 +104,10 @@ class Curator:
         return next((body["files"] for body in entries if body["release"] == release_id), {})
 
     def _check_out(self, plan: Plan, out: Path) -> None:
-        """Nothing is in the way: the folder is there and can be written to, the names are free."""
+        """Nothing is in the way: the folder is there or can be made, it can be written to, the names are free."""
+        if not out.exists():
+            files.check_new(out)
+            return
         for ending in self._pages:
             files.check_new(out / f"{plan.release_id}{ending}")
 

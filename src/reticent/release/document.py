@@ -125,7 +125,9 @@ def _unit(ask: Ask, plan: Plan) -> str:
     if isinstance(query, Derived):
         units = {_unit(other, plan) for other in plan.asks if other.name in query.of}
         return units.pop() if query.kind == "difference" and len(units) == 1 else ""
-    return "share" if isinstance(query, Proportion) else "respondents"
+    if isinstance(query, Proportion):
+        return "share"
+    return "respondents, weighted" if query.among.weight else "respondents"
 
 
 def number(value: Fraction) -> int | float:

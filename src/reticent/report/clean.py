@@ -34,4 +34,5 @@ def is_table(answer: Mapping[str, Any]) -> bool:
 def unit_of(answer: Mapping[str, Any]) -> str:
     """The unit in words; a weighted count stands for more people than were asked, and says so."""
     unit, query = str(answer.get("unit") or "no unit"), answer.get("query") or {}
-    return f"{unit}, weighted" if query.get("weight") and {"count", "margin"} & set(query) else unit
+    is_weighted = query.get("weight") and {"count", "margin"} & set(query)
+    return f"{unit}, weighted" if is_weighted and not unit.endswith(", weighted") else unit
