@@ -14,6 +14,16 @@ def read_decimal(value: object) -> Fraction | None:
     return Fraction(text) if _DECIMAL.fullmatch(text) and text.isascii() else None
 
 
+def exact_text(value: Fraction, *, places: int) -> str | None:
+    """The shortest decimal equal to `value`; None where it needs more than `places` digits after the point."""
+    digits = next((k for k in range(places + 1) if 10**k % value.denominator == 0), None)
+    if digits is None:
+        return None
+    text = str(abs(value.numerator) * (10**digits // value.denominator)).zfill(digits + 1)
+    whole, part = text[: len(text) - digits], text[len(text) - digits :]
+    return ("-" if value < 0 else "") + whole + ("." + part if part else "")
+
+
 def show(value: Fraction, *, digits: int = 12) -> str:
     """Decimal text of a rational: exact where it ends within `digits` places, else rounded half up there."""
     scaled = value * 10**digits

@@ -40,6 +40,18 @@ def refusal(error: OSError, name: str, *, field: str = "out") -> ReticentError:
     )
 
 
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """The system's error as one of ours, which forgets the original and so the machine's paths."""
+    problem = None
+    try:
+        yield
+    except OSError as error:
+        problem = refusal(error, path.name)
+    if problem is not None:
+        raise problem
+
+
 def check_new(path: Path) -> None:
     """Refuse a name that `write_new` would refuse, before anything is charged (B106)."""
     if os.path.lexists(path):
@@ -59,28 +71,18 @@ def check_new(path: Path) -> None:
 
 def make_folder(path: Path) -> None:
     """A folder that is there already, or is made, and lasts through a power cut."""
-    try:
+    with _told(path):
         if not path.is_dir():
             path.mkdir(exist_ok=True)
             flush_folder(path.parent)
-    except OSError as error:
-        problem = refusal(error, path.name)
-    else:
-        return
-    raise problem
 
 
 def write_new(path: Path, data: bytes, *, private: bool) -> None:
     """Write `data` to a name that is free; whole or not at all; 0600 if private, 0644 if published."""
-    try:
+    with _told(path):
         with written_beside(path, data, mode=PRIVATE if private else PUBLISHED) as temporary:
             os.link(temporary, path, follow_symlinks=False)
         flush_folder(path.parent)
-    except OSError as error:
-        problem = refusal(error, path.name)
-    else:
-        return
-    raise problem
 
 
 def holds(path: Path, data: bytes) -> bool:

@@ -1,15 +1,7 @@
-"""A leaf: small helpers for messages, and the one rule for names."""
+"""A leaf: small words for messages."""
 
 import difflib
-import re
 from collections.abc import Iterable
-
-NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
-
-
-def is_name(text: str) -> bool:
-    """Whether `text` may name a column (R13)."""
-    return NAME.fullmatch(text) is not None and text.isascii()
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

@@ -5,6 +5,8 @@ import unicodedata
 from fractions import Fraction
 from typing import Final
 
+from reticent.decimals import exact_text
+
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
 RESERVED: Final = frozenset({"and", "or", "not", "in", "between", "is"})
 MAX_DIGITS: Final = 30
@@ -30,14 +32,12 @@ def quoted(text: str) -> str:
 
 def decimal_text(value: Fraction) -> str:
     """The number in full, without exponent: the shortest text that reads back as the same rational."""
-    places = next((k for k in range(MAX_DIGITS + 1) if 10**k % value.denominator == 0), None)
-    if places is None or abs(value) >= 10**MAX_DIGITS:
+    text = exact_text(value, places=MAX_DIGITS)
+    if text is None or abs(value) >= 10**MAX_DIGITS:
         raise ValueError(
             f"the number cannot be written with {MAX_DIGITS} digits on each side of the point; round it"
         )
-    digits = str(abs(value.numerator) * (10**places // value.denominator)).zfill(places + 1)
-    whole, part = digits[: len(digits) - places], digits[len(digits) - places :]
-    return ("-" if value < 0 else "") + whole + ("." + part if part else "")
+    return text
 
 
 def literal_text(literal: Fraction | str) -> str:

@@ -11,6 +11,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Literal
 
+from reticent.decimals import exact_text
 from reticent.errors import PlanError
 from reticent.privacy import convert
 
@@ -50,14 +51,10 @@ def amount(text: object, *, field: str = "epsilon") -> Fraction:
 
 def decimal(value: Fraction) -> str:
     """`value` as a decimal, digit for digit; a rational without a finite decimal is refused."""
-    places = 0
-    while 10**places % value.denominator:
-        if places == 60:
-            raise PlanError(f"{value} has no decimal of 60 places; use amounts that are decimals.")
-        places += 1
-    digits = str(abs(value.numerator) * (10**places // value.denominator)).rjust(places + 1, "0")
-    whole, rest = digits[: len(digits) - places], digits[len(digits) - places :]
-    return ("-" if value < 0 else "") + whole + ("." + rest if rest else "")
+    text = exact_text(value, places=60)
+    if text is None:
+        raise PlanError(f"{value} has no decimal of 60 places; use amounts that are decimals.")
+    return text
 
 
 def _text(value: Fraction) -> str:

@@ -3,6 +3,7 @@
 import re
 from fractions import Fraction
 
+from reticent.decimals import exact_text
 from reticent.errors import PlanError
 
 PLACES = 12
@@ -23,11 +24,10 @@ def decimal_text(amount: object, *, field: str) -> str:
     """The shortest decimal equal to `amount`; refused where there is none of twelve places."""
     if isinstance(amount, bool) or not isinstance(amount, int | Fraction):
         raise PlanError("amounts are exact; give a Fraction, not a float.", field=field)
-    scaled = Fraction(amount) * 10**PLACES
-    if scaled.denominator != 1 or not 0 <= scaled < 10 ** (2 * PLACES):
+    text = exact_text(Fraction(amount), places=PLACES)
+    if text is None or not 0 <= amount < 10**PLACES:
         raise PlanError(
             "the amount is no decimal of at most 12 digits on each side of the point; round it up to one.",
             field=field,
         )
-    whole, part = divmod(scaled.numerator, 10**PLACES)
-    return f"{whole}.{part:0{PLACES}d}".rstrip("0").rstrip(".")
+    return text
