@@ -33,9 +33,12 @@ def preview(
 ) -> None:
     """Print the claim, the cost and the expected error. Reads no row and charges nothing."""
     from reticent.cli.show import show_preview
+    from reticent.release.evaluate import wants_of
     from reticent.release.plan import read_plan
 
-    show_preview(read_plan(plan), target, as_json=as_json)
+    read = read_plan(plan)
+    wants_of(read)  # what a release would refuse, a preview refuses too
+    show_preview(read, target, as_json=as_json)
 
 
 def rehearse(plan: PlanFile, out: Out = None) -> None:
