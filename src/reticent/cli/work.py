@@ -42,7 +42,7 @@ def release_plan(
             f"the plan's release is {plan.release_id!r}; name its own plan with --plan", field="ID"
         )
     book = Ledger.open(ledger or path.parent / plan.ledger)
-    survey = Survey(_rows(path, plan, data), schema=str(path.parent), table=plan.table)
+    survey = Survey(_rows(path, plan, data), schema=path.parent / plan.codebook, table=plan.table)
     curator = Curator(book, pages=PAGES)
     folder = _folder(path, out)
     with _bar(plan) as step:

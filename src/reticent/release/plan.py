@@ -56,6 +56,7 @@ class Plan:
     source: str = ""
     table: str | None = None
     ledger: str = ""
+    codebook: str = ""
     folder: Path = Path()
     accepts_large: bool = False
 
@@ -109,6 +110,7 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
         source=sections.survey.source,
         table=sections.survey.table,
         ledger=sections.survey.ledger,
+        codebook=sections.survey.codebook,
         accepts_large=sections.protect.accept_large,
     )
     _check_names(asks)
