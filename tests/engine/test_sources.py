@@ -1,5 +1,7 @@
 """Every kind of source gives the same tallies, and opening one reads a header and no row."""
 
+import sys
+
 import duckdb
 import pandas as pd
 import polars as pl
@@ -174,3 +176,10 @@ def test_a_parquet_cell_that_is_not_utf8_is_missing(tmp_path):
         connection.execute(
             "select max(word) from read_parquet($1)", [str(tmp_path / "rows.parquet")]
         ).fetchall()
+
+
+def test_without_the_extra_it_says_how_to_get_it(tmp_path, monkeypatch):
+    write("sav", tmp_path / "rows.sav")
+    monkeypatch.setitem(sys.modules, "pyreadstat", None)
+    with pytest.raises(SourceError, match="pip install"):
+        open_path(str(tmp_path / "rows.sav")).types()

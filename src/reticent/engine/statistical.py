@@ -22,9 +22,9 @@ PIECE = 100_000
 
 def read_labels(path: Path) -> tuple[dict[str, str], dict[str, str], dict[str, dict[Any, str]]]:
     """From the header alone: types, labels and value labels by column. No row is read."""
-    meta = None
+    meta, read = None, _reader(path)
     with suppress(Exception):  # of any kind: its text may hold part of the file
-        _, meta = _reader(path)(str(path), metadataonly=True)
+        _, meta = read(str(path), metadataonly=True)
     if meta is None:
         raise SourceError(f"cannot be read as a {path.suffix.lower()} file", field="source")
     labels = {n: t or "" for n, t in zip(meta.column_names, meta.column_labels, strict=True)}
