@@ -13,21 +13,37 @@ app = typer.Typer(
 File = Annotated[Path, typer.Argument(metavar="LEDGER", help="The ledger file.")]
 
 
-@app.command("open", epilog="Example: reticent ledger open acs.ledger.db --dataset acs-2026 --epsilon 10")
+@app.command("open", epilog="Example: reticent ledger open --plan plan.toml --epsilon 10")
 def open_(
-    ledger: File,
-    dataset: Annotated[str, typer.Option("--dataset", help="The codebook's survey name.")],
-    epsilon: Annotated[str, typer.Option("--epsilon", help="The whole budget, for ever.")],
-    change: Annotated[
-        str, typer.Option("--change", help="The protected change.")
-    ] = "one respondent added or removed",
+    ledger: Annotated[Path | None, typer.Argument(metavar="LEDGER", help="The ledger file to start.")] = None,
+    epsilon: Annotated[
+        str, typer.Option("--epsilon", "--budget", help="The whole budget, for ever.", show_default=False)
+    ] = "",
+    plan: Annotated[
+        Path | None, typer.Option("--plan", help="Take file, data set and change from a plan.")
+    ] = None,
+    dataset: Annotated[str | None, typer.Option("--dataset", help="The codebook's survey name.")] = None,
+    change: Annotated[str | None, typer.Option("--change", help="The protected change.")] = None,
     outputs: Annotated[
         Path | None, typer.Option("--outputs", help="Folder of earlier releases to check.")
     ] = None,
 ) -> None:
     """Start a ledger. Its budget covers everything that will ever be published from the data set."""
+    from reticent.errors import PlanError
+    from reticent.privacy.claim import Change
     from reticent.privacy.ledger import Ledger
 
+    if plan is not None:
+        from reticent.release.plan import read_plan
+
+        read = read_plan(plan)
+        ledger, dataset = ledger or plan.parent / read.ledger, dataset or read.schema.name
+        change = change or read.change.value
+    if ledger is None or dataset is None:
+        raise PlanError("name the file and its --dataset, or a --plan that says both", field="ledger")
+    if not epsilon:
+        raise PlanError("say the whole budget, such as --epsilon 10", field="--epsilon")
+    change = change or Change.ADD_REMOVE.value
     Ledger.create(ledger, dataset=dataset, change=change, unit="epsilon", budget=epsilon, outputs=outputs)
     typer.echo(f"opened {ledger.name} for {dataset}: epsilon {epsilon}, {change}")
 
