@@ -124,7 +124,7 @@ def worst(calls: dict[Table, list[Call]], pairs: Iterator[tuple[Table, Table]]) 
     return [(far, call.sensitivity) for far, call in zip(most, first, strict=True)]
 
 
-# covers T20
+# covers T20 R08
 @pytest.mark.parametrize("output", TRANSCRIPTS)
 @pytest.mark.parametrize(
     ("change", "at_most", "pairs", "size"),

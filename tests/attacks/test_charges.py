@@ -238,7 +238,7 @@ def published(folder: Path, plan: Plan, rows: Sequence[Person]) -> Any:
     return {"json": json.loads(files[".json"]), "csv": table, "names": sorted(files)}
 
 
-# covers T12 T22
+# covers T12 T22 R11
 def test_no_place_of_a_release_tells_neighbours_apart_for_certain(folder) -> None:
     """8 releases of each: a place constant on both and different would be exact.
 

@@ -65,7 +65,7 @@ def one_owner_more_or_less(rows: Sequence[Person]) -> list[list[Person]]:
     return more + less
 
 
-# covers T10 T11 T12 T20
+# covers T10 T11 T12 T20 R02
 @pytest.mark.parametrize(
     ("release", "rows", "neighbours"),
     [
@@ -147,7 +147,7 @@ BUGS = [
 ]
 
 
-# covers T10 T11 T12 T20
+# covers T10 T11 T12 T20 R02
 @pytest.mark.parametrize(("bug", "kind"), BUGS)
 def test_replay_rejects_the_classic_bugs(bug, kind) -> None:
     neighbours = one_more_or_less(ORDINARY) if kind == "add" else one_exchanged(ORDINARY)

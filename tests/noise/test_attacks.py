@@ -131,7 +131,7 @@ def test_the_grid_of_the_double_gives_floats_away(naive) -> None:  # covers T02
 
 
 @pytest.mark.parametrize("pair", PAIRS)
-def test_our_outputs_lie_on_the_public_grid(pair: tuple[int, int]) -> None:  # covers T02
+def test_our_outputs_lie_on_the_public_grid(pair: tuple[int, int]) -> None:  # covers T02 R03
     """3,000 runs for each pair of answers; every output is a whole number of steps, whatever the answer."""
     draw = ours(pair, Fraction(1))
     assert all(type(x) is int for x in NOISE.laplace_many(list(pair), sensitivity=1, epsilon=Fraction(1)))

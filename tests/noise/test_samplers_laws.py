@@ -51,7 +51,7 @@ def wrong(scale: Fraction) -> float:
 
 @BOTH_LAPLACES
 @pytest.mark.parametrize("scale", WHOLE, ids=str)
-def test_laplace_has_the_stated_scale_and_no_other(draw, scale: Fraction) -> None:  # covers T26
+def test_laplace_has_the_stated_scale_and_no_other(draw, scale: Fraction) -> None:  # covers T26 R05
     """100,000 draws; 5 % off is rejected at every scale."""
     draws = draw(MANY, scale)
     assert chi_square(draws, laws.laplace(float(scale)), cells=12) > ALARM
