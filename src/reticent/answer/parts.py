@@ -15,7 +15,7 @@ FINE = 20  # a bound of more than 2^20 steps is counted in coarser steps
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """What a part of an answer cost and how noisy it is. All of it is public before a row is read."""
+    """What a part of an answer cost and how noisy it is: from public numbers, or numbers already released."""
 
     what: str
     epsilon: Fraction
@@ -70,6 +70,12 @@ def plan_part(what: str, *, bound: Global, grid: Fraction, epsilon: Fraction) ->
     )
 
 
+def plan_table(what: str, *, bound: Global, grid: Fraction, epsilon: Fraction) -> Part:
+    """The part a table will be: the noise of every cell, never in coarser steps."""
+    scale = Fraction(float_up(bound.bound / epsilon))
+    return Part(what=what, epsilon=epsilon, bound=bound.bound * grid, unit=grid, scale=scale)
+
+
 def measure(
     exact: int, what: str, *, bound: Global, grid: Fraction, epsilon: Fraction, noise: Noise
 ) -> Measured:
@@ -100,8 +106,7 @@ def measure_table(
     Assumes     the table's length is public; its cells move by at most bound.bound in all.
     Keeps back  the exact integers.
     """
-    scale = Fraction(float_up(bound.bound / epsilon))
-    part = Part(what=what, epsilon=epsilon, bound=bound.bound * grid, unit=grid, scale=scale)
+    part = plan_table(what, bound=bound, grid=grid, epsilon=epsilon)
     noisy = noise.laplace_many(list(exact), sensitivity=int(bound.bound), epsilon=epsilon)
     return tuple(Measured(part=part, steps=steps) for steps in noisy)
 

@@ -32,8 +32,8 @@ class DuckDBEngine:
 
     def __init__(self, source: Source, *, threads: int | None = None, memory: str = "1GiB") -> None:
         self._source = source
+        self.types = types_of(source)  # a header that is refused leaves no folder behind
         self._spill = private_folder()
-        self.types = types_of(source)
         self._connection = fenced(source, self._spill, threads or os.cpu_count() or 1, memory)
 
     @property

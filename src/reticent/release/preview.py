@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import sqrt
+from math import hypot
 
 from reticent.answer.context import weight_of
 from reticent.answer.count import count_bound, total_bound
 from reticent.answer.margin import margin_bound
-from reticent.answer.parts import Part, plan_part
+from reticent.answer.parts import Part, plan_part, plan_table
 from reticent.answer.quantile import quantile_parts, rank_bound, slack
 from reticent.answer.ratio import centre_code, mean_bound, share_bound, split
 from reticent.answer.variance import SQUARES_SHARE, squares_bound
@@ -62,7 +62,7 @@ def parts_of(ask: Ask, plan: Plan) -> tuple[Part, ...]:
             return (plan_part("total", bound=bound, grid=grid, epsilon=epsilon),)
         case Margin() as q:
             bound, grid = margin_bound(q.among, schema, neighbours)
-            return (plan_part("table", bound=bound, grid=grid, epsilon=epsilon),)
+            return (plan_table("table", bound=bound, grid=grid, epsilon=epsilon),)
         case Mean() | Proportion() as q:
             return _ratio_parts(q, epsilon, plan)
         case Variance() as q:
@@ -131,7 +131,7 @@ def _quotient(ask: Ask, plan: Plan, parts: tuple[Part, ...], size: int) -> Fract
     reach = 0.0
     if parts[0].what == "count":
         reach = float(parts[0].half_width(ask.level)) * _distance(ask, plan, parts[-1])
-    return Fraction(sqrt(top**2 + reach**2) / size)
+    return Fraction(hypot(top, reach) / size)
 
 
 def _distance(ask: Ask, plan: Plan, top: Part) -> float:
@@ -149,21 +149,25 @@ def _distance(ask: Ask, plan: Plan, top: Part) -> float:
 def epsilon_for(expectation: Expectation, ask: Ask, plan: Plan, cv: float) -> Fraction | None:
     """The least epsilon, to three digits, at which the noise alone has the wanted coefficient of variation.
 
-    The expected answer is the ask's own `expect`, or the expected rows for a count. Noise is proportional to
-    1 / epsilon, so one division finds it. None where the answer is not expected to be anything.
+    The expected answer is the ask's own `expect`, or the expected rows for a count. Noise is as good as
+    proportional to 1 / epsilon, so one division finds it. None where the plan expects no answer.
     """
-    value = (
-        ask.expected[0]
-        if ask.expected
-        else Fraction(plan.rows or 0)
-        if isinstance(ask.query, Count)
-        else None
-    )
+    value = _expected_value(ask, plan)
     if not value or not expectation.parts or isinstance(ask.query, Quantile):
         return None
-    divisor = 1.0 if isinstance(ask.query, Count | Total | Margin) else float(_size(ask, plan) or 0)
+    first, last = expectation.parts[0], expectation.parts[-1]
+    error, divisor = last.sd, 1.0
+    if isinstance(ask.query, Mean | Proportion | Variance):
+        divisor = float(_size(ask, plan) or 0)
+        if first.what == "count":
+            error = hypot(error, first.sd * _distance(ask, plan, last))
     if not divisor:
         return None
-    error = expectation.parts[-1].sd / divisor / abs(float(value))
-    steps = ask.epsilon * Fraction(error / cv) * 1000
+    steps = ask.epsilon * Fraction(error / divisor / abs(float(value)) / cv) * 1000
     return Fraction(-(-steps.numerator // steps.denominator), 1000)
+
+
+def _expected_value(ask: Ask, plan: Plan) -> Fraction | None:
+    if ask.expected is not None:
+        return ask.expected[0]
+    return Fraction(plan.rows) if plan.rows and isinstance(ask.query, Count) else None
