@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from reticent.errors import PlanError
+from reticent.prepare.distance import distances, mismatch, scaled
 from reticent.sensitivity import constants as con
 from reticent.sensitivity import hubs as module
 from reticent.sensitivity import ladder as lad
-from reticent.sensitivity.distance import distances, mismatch, scaled
 from reticent.sensitivity.donees import Places, most_donees
 from reticent.sensitivity.hubs import LN2, Hubs, Rings
 from reticent.sensitivity.ladder import SLACK, smooth_bound

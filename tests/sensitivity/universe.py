@@ -13,7 +13,7 @@ from itertools import product
 
 import numpy as np
 
-from reticent.sensitivity.distance import Distances
+from reticent.prepare.distance import Distances
 from reticent.sensitivity.hubs import Rings
 
 Data = frozenset["Record"]

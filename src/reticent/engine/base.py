@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from reticent.engine.results import Tallies
-from reticent.engine.wants import Sum, Table
+from reticent.engine.wants import Want
+from reticent.prepare.donors import NO_REPAIR, Repair
 from reticent.schema import Schema
 
 
@@ -12,7 +13,8 @@ class Engine(Protocol):
     """Holds rows and answers wants. Opening one looks at the header only.
 
     `check` raises SourceError when the header does not fit the codebook. `tally` reads the rows, a constant
-    number of times however much is wanted, and raises EngineError with a constant text when it cannot.
+    number of times however much is wanted, carries out `repair`
+    first, and raises EngineError with a constant text when it cannot.
     """
 
     @property
@@ -20,6 +22,6 @@ class Engine(Protocol):
 
     def check(self, schema: Schema) -> None: ...
 
-    def tally(self, schema: Schema, wants: Sequence[Sum | Table]) -> Tallies: ...
+    def tally(self, schema: Schema, wants: Sequence[Want], repair: Repair = NO_REPAIR) -> Tallies: ...
 
     def close(self) -> None: ...

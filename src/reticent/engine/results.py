@@ -3,7 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from reticent.engine.wants import Sum, Table
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.engine.wants import Ring, Sum, Table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,9 +27,25 @@ class ContingencyTable:
     cells: tuple[int, ...] = field(repr=False)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RingTable:
+    """The donor rings of every declared cell: an ordered cell table.
+
+    `donors` and `recipients` hold one number for each cell of the matching attributes, the last attribute
+    fastest; `gaps` one for each donor, cells in order and donors clockwise: the weight of its own cell's
+    recipients who come after the donor before and not after this one.
+    """
+
+    want: Ring
+    donors: NDArray[np.int64] = field(repr=False)
+    recipients: NDArray[np.int64] = field(repr=False)
+    gaps: NDArray[np.int64] = field(repr=False)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tallies:
     """Everything one plan needs from the rows."""
 
     statistics: SufficientStatistics
     tables: Mapping[Table, ContingencyTable]
+    rings: Mapping[Ring, RingTable] = field(default_factory=dict, repr=False)

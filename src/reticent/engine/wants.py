@@ -27,12 +27,13 @@ class Rows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sum:
-    """The sum over `rows` of weight x value^power, in codes; a plain count when both are left out."""
+    """The sum over `rows` of weight x value^power x other, in codes; a plain count when all are left out."""
 
     rows: Rows
     value: str | None = None
     power: int = 0
     weight: str | None = None
+    other: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,3 +78,18 @@ class Table:
         for key in self.keys:
             cells *= key.size(schema)
         return cells
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ring:
+    """The rings of a column that donors fill: donors, and those recipients among `rows`, by heads or by weight.
+
+    `rows` speaks only of columns that donors do not fill. Donors are never restricted.
+    """
+
+    column: str
+    rows: Rows
+    weight: str | None = None
+
+
+Want = Sum | Table | Ring

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from reticent.sensitivity.distance import Distances
+from reticent.prepare.distance import Distances
 from reticent.sensitivity.hubs import Counts, nearest_cells
 
 

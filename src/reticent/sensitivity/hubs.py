@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import PlanError
+from reticent.prepare.distance import Distances, Row
 from reticent.sensitivity import ladder as lad
 from reticent.sensitivity.bounds import Smooth
 from reticent.sensitivity.constants import Constants
-from reticent.sensitivity.distance import Distances, Row
 from reticent.sensitivity.ladder import Ladder, Line
 
 Counts = NDArray[np.int64]

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reticent.errors import PlanError
-from reticent.sensitivity.distance import (
+from reticent.prepare.distance import (
     FARTHEST,
     MOST_VALUES,
     Distances,
