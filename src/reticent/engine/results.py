@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.engine.wants import Ring, Sum, Table
+from reticent.engine.wants import Points, Ring, Sum, Table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +42,20 @@ class RingTable:
     gaps: NDArray[np.int64] = field(repr=False)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PointTable:
+    """The points of every declared cell: an ordered cell table.
+
+    Cell g of the codebook holds points `starts[g]` to `starts[g + 1]`, sorted by (x, y), each in grid steps from
+    the lower bounds. Without an x, every x is 0.
+    """
+
+    want: Points
+    starts: NDArray[np.int64] = field(repr=False)
+    x: NDArray[np.int64] = field(repr=False)
+    y: NDArray[np.int64] = field(repr=False)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tallies:
     """Everything one plan needs from the rows."""
@@ -49,3 +63,4 @@ class Tallies:
     statistics: SufficientStatistics
     tables: Mapping[Table, ContingencyTable]
     rings: Mapping[Ring, RingTable] = field(default_factory=dict, repr=False)
+    points: Mapping[Points, PointTable] = field(default_factory=dict, repr=False)

@@ -92,4 +92,35 @@ class Ring:
     weight: str | None = None
 
 
-Want = Sum | Table | Ring
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Points:
+    """The points (x, y) of every cell of `cell`, empty ones included; of y alone where there is no `x`.
+
+    A row counts where it is among `rows` and has an answer in all of them.
+    """
+
+    rows: Rows
+    cell: str
+    y: str
+    x: str | None = None
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        return (self.y,) if self.x is None else (self.x, self.y)
+
+    def steps(self, schema: Schema, column: str) -> int:
+        """Grid steps between the bounds of a column."""
+        return schema.coded[column].high - schema.coded[column].low
+
+    def cells(self, schema: Schema) -> int:
+        return self.steps(schema, self.cell) + 1
+
+    def size(self, schema: Schema) -> int:
+        """How many places there are in all cells together; below 2^63, or the engine cannot number them."""
+        places = self.cells(schema)
+        for axis in self.axes:
+            places *= self.steps(schema, axis) + 1
+        return places
+
+
+Want = Sum | Table | Ring | Points
