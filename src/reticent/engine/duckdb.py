@@ -7,18 +7,21 @@ from contextlib import suppress
 from typing import Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from sqlglot import exp
 
 from reticent.engine import sql, statements
 from reticent.engine.fence import fenced, private_folder
+from reticent.engine.points import point_tables, points
 from reticent.engine.relation import Clean, needed
 from reticent.engine.results import ContingencyTable, SufficientStatistics, Tallies
 from reticent.engine.sources import ParquetFiles, Source
 from reticent.engine.sql import Values
 from reticent.engine.streams import ParquetRows, Stream
 from reticent.engine.types import types_of
-from reticent.engine.wants import Sum, Table
+from reticent.engine.wants import Points, Sum, Table, Want
 from reticent.errors import EngineError, SourceError
 from reticent.schema import Levels, Schema
 from reticent.schema.codebook import ROW
@@ -55,13 +58,15 @@ class DuckDBEngine:
                     field=f"columns.{column.name}",
                 )
 
-    def tally(self, schema: Schema, wants: Sequence[Sum | Table]) -> Tallies:
+    def tally(self, schema: Schema, wants: Sequence[Want]) -> Tallies:
         sums = [want for want in dict.fromkeys(wants) if isinstance(want, Sum)]
         tables = [want for want in dict.fromkeys(wants) if isinstance(want, Table)]
         found = self._rows_of(schema, sums)
         numbers = [int(value) for value in found[0]] if sums else []
         statistics = SufficientStatistics(sums=dict(zip(sums, numbers, strict=True)))
-        return Tallies(statistics=statistics, tables=self._fill(schema, tables))
+        clouds = [want for want in dict.fromkeys(wants) if isinstance(want, Points)]
+        held = point_tables(schema, clouds, self._rows_of(schema, clouds) if clouds else {})
+        return Tallies(statistics=statistics, tables=self._fill(schema, tables), points=held)
 
     def close(self) -> None:
         self._connection.close()
@@ -80,8 +85,8 @@ class DuckDBEngine:
             for want, table in zip(wants, cells, strict=True)
         }
 
-    def _rows_of(self, schema: Schema, wants: Sequence[Sum] | Sequence[Table]) -> list[tuple[Any, ...]]:
-        """One pass over the rows for all `wants`, which are all sums or all tables."""
+    def _rows_of(self, schema: Schema, wants: Sequence[Sum] | Sequence[Table] | Sequence[Points]) -> Any:
+        """One pass over the rows for all `wants`, which are all of one kind: rows, but columns of points."""
         if not wants:
             return []
         try:
@@ -93,8 +98,8 @@ class DuckDBEngine:
         return self._pass(ParquetRows(self._source.paths), schema, wants)
 
     def _pass(
-        self, source: Source, schema: Schema, wants: Sequence[Sum] | Sequence[Table]
-    ) -> list[tuple[Any, ...]]:
+        self, source: Source, schema: Schema, wants: Sequence[Sum] | Sequence[Table] | Sequence[Points]
+    ) -> Any:
         values = Values()
         columns = needed(schema, wants)
         raw = [schema.columns[column].source for column in columns]
@@ -102,8 +107,9 @@ class DuckDBEngine:
         base, names = self.base(raw, values, source)
         clean = Clean(schema, names, self.types, values)
         rows = clean.select(base, columns)
-        build: Any = statements.sums if isinstance(wants[0], Sum) else statements.tables
-        return self.fetch(build(clean, rows, wants), values)
+        built: Any = {Sum: statements.sums, Table: statements.tables, Points: points}[type(wants[0])]
+        fetch = self.fetch_columns if isinstance(wants[0], Points) else self.fetch
+        return fetch(built(clean, rows, wants), values)
 
     def base(
         self, headers: Sequence[str], values: Values, source: Source | None = None
@@ -126,13 +132,22 @@ class DuckDBEngine:
         return exp.select().from_(table), names
 
     def fetch(self, statement: exp.Select, values: Values) -> list[tuple[Any, ...]]:
-        rows: list[tuple[Any, ...]] | None = None
+        rows: list[tuple[Any, ...]] = self._fetched(statement, values, "fetchall")
+        return rows
+
+    def fetch_columns(self, statement: exp.Select, values: Values) -> dict[str, NDArray[np.int64]]:
+        """The same as arrays, for a statement that is never NULL."""
+        columns: dict[str, NDArray[np.int64]] = self._fetched(statement, values, "fetchnumpy")
+        return columns
+
+    def _fetched(self, statement: exp.Select, values: Values, how: str) -> Any:
+        found = None
         # What these say may hold a respondent's answer.
         with suppress(duckdb.Error, pa.ArrowException, OSError, MemoryError):
-            rows = self._connection.execute(statement.sql("duckdb"), values.bound).fetchall()
-        if rows is None:
+            found = getattr(self._connection.execute(statement.sql("duckdb"), values.bound), how)()
+        if found is None:
             raise EngineError(UNREAD, field="source")
-        return rows
+        return found
 
 
 def _opened(source: Stream, columns: Sequence[str]) -> pa.RecordBatchReader:
