@@ -16,13 +16,20 @@ from reticent.engine.relation import Clean, code
 from reticent.engine.results import PointTable
 from reticent.engine.sql import Sql
 from reticent.engine.wants import Points
+from reticent.errors import EngineError
 from reticent.schema import Schema
 
 NOWHERE = -1
+MOST_PLACES = 2**63 - 1
 
 
 def points(clean: Clean, rows: exp.Select, wants: Sequence[Points]) -> exp.Select:
-    """One line for every row that counts for any of the wants: its number in each, or `NOWHERE`."""
+    """One line for every row that counts for any of the wants: its number in each, or `NOWHERE`.
+
+    What could not be numbered is refused from public numbers, whatever the rows hold.
+    """
+    if any(want.size(clean.schema) > MOST_PLACES for want in wants):
+        raise EngineError("has too many places to number; declare coarser grids", field="cells")
     places = [exp.alias_(_place(clean, want), f"p{i}", quoted=True) for i, want in enumerate(wants)]
     columns = [sql.column(f"p{i}") for i in range(len(wants))]
     counts = [exp.NEQ(this=column.copy(), expression=sql.number(NOWHERE)) for column in columns]

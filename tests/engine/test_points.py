@@ -1,0 +1,130 @@
+"""The points of cells are those one would list by hand: for every source, order of rows and number of threads."""
+
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from reticent.engine.relation import needed
+from reticent.engine.results import PointTable
+from reticent.engine.sources import open_frame, open_path
+from reticent.engine.wants import Points, Rows
+from reticent.errors import EngineError
+from reticent.schema import Schema
+from reticent.schema.load import schema_from
+from tests.engine import slow
+from tests.engine.slow import Raw
+from tests.engine.test_tally import SOURCES, book, native, opened, some_people
+
+Cells = list[list[tuple[int, int]]]
+
+
+def listed(table: PointTable) -> Cells:
+    """The points, cell by cell."""
+    pairs = list(zip(table.x.tolist(), table.y.tolist(), strict=True))
+    return [pairs[a:b] for a, b in zip(table.starts, table.starts[1:], strict=False)]
+
+
+def by_hand(schema: Schema, people: list[Raw], want: Points, wants: list[Points]) -> Cells:
+    """Every row that counts, in its cell, in steps from the lower bounds; cells sorted by x, then y."""
+    cells: Cells = [[] for _ in range(want.cells(schema))]
+    for row in slow.clean(schema, people, needed(schema, wants)):
+        if slow.counts(want.rows, row) and all(isinstance(row[c], int) for c in (want.cell, *want.axes)):
+            steps = {c: row[c] - schema.coded[c].low for c in (want.cell, *want.axes)}  # type: ignore[operator]
+            cells[steps[want.cell]].append((steps[want.x] if want.x else 0, steps[want.y]))
+    return [sorted(cell) for cell in cells]
+
+
+def some_points(dice: Random, schema: Schema) -> list[Points]:
+    """Cells by level and by number; with an x, without one, and y as its own x."""
+    return [
+        Points(rows=slow.some_rows(dice, schema, []), cell="region", x="age", y="income"),
+        Points(rows=slow.some_rows(dice, schema, ["job"]), cell="age", x="income", y="weight"),
+        Points(rows=Rows(), cell="rooms", y="income"),
+        Points(rows=Rows(), cell="hours", x="age", y="age"),
+    ]
+
+
+# covers B018 B019 B056 B057 B069
+@pytest.mark.parametrize("unit", [("row", 1), ("pid", 2)], ids=["row", "two"])
+@pytest.mark.parametrize("kind", SOURCES)
+def test_points_are_those_one_would_list_by_hand(kind: str, unit: tuple[str, int], tmp_path: Path):
+    """Missing answers, questions not asked, values outside the bounds, empty cells; 60 people, four wants."""
+    schema, dice = book(*unit), Random(f"points {kind} {unit}")
+    people, wants = some_people(dice, 60), some_points(dice, schema)
+    with opened(SOURCES[kind](people, tmp_path)) as engine:
+        found = engine.tally(schema, wants).points
+    for want in wants:
+        assert listed(found[want]) == by_hand(schema, people, want, wants)
+
+
+def test_every_declared_cell_is_there_whoever_answered():
+    """Nobody at all (B068) and people who answered nothing leave the same empty cells as the codebook has."""
+    schema = book()
+    want = Points(rows=Rows(), cell="age", x="age", y="income")
+    silent: list[Raw] = [dict.fromkeys(some_people(Random(1), 1)[0])] * 3
+    for count in (0, 3):
+        with opened(open_frame(native(silent).slice(0, count))) as engine:
+            assert listed(engine.tally(schema, [want]).points[want]) == [[]] * 100
+
+
+# covers T03
+def test_no_order_of_rows_and_no_number_of_threads_changes_a_point(tmp_path: Path):
+    schema, dice = book(), Random(7)
+    people = some_people(dice, 3000)
+    want = some_points(dice, schema)[0]
+    seen = []
+    for threads in (1, 2, 4):
+        dice.shuffle(people)
+        pq.write_table(native(people), tmp_path / "p.parquet", row_group_size=500)
+        with opened(open_path(str(tmp_path / "p.parquet")), threads) as engine:
+            table = engine.tally(schema, [want]).points[want]
+        seen.append((table.starts.tobytes(), table.x.tobytes(), table.y.tobytes()))
+    assert seen[0] == seen[1] == seen[2]
+
+
+def test_a_text_that_is_not_utf8_is_a_missing_cell_and_nothing_more(tmp_path: Path):
+    """The second reader of a Parquet file serves points as it serves sums."""
+    columns = {"c": {"kind": "categorical", "levels": ["a", "b"]}, "y": {"kind": "integer", "bounds": [0, 9]}}
+    schema = schema_from({"survey": {"name": "s", "unit": "row"}, "columns": columns})
+    raw = pa.array([b"a", b"\xff\xfe", b"b"], pa.binary()).view(pa.string())
+    pq.write_table(pa.table({"c": raw, "y": pa.array([1, 2, 3])}), tmp_path / "p.parquet")
+    want = Points(rows=Rows(), cell="c", y="y")
+    with opened(open_path(str(tmp_path / "p.parquet"))) as engine:
+        assert listed(engine.tally(schema, [want]).points[want]) == [[(0, 1)], [(0, 3)]]
+
+
+def test_the_largest_numbers_still_sort_and_beyond_them_nobody_is_asked():
+    """Just below 2^63 places the corners come back; past it the engine refuses, whoever is there (T05)."""
+    for top, works in ((2**30 - 2, True), (2**30 - 1, False)):
+        columns = {
+            "c": {"kind": "integer", "bounds": [-1, 6]},
+            "x": {"kind": "integer", "bounds": [-top, 0]},
+            "y": {"kind": "integer", "bounds": [5, top + 5]},
+        }
+        schema = schema_from({"survey": {"name": "s", "unit": "row"}, "columns": columns})
+        rows = {"c": [6, -1, 6, 99], "x": [0, -top, -top, 0], "y": [top + 5, 5, 0, 2 * top]}
+        want = Points(rows=Rows(), cell="c", x="x", y="y")
+        assert (want.size(schema) < 2**63) is works
+        for table in (pa.table(rows), pa.table(rows).slice(0, 0)):
+            with opened(open_frame(table)) as engine:
+                if works:
+                    cells = listed(engine.tally(schema, [want]).points[want])
+                    corners = ([(0, 0)], [(0, 0), (top, top), (top, top)]) if table.num_rows else ([], [])
+                    assert (cells[0], cells[7]) == corners
+                else:
+                    with pytest.raises(EngineError, match="too many places"):
+                        engine.tally(schema, [want])
+
+
+def test_a_table_of_points_shows_no_point():
+    table = PointTable(
+        want=Points(rows=Rows(), cell="c", y="y"),
+        starts=np.array([0, 1]),
+        x=np.array([0]),
+        y=np.array([4711]),
+    )
+    assert "4711" not in repr(table) and "array" not in repr(table)
