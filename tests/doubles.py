@@ -3,27 +3,34 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from math import floor
+from typing import Any
 
 from reticent.lab.quick import NoNoise as ZeroNoise
+from reticent.sensitivity.bounds import Smooth
 
 __all__ = ["Call", "FrozenNoise", "ZeroNoise"]
 
 
 @dataclass(frozen=True)
 class Call:
-    """One meeting of exact answers with the noise."""
+    """One meeting of exact answers with the noise. Noise for a smooth bound has `beta` and `grid`, and its
+    `sensitivity` is the bound, which is private and may differ between neighbours by a factor e^beta."""
 
     kind: str
-    answers: tuple[int, ...]
-    sensitivity: int
+    answers: tuple[int | Fraction, ...]
+    sensitivity: int | Fraction
     epsilon: Fraction
+    beta: Fraction | None = None
+    grid: Fraction | None = None
 
     @property
     def parameters(self) -> tuple[object, ...]:
         """All of the call that neighbours must share."""
-        return self.kind, len(self.answers), self.sensitivity, self.epsilon
+        public = (self.beta, self.grid) if self.beta else self.sensitivity
+        return self.kind, len(self.answers), public, self.epsilon
 
-    def distance(self, other: "Call") -> int:
+    def distance(self, other: "Call") -> int | Fraction:
         """How far the exact answers are apart: summed, or for scores the largest single move."""
         moves = [abs(a - b) for a, b in zip(self.answers, other.answers, strict=True)]
         return max(moves) if self.kind == "select" else sum(moves)
@@ -51,15 +58,30 @@ class FrozenNoise:
     def select(self, scores: Sequence[int], *, sensitivity: int, epsilon: Fraction) -> int:
         return self._meet("select", tuple(scores), sensitivity, epsilon)[0]
 
+    def lomax(self, answer: Fraction, **parameters: Any) -> int:
+        return self._meet_smooth("lomax", answer, **parameters)
+
+    def cauchy(self, answer: Fraction, **parameters: Any) -> int:
+        return self._meet_smooth("cauchy", answer, **parameters)
+
+    def _meet_smooth(
+        self, kind: str, answer: Fraction, *, sensitivity: Smooth, epsilon: Fraction, grid: Fraction
+    ) -> int:
+        call = Call(kind, (answer,), sensitivity.bound, epsilon, sensitivity.beta, grid)
+        return self._give(call, (floor(answer / grid + Fraction(1, 2)),))[0]
+
     def _meet(
         self, kind: str, answers: tuple[int, ...], sensitivity: int, epsilon: Fraction
     ) -> tuple[int, ...]:
+        return self._give(Call(kind, answers, sensitivity, epsilon), answers)
+
+    def _give(self, call: Call, answers: tuple[int, ...]) -> tuple[int, ...]:
         place = len(self.calls)
-        self.calls.append(Call(kind, answers, sensitivity, epsilon))
+        self.calls.append(call)
         # Fixed noise: 3, -2, 1, 3, ... for numbers; the best candidate for a choice.
         fixed = (
             (answers.index(max(answers)),)
-            if kind == "select"
+            if call.kind == "select"
             else tuple(answer + (3, -2, 1)[(place + i) % 3] for i, answer in enumerate(answers))
         )
         given = self.prescribed[place] if place < len(self.prescribed) else fixed

@@ -4,9 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from reticent.answer.parts import Part
+from reticent.answer.parts import AnyPart
 
 Interval = tuple[Fraction, Fraction]
+
+UNBOUNDED = Fraction(10**30)
+"""An end so far off that it says nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,12 +17,13 @@ class Estimate:
     """One published number. `interval` covers the privacy noise; `sampling` is the variance of being a sample.
 
     `sampling` is a function of the design effect, or None where it cannot be told from what was released.
-    Without an interval of its own, `interval` gives the public limits.
+    Without an interval of its own, `interval` gives the public limits. `noise_sd` is None where the scale of the
+    noise is confidential.
     """
 
     value: Fraction
     interval: Callable[[Fraction], Interval]
-    noise_sd: float
+    noise_sd: float | None
     sampling: Callable[[float], float] | None = None
     has_interval: bool = True
     cell: tuple[tuple[str, str], ...] = ()
@@ -30,7 +34,7 @@ class Answer:
     """The estimates of one ask, what was measured for them, and what the interval means in words."""
 
     estimates: tuple[Estimate, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[AnyPart, ...]
     meaning: str
 
     @property

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from reticent.engine.results import Tallies
 from reticent.noise.source import Noise
+from reticent.prepare.donors import NO_REPAIR, Repair
 from reticent.query.rows import Subpopulation
 from reticent.schema import Number, Schema
 from reticent.sensitivity.neighbours import Neighbours
@@ -16,6 +17,7 @@ class Context:
     tallies: Tallies = field(repr=False)
     noise: Noise = field(repr=False)
     rows: int | None = None
+    repair: Repair = NO_REPAIR
 
 
 def weight_of(among: Subpopulation, schema: Schema) -> Number | None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from math import hypot
 
-from reticent.answer.base import DERIVED_WORDS, Answer, Estimate, Interval
+from reticent.answer.base import DERIVED_WORDS, UNBOUNDED, Answer, Estimate, Interval
 from reticent.query.kinds import Derived
 
 
@@ -20,10 +20,12 @@ def answer_derived(query: Derived, first: Answer, second: Answer) -> Answer:
     """
     (left,), (right,) = first.estimates, second.estimates
     if query.kind == "difference":
-        value, combine, sd = left.value - right.value, _difference, hypot(left.noise_sd, right.noise_sd)
+        value, combine, sd = left.value - right.value, _difference, _difference_sd(left, right)
     else:
         value, combine, sd = _quotient(left.value, right.value), _ratio, _ratio_sd(left, right)
-    estimate = Estimate(value=value, interval=_interval(left, right, combine), noise_sd=sd)
+    estimate = Estimate(
+        value=value, interval=_interval(left, right, combine), noise_sd=sd, has_interval=_is_told(left, right)
+    )
     return Answer(estimates=(estimate,), parts=(), meaning=DERIVED_WORDS)
 
 
@@ -49,14 +51,24 @@ def _ratio(a: Interval, b: Interval) -> Interval:
     return min(corners), max(corners)
 
 
-UNBOUNDED = Fraction(10**30)
-
-
 def _quotient(top: Fraction, bottom: Fraction) -> Fraction:
     return top / bottom if bottom else Fraction(0)
 
 
-def _ratio_sd(left: Estimate, right: Estimate) -> float:
+def _is_told(left: Estimate, right: Estimate) -> bool:
+    """Whether there is anything to combine: not where a confidential scale left one of the two without limits."""
+    return all(each.has_interval or each.noise_sd is not None for each in (left, right))
+
+
+def _difference_sd(left: Estimate, right: Estimate) -> float | None:
+    if left.noise_sd is None or right.noise_sd is None:
+        return None
+    return hypot(left.noise_sd, right.noise_sd)
+
+
+def _ratio_sd(left: Estimate, right: Estimate) -> float | None:
+    if left.noise_sd is None or right.noise_sd is None:
+        return None
     if not right.value:
         return float("nan")
     ratio = float(left.value / right.value)

@@ -44,6 +44,27 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Hidden:
+    """A part whose noise has a scale that was read off the rows: there is a cost, a law and a step to tell, no scale."""
+
+    what: str
+    epsilon: Fraction
+    unit: Fraction
+    beta: Fraction
+    mechanism: str = "double Lomax"
+    theorem: str = "noise scaled by a smooth bound"
+    proof: str = "proofs/noise/lomax.md"
+
+    @property
+    def sd(self) -> None:
+        """Confidential."""
+        return None
+
+
+AnyPart = Part | Hidden
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
     """An integer with its noise, and the part that describes it."""
 

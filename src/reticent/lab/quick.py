@@ -6,10 +6,13 @@ A curator takes no noise from its caller, so nothing made with these can be char
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from math import floor
 
 import numpy as np
 
 from reticent.lab import twins
+from reticent.noise import calibrate
+from reticent.sensitivity.bounds import Smooth
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,17 @@ class QuickNoise:
         rate = float(epsilon / (2 * sensitivity))
         return int(twins.permute_and_flip(self.rng, gaps, rate=rate, size=1)[0])
 
+    def lomax(self, answer: Fraction, *, sensitivity: Smooth, epsilon: Fraction, grid: Fraction) -> int:
+        a = calibrate.lomax(epsilon=epsilon, beta=sensitivity.beta)
+        x = twins.lomax(self.rng, m=int(epsilon / sensitivity.beta), size=1)
+        return _steps(answer, Fraction(x[0]) * sensitivity.bound / a, grid)
+
+    def cauchy(self, answer: Fraction, *, sensitivity: Smooth, epsilon: Fraction, grid: Fraction) -> int:
+        gamma = 1 + epsilon / (2 * sensitivity.beta)
+        a = calibrate.cauchy_as_published(epsilon=epsilon, beta=sensitivity.beta, gamma=gamma)
+        x = twins.cauchy(self.rng, gamma=float(gamma), size=1)
+        return _steps(answer, Fraction(x[0]) * sensitivity.bound / a, grid)
+
 
 @dataclass(frozen=True, slots=True)
 class NoNoise:
@@ -55,3 +69,13 @@ class NoNoise:
     def select(self, scores: Sequence[int], *, sensitivity: int, epsilon: Fraction) -> int:
         """The first candidate with the best score."""
         return list(scores).index(max(scores))
+
+    def lomax(self, answer: Fraction, *, sensitivity: Smooth, epsilon: Fraction, grid: Fraction) -> int:
+        return _steps(answer, Fraction(0), grid)
+
+    def cauchy(self, answer: Fraction, *, sensitivity: Smooth, epsilon: Fraction, grid: Fraction) -> int:
+        return _steps(answer, Fraction(0), grid)
+
+
+def _steps(answer: Fraction, noise: Fraction, grid: Fraction) -> int:
+    return floor((answer + noise) / grid + Fraction(1, 2))

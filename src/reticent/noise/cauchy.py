@@ -30,6 +30,23 @@ def add_cauchy(
     return draw_steps(line(answer, scale=scale, grid=grid), gamma=gamma, bits=bits)
 
 
+def add_published(
+    answer: Fraction | int, *, sensitivity: Smooth, epsilon: Fraction, grid: Fraction, bits: Bits
+) -> int:
+    """Add generalised Cauchy noise as published: gamma = 1 + epsilon/(2 beta), scale S/beta, for comparison.
+
+    Guarantee   epsilon-DP for one call.
+    Adjacency   the one `sensitivity` was bounded for.
+    Theorem     THEORY 2.1, 2.4 and 2.6.
+    Proof       proofs/noise/cauchy.md
+    Assumes     sensitivity.beta <= epsilon / 2, refused otherwise; the answer and the bound are exact.
+    Keeps back  the bound and the scale: both were read off the rows.
+    """
+    gamma = 1 + epsilon / (2 * sensitivity.beta)
+    a = calibrate.cauchy_as_published(epsilon=epsilon, beta=sensitivity.beta, gamma=gamma)
+    return draw_steps(line(answer, scale=sensitivity.bound / a, grid=grid), gamma=gamma, bits=bits)
+
+
 def draw_steps(where: Line, *, gamma: Fraction, bits: Bits) -> int:
     """The grid step that `where` gives at a generalised Cauchy number, by rejection from min(1, |x|**-gamma).
 

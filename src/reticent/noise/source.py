@@ -6,9 +6,11 @@ from fractions import Fraction
 from typing import Protocol
 
 from reticent.noise.bits import SystemBits
+from reticent.noise.cauchy import add_published
 from reticent.noise.laplace import add_laplace, add_laplace_many
+from reticent.noise.lomax import add_lomax
 from reticent.noise.selection import permute_and_flip
-from reticent.sensitivity.bounds import Global
+from reticent.sensitivity.bounds import Global, Smooth
 
 
 class Noise(Protocol):
@@ -29,6 +31,14 @@ class Noise(Protocol):
 
     def select(self, scores: Sequence[int], *, sensitivity: int, epsilon: Fraction) -> int:
         """The index of a candidate with nearly the best score."""
+        ...
+
+    def lomax(self, answer: Fraction, *, sensitivity: Smooth, epsilon: Fraction, grid: Fraction) -> int:
+        """The answer with double Lomax noise scaled to a smooth bound, in steps of the grid."""
+        ...
+
+    def cauchy(self, answer: Fraction, *, sensitivity: Smooth, epsilon: Fraction, grid: Fraction) -> int:
+        """The answer with generalised Cauchy noise as it was published, in steps of the grid."""
         ...
 
 
@@ -52,3 +62,11 @@ class SystemNoise:
     def select(self, scores: Sequence[int], *, sensitivity: int, epsilon: Fraction) -> int:
         """See `permute_and_flip`."""
         return permute_and_flip(scores, sensitivity=sensitivity, epsilon=epsilon, bits=SystemBits())
+
+    def lomax(self, answer: Fraction, *, sensitivity: Smooth, epsilon: Fraction, grid: Fraction) -> int:
+        """See `add_lomax`."""
+        return add_lomax(answer, sensitivity=sensitivity, epsilon=epsilon, grid=grid, bits=SystemBits())
+
+    def cauchy(self, answer: Fraction, *, sensitivity: Smooth, epsilon: Fraction, grid: Fraction) -> int:
+        """See `add_published`."""
+        return add_published(answer, sensitivity=sensitivity, epsilon=epsilon, grid=grid, bits=SystemBits())
