@@ -75,9 +75,10 @@ def counts(rows: Rows, row: Row) -> bool:
 
 
 def add_up(want: Sum, rows: Sequence[Row]) -> int:
-    """The sum of weight x value^power over the rows that count."""
-    factors = [want.weight] * bool(want.weight) + [want.value] * want.power
-    return sum(prod(row[f] for f in factors if f) for row in rows if counts(want.rows, row))  # type: ignore[misc]
+    """The sum of weight x value^power x other over the rows that count and hold a code in each."""
+    factors = [f for f in (want.weight, want.other, *[want.value] * want.power) if f]
+    held = [row for row in rows if counts(want.rows, row) and all(isinstance(row[f], int) for f in factors)]
+    return sum(prod(row[f] for f in factors) for row in held)  # type: ignore[misc]
 
 
 def tabulate(want: Table, rows: Sequence[Row], schema: Schema) -> tuple[int, ...]:
@@ -129,12 +130,14 @@ def some_rows(dice: Random, schema: Schema, answered: Sequence[str]) -> Rows:
 
 
 def some_sum(dice: Random, schema: Schema) -> Sum:
-    """A count, a total or a second moment, weighted or not."""
+    """A count, a total, a second moment or a product, weighted or not."""
     numbers = [n for n, c in schema.coded.items() if isinstance(c, Number) and c.role != "weight"]
     value, weight = dice.choice([None, *numbers]), dice.choice([None, "weight"])
     answered = [*([value] if value else []), *([weight] if weight else [])]
     power = dice.randint(1, 2) if value else 0
-    return Sum(rows=some_rows(dice, schema, answered), value=value, power=power, weight=weight)
+    other = dice.choice([None, *numbers])
+    rows = some_rows(dice, schema, answered if dice.random() < 0.5 else [])
+    return Sum(rows=rows, value=value, power=power, weight=weight, other=other)
 
 
 def some_table(dice: Random, schema: Schema) -> Table:

@@ -23,6 +23,7 @@ from reticent.engine.streams import ParquetRows, Stream
 from reticent.engine.types import types_of
 from reticent.engine.wants import Points, Sum, Table, Want
 from reticent.errors import EngineError, SourceError
+from reticent.prepare.donors import NO_REPAIR, Repair
 from reticent.schema import Levels, Schema
 from reticent.schema.codebook import ROW
 
@@ -58,7 +59,9 @@ class DuckDBEngine:
                     field=f"columns.{column.name}",
                 )
 
-    def tally(self, schema: Schema, wants: Sequence[Want]) -> Tallies:
+    def tally(self, schema: Schema, wants: Sequence[Want], repair: Repair = NO_REPAIR) -> Tallies:
+        if repair.donors:
+            raise NotImplementedError
         sums = [want for want in dict.fromkeys(wants) if isinstance(want, Sum)]
         tables = [want for want in dict.fromkeys(wants) if isinstance(want, Table)]
         found = self._rows_of(schema, sums)

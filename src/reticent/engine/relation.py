@@ -8,7 +8,7 @@ from reticent.engine import sql
 from reticent.engine.codes import level_code, number_code
 from reticent.engine.predicate_sql import render
 from reticent.engine.sql import Sql, Values
-from reticent.engine.wants import Points, Rows, Sum, Table
+from reticent.engine.wants import Points, Rows, Sum, Table, Want
 from reticent.predicate.bind import AllOf, AnyOf, Bound, CodeIn, Is, Negation
 from reticent.schema import Levels, Schema
 from reticent.schema.codebook import ROW
@@ -110,7 +110,7 @@ class Clean:
         return sql.both([self.condition(rows.where), *is_known, *unsettled])
 
 
-def needed(schema: Schema, wants: Sequence[Sum | Table | Points]) -> tuple[str, ...]:
+def needed(schema: Schema, wants: Sequence[Want]) -> tuple[str, ...]:
     """Every column the wants speak of, universes followed, each after those its universe needs.
 
     Where a respondent may own several rows, every column: the rows kept are the first by all their codes, so
@@ -125,7 +125,7 @@ def needed(schema: Schema, wants: Sequence[Sum | Table | Points]) -> tuple[str, 
             open_ |= {want.cell, *want.axes}
             continue
         open_ |= {want.weight} if want.weight else set()
-        open_ |= {want.value} if isinstance(want, Sum) and want.value else set()
+        open_ |= {c for c in (want.value, want.other) if c} if isinstance(want, Sum) else set()
         open_ |= {key.column for key in want.keys} if isinstance(want, Table) else set()
     while open_:
         name = open_.pop()

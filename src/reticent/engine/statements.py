@@ -19,7 +19,7 @@ def sums(clean: Clean, rows: exp.Select, wants: Sequence[Sum]) -> exp.Select:
 
 
 def _sum(clean: Clean, want: Sum) -> Sql:
-    both = [want.weight] * (want.weight is not None) + [want.value] * want.power
+    both = [want.weight, want.other, *[want.value] * want.power]
     factors = [factor for factor in both if factor is not None]
     chosen = exp.Where(this=clean.chosen(want.rows, summed=factors))
     if not factors:
@@ -79,7 +79,7 @@ def _place(clean: Clean, key: Key) -> Sql:
         bins = [(exp.GTE(this=value.copy(), expression=sql.number(s)), sql.number(i)) for i, s in later]
         place = sql.case(bins, sql.number(0))
     else:
-        place = value
+        place = sql.minus(value, sql.number(column.low)) if column.low else value
     branches = [(sql.not_null(code(key.column)), place)]
     if not key.silent:
         return sql.case(branches)

@@ -7,6 +7,7 @@ a constant number of passes over the rows.
 from dataclasses import dataclass
 
 from reticent.predicate.bind import Always, Bound
+from reticent.prepare.donors import Donors
 from reticent.schema import Schema
 
 MOST_CELLS = 1_000_000
@@ -55,10 +56,15 @@ class Key:
         column = schema.coded[self.column]
         if self.step is not None:
             return (2 * (column.high - column.low) + self.step) // (2 * self.step) + 1
-        return len(self.starts) or column.high + 1
+        return len(self.starts) or column.high - column.low + 1
 
     def size(self, schema: Schema) -> int:
         return self.answers(schema) + self.silent * (1 + has_universe(schema, self.column))
+
+
+def keys_of(donors: Donors) -> tuple[Key, ...]:
+    """The sides of the domain on which a column's donors are matched: cells are numbered as in a table."""
+    return tuple(Key(column=match.column, starts=match.starts, silent=True) for match in donors.near)
 
 
 def has_universe(schema: Schema, column: str) -> bool:

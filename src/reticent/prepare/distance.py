@@ -126,18 +126,24 @@ def distances(attributes: Sequence[Attribute], *, grain: Fraction | None = None)
     return Distances(tables=tuple(_whole(each, int(each.unit / common)) for each in attributes))
 
 
-def one_hot_euclidean(attributes: Sequence[int | Sequence[int]]) -> Distances:
+def one_hot_euclidean(attributes: Sequence[int | Sequence[int | None]]) -> Distances:
     """The published distance: Euclidean after one-hot coding. A number of values is coded, positions are not.
 
     The integers are in the order of its squares, 2 for each mismatch and (p - q)^2 between positions; the root
-    would keep that order, ties included, so it is not taken.
+    would keep that order, ties included, so it is not taken. A value without a position is as far from every
+    other as the two positions farthest apart, and no nearer than a mismatch.
     """
 
-    def square(each: int | Sequence[int]) -> Attribute:
+    def square(each: int | Sequence[int | None]) -> Attribute:
         if isinstance(each, int):
             return mismatch(each, weight=Fraction(2))
-        at = np.array(each, np.int64)
-        return _attribute((at[:, None] - at) ** 2, Fraction(1))
+        known = [p for p in each if p is not None]
+        low = min(known, default=0)
+        at = np.array([-1 if p is None else p - low for p in each], np.int64)
+        steps = (at[:, None] - at) ** 2
+        steps[at < 0, :] = steps[:, at < 0] = max(2, (max(known, default=low) - low) ** 2)
+        np.fill_diagonal(steps, 0)
+        return _attribute(steps, Fraction(1))
 
     return distances([square(each) for each in attributes])
 
