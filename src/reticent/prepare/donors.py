@@ -66,12 +66,18 @@ class Donors:
 class Repair:
     """All of a plan's repairs: edits first, in order, then donors. `key` fixes every record's place on the ring.
 
-    The key is public or secret, but never a function of the rows.
+    The key is public or secret, but never a function of the rows. `smoothness` is the m of beta = epsilon / m:
+    noise with a larger one has lighter tails, a smaller one allows a smaller bound.
     """
 
     edits: tuple[Edit, ...] = ()
     donors: tuple[Donors, ...] = ()
     key: str = ""
+    smoothness: int = 8
+
+    def __post_init__(self) -> None:
+        if not 3 <= self.smoothness <= 64:
+            raise PlanError("is a whole number from 3 to 64.", field="smoothness")
 
     def filled(self) -> frozenset[str]:
         """The columns that donors fill."""

@@ -7,8 +7,9 @@ from pathlib import Path
 from reticent import files
 from reticent.decimals import show
 from reticent.engine.base import Engine
-from reticent.errors import ResourceError
+from reticent.errors import PlanError, ResourceError
 from reticent.noise.source import SystemNoise
+from reticent.prepare.donors import NO_REPAIR
 from reticent.privacy.ledger import Ledger, Reservation
 from reticent.release.document import document
 from reticent.release.evaluate import evaluate, wants_of
@@ -29,7 +30,7 @@ class Curator:
 
     def release(self, plan: Plan, survey: Survey, out: Path, *, step: Step = lambda _: None) -> Release:
         """Publish the plan into `out`. The same id and plan again give the same bytes and no charge."""
-        wants_of(plan)
+        _check(plan)
         if self._ledger.state(plan.release_id) != "none":
             return self._publish(self._reserve(plan), out)
         self._check_out(plan, out)
@@ -44,7 +45,7 @@ class Curator:
 
     def resume(self, plan: Plan, survey: Survey, out: Path, *, step: Step = lambda _: None) -> Release:
         """Finish a release that was cut off: once, without a new charge."""
-        wants_of(plan)
+        _check(plan)
         answer = self._ledger.answer(plan.release_id)
         if answer is not None:
             return self._publish(self._reserve(plan), out)
@@ -110,6 +111,12 @@ class Curator:
             return
         for ending in self._pages:
             files.check_new(out / f"{plan.release_id}{ending}")
+
+
+def _check(plan: Plan) -> None:
+    if plan.repair != NO_REPAIR:
+        raise PlanError("is read, but not carried out yet; use missing = 'available'", field="repair")
+    wants_of(plan)
 
 
 def _is_published(path: Path, digest: str | None) -> bool:

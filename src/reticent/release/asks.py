@@ -1,0 +1,101 @@
+"""Read the `[[ask]]` section of a plan: what is asked, its budget, and the error bar it wants."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from reticent.decimals import read_decimal
+from reticent.errors import PlanError
+from reticent.privacy.claim import amount
+from reticent.query.kinds import Derived, Margin, Query, Variance
+from reticent.query.read import read_query
+from reticent.release.sections import AskSection
+from reticent.schema import Schema
+from reticent.words import is_printable, nearest
+
+LEAST = Fraction(1, 10**6)
+DEEPEST = 2  # exact quotients of quotients double in length each time, and leave the doubles
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """One question: its query, its budget, and the error bar it wants."""
+
+    name: str
+    query: Query
+    epsilon: Fraction
+    level: Fraction = Fraction(95, 100)
+    bar: Fraction = Fraction(0)
+    variance: str | None = None
+    expected: tuple[Fraction, int | None] | None = None
+    written: Mapping[str, Any]
+
+
+def read_asks(sections: Sequence[AskSection], schema: Schema) -> tuple[Ask, ...]:
+    """Every ask of a plan, in order."""
+    asks = tuple(_ask(section, schema, f"ask[{i}]") for i, section in enumerate(sections))
+    _check_names(asks)
+    return asks
+
+
+def _ask(section: AskSection, schema: Schema, at: str) -> Ask:
+    if not is_printable(section.name):
+        raise PlanError("holds a control character", field=f"{at}.name")
+    query = read_query(section.query, schema, missing=section.missing, size=section.size, field=f"{at}.query")
+    level = read_decimal(section.error_bar.level)
+    if level is None or not Fraction(1, 2) <= level <= Fraction(9999, 10000):
+        raise PlanError("is a decimal from 0.5 to 0.9999", field=f"{at}.error_bar.level")
+    if isinstance(query, Derived):
+        if section.epsilon is not None:
+            raise PlanError("costs nothing (it uses released numbers); remove it", field=f"{at}.epsilon")
+        epsilon = Fraction(0)
+    else:
+        epsilon = read_epsilon(section.epsilon, field=f"{at}.epsilon")
+    bar = section.error_bar.epsilon
+    return Ask(
+        name=section.name,
+        query=query,
+        epsilon=epsilon,
+        level=level,
+        bar=read_epsilon(bar, field=f"{at}.error_bar.epsilon") if bar is not None else Fraction(0),
+        variance=section.variance,
+        expected=_expected(section, at),
+        written=section.query,
+    )
+
+
+def _expected(section: AskSection, at: str) -> tuple[Fraction, int | None] | None:
+    if section.expect is None:
+        return None
+    value = read_decimal(section.expect.value)
+    if value is None:
+        raise PlanError("is a plain decimal", field=f"{at}.expect.value")
+    return value, section.expect.size
+
+
+def read_epsilon(text: str | None, *, field: str) -> Fraction:
+    """An amount of epsilon, large enough to say anything."""
+    epsilon = amount(text, field=field)
+    if epsilon < LEAST:
+        raise PlanError("is smaller than 0.000001; the answer would be noise alone", field=field)
+    return epsilon
+
+
+def _check_names(asks: tuple[Ask, ...]) -> None:
+    names, depth = [ask.name for ask in asks], dict[str, int]()
+    for place, ask in enumerate(asks):
+        if names.index(ask.name) != place:
+            raise PlanError(f"two asks are called {ask.name!r}", field=f"ask[{place}].name")
+        known = {a.name: a.query for a in asks[:place] if not isinstance(a.query, Margin)}
+        if isinstance(ask.query, Derived):
+            for name in ask.query.of:
+                if name not in known:
+                    hint = nearest(name, known) or "; name asks that stand above this one and have one answer"
+                    raise PlanError(f"there is no ask {name!r} to use{hint}", field=f"ask[{place}].query")
+            depth[ask.name] = 1 + max(depth.get(name, 0) for name in ask.query.of)
+            if depth[ask.name] > DEEPEST:
+                raise PlanError(f"is derived more than {DEEPEST} deep", field=f"ask[{place}].query")
+        variances = {n for n, q in known.items() if isinstance(q, Variance)}
+        if ask.variance is not None and ask.variance not in variances:
+            raise PlanError("names a variance asked above this one", field=f"ask[{place}].variance")

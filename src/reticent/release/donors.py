@@ -1,0 +1,144 @@
+"""Read a `[[repair]]` of kind "donors": who answers for those who did not."""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+from pydantic import Field
+
+from reticent.decimals import read_decimal, show
+from reticent.errors import PlanError
+from reticent.prepare.distance import MOST_VALUES
+from reticent.prepare.donors import Bounding, Donors, Match, Metric, Scheme
+from reticent.release.codes import read_code, repairable
+from reticent.schema import Levels, Number, Schema
+from reticent.tomlfile import Section, fill
+from reticent.words import nearest
+
+MOST_DONORS = 100
+HEAVIEST = 1000
+
+
+class DonorsSection(Section):
+    kind: str
+    column: str | None = None
+    columns: list[str] | None = Field(default=None, min_length=1, max_length=100)
+    near: list[str | dict[str, Any]] = Field(min_length=1, max_length=100)
+    k: int = Field(default=1, ge=1, le=MOST_DONORS)
+    scheme: str | None = None
+    default: Any = None
+    distance: str = Metric.DECLARED.value
+    bound: str = Bounding.HUBS.value
+    smoothness: int | None = Field(default=None, ge=3, le=64)
+
+
+class NearSection(Section):
+    column: str
+    groups: list[Any] | None = Field(default=None, min_length=1, max_length=MOST_VALUES)
+    by: Any = None
+    weight: Any = 1
+
+
+def read_donors(raw: Mapping[str, Any], schema: Schema, at: str) -> tuple[tuple[Donors, ...], int | None]:
+    """One scheme of donors for each column that `raw` names, and its smoothness where it says one."""
+    section = fill(DonorsSection, raw, error=PlanError, at=at)
+    if (section.column is None) == (section.columns is None):
+        raise PlanError("fills one column or several: write column or columns", field=f"{at}.column")
+    named = section.columns if section.columns is not None else [str(section.column)]
+    field = f"{at}.columns" if section.columns is not None else f"{at}.column"
+    near = tuple(_match(each, schema, f"{at}.near[{i}]") for i, each in enumerate(section.near))
+    _check_once([match.column for match in near], f"{at}.near")
+    targets = [repairable(name, schema, verb="imputed", field=field) for name in named]
+    return tuple(_donors(section, target, near, at) for target in targets), section.smoothness
+
+
+def _donors(section: DonorsSection, column: Levels | Number, near: tuple[Match, ...], at: str) -> Donors:
+    scheme = _scheme(section, column, f"{at}.scheme")
+    return Donors(
+        column=column.name,
+        near=near,
+        k=section.k,
+        scheme=scheme,
+        defaults=_defaults(section, column, f"{at}.default"),
+        metric=Metric(_one_of(section.distance, [each.value for each in Metric], f"{at}.distance")),
+        bounding=Bounding(_one_of(section.bound, [each.value for each in Bounding], f"{at}.bound")),
+    )
+
+
+def _scheme(section: DonorsSection, column: Levels | Number, field: str) -> Scheme:
+    if section.scheme is None:
+        several = Scheme.MEAN if isinstance(column, Number) else Scheme.MAJORITY
+        return Scheme.NEAREST if section.k == 1 else several
+    scheme = Scheme(_one_of(section.scheme, [each.value for each in Scheme], field))
+    if scheme is Scheme.MEAN and isinstance(column, Levels):
+        raise PlanError(f"{column.name} has levels, which have no mean; take the majority", field=field)
+    if scheme is Scheme.NEAREST and section.k != 1:
+        raise PlanError(
+            f"the nearest donor is one, but k is {section.k}; take the mean or the majority", field=field
+        )
+    return scheme
+
+
+def _defaults(section: DonorsSection, column: Levels | Number, field: str) -> tuple[int, ...]:
+    """The codes of the public donors who stand last: as written, or the middle of the bounds, or the first level."""
+    if section.default is None:
+        middle = 0 if isinstance(column, Levels) else (column.low + column.high) // 2
+        return (middle,) * section.k
+    if not isinstance(section.default, list):
+        return (read_code(section.default, column, field=field),) * section.k
+    if len(section.default) != section.k:
+        raise PlanError(f"is one value, or {section.k} of them, one for each donor", field=field)
+    return tuple(read_code(raw, column, field=f"{field}[{i}]") for i, raw in enumerate(section.default))
+
+
+def _match(raw: str | dict[str, Any], schema: Schema, at: str) -> Match:
+    section = fill(NearSection, {"column": raw} if isinstance(raw, str) else raw, error=PlanError, at=at)
+    column = repairable(section.column, schema, verb="matched on", field=at)
+    weight = read_decimal(section.weight)
+    if weight is None or not 0 < weight <= HEAVIEST:
+        raise PlanError(f"is a decimal above 0 and at most {HEAVIEST}", field=f"{at}.weight")
+    return Match(column=column.name, starts=_starts(section, column, at), weight=weight)
+
+
+def _starts(section: NearSection, column: Levels | Number, at: str) -> tuple[int, ...]:
+    """The codes at which groups of a number begin; none where every value stands for itself."""
+    if section.groups is None and section.by is None:
+        return ()
+    if isinstance(column, Levels):
+        raise PlanError(f"{column.name} has levels, which are not grouped; leave groups and by out", field=at)
+    if section.groups is not None and section.by is not None:
+        raise PlanError("groups and by say the same thing twice; keep one", field=at)
+    return _equal(section.by, column, at) if section.groups is None else _listed(section.groups, column, at)
+
+
+def _equal(raw: Any, column: Number, at: str) -> tuple[int, ...]:
+    width = read_decimal(raw)
+    if width is None or width <= 0 or (width / column.grid).denominator != 1:
+        raise PlanError(f"is a multiple of the grid of {column.name}, {show(column.grid)}", field=f"{at}.by")
+    starts = range(column.low, column.high + 1, int(width / column.grid))
+    if len(starts) > MOST_VALUES:
+        raise PlanError(f"makes more than {MOST_VALUES} groups; take wider ones", field=f"{at}.by")
+    return tuple(starts)
+
+
+def _listed(raw: list[Any], column: Number, at: str) -> tuple[int, ...]:
+    codes = tuple(read_code(start, column, field=f"{at}.groups[{i}]") for i, start in enumerate(raw))
+    if codes[0] != column.low or any(b <= a for a, b in pairwise(codes)):
+        raise PlanError(
+            f"lists where groups begin, increasing from {show(Fraction(column.lower))}, the lower bound",
+            field=f"{at}.groups",
+        )
+    return codes
+
+
+def _one_of(word: str, known: list[str], field: str) -> str:
+    if word not in known:
+        raise PlanError(f"is one of {', '.join(known)}{nearest(word, known)}", field=field)
+    return word
+
+
+def _check_once(names: list[str], field: str) -> None:
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise PlanError(f"names {twice} twice; keep one", field=field)

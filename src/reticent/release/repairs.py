@@ -1,0 +1,124 @@
+"""Read the `[[repair]]` section of a plan: what is done about missing cells, edits first, then donors."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+from reticent.errors import PlanError
+from reticent.prepare.donors import NO_REPAIR, Donors, Repair
+from reticent.prepare.edits import Edit
+from reticent.release.donors import read_donors
+from reticent.release.edits import read_edit
+from reticent.release.repair_words import donors_words
+from reticent.schema import Schema
+from reticent.words import nearest
+
+KINDS = ("edit", "donors")
+MOST = 100
+ROTATION = ("hot deck", "rotation", "sequential hot deck", "donor rotation")
+WHY_NOT_ROTATION = (
+    "a hot deck with donor rotation has no bound: whom a recipient gets depends on the recipients before it, so "
+    "one respondent added at the front can shift everybody's donor, however few donees each donor has (Clifton "
+    "and others, Figure 2); use kind = 'donors', where every recipient's order is its own"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repairs:
+    """The repairs of a plan, as an engine takes them and in words."""
+
+    repair: Repair = NO_REPAIR
+    words: tuple[str, ...] = ()
+
+
+def read_repairs(
+    raw: Sequence[Mapping[str, Any]], schema: Schema, *, derived_weights: Sequence[str] = ()
+) -> Repairs:
+    """All repairs of a plan. `derived_weights` name weights of the plan that depend on who answered."""
+    if not raw:
+        return Repairs()
+    if len(raw) > MOST:
+        raise PlanError(f"has more than {MOST} entries; drop some", field="repair")
+    edits: list[Edit] = []
+    donors: list[Donors] = []
+    said: list[str] = []
+    smooth: list[int] = []
+    for place, each in enumerate(raw):
+        at = f"repair[{place}]"
+        if _kind(each, at) == "edit":
+            _check_first(donors, at)
+            made, words = read_edit(each, schema, at)
+            edits += made
+            said.append(words)
+        else:
+            filled, smoothness = read_donors(each, schema, at)
+            _check_not_filled(filled, donors, at)
+            donors += filled
+            smooth += [smoothness] if smoothness is not None else []
+            said += [donors_words(one, schema) for one in filled]
+    _check_not_chained(donors)
+    _check_weights(donors, derived_weights)
+    repair = Repair(
+        edits=tuple(edits), donors=tuple(donors), key=ring_key(schema.name), **_smoothness(smooth)
+    )
+    return Repairs(repair=repair, words=tuple(said))
+
+
+def ring_key(dataset: str) -> str:
+    """The key of the donor ring: a function of the data set's public name, so that releases of one survey agree."""
+    return sha256(f"reticent donor ring\n{dataset}".encode()).hexdigest()
+
+
+def _kind(raw: Mapping[str, Any], at: str) -> str:
+    kind = raw.get("kind")
+    if kind in ROTATION:
+        raise PlanError(WHY_NOT_ROTATION, field=f"{at}.kind")
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise PlanError(f"is one of {', '.join(KINDS)}{nearest(str(kind)[:80], KINDS)}", field=f"{at}.kind")
+    return kind
+
+
+def _check_first(donors: Sequence[Donors], at: str) -> None:
+    if donors:
+        raise PlanError(
+            "an edit stands after donors, but what it changes would change who donates to whom; move it up",
+            field=at,
+        )
+
+
+def _check_not_filled(new: Sequence[Donors], before: Sequence[Donors], at: str) -> None:
+    names = [each.column for each in (*before, *new)]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise PlanError(f"{twice} is filled twice; keep one repair of it", field=f"{at}.column")
+
+
+def _check_not_chained(donors: Sequence[Donors]) -> None:
+    filled = {each.column for each in donors}
+    for each in donors:
+        chained = next((match.column for match in each.near if match.column in filled), None)
+        if chained is not None:
+            raise PlanError(
+                f"{each.column} is matched on {chained}, which is imputed itself; changes would chain from donor to "
+                "donor and nothing bounds them; match on columns that no donor fills",
+                field="repair.near",
+            )
+
+
+def _check_weights(donors: Sequence[Donors], derived: Sequence[str]) -> None:
+    if donors and derived:
+        raise PlanError(
+            f"donors do not go together with {derived[0]}, a weight that depends on who answered: nothing bounds "
+            "the two together; use base weights, or missing = 'available'",
+            field="repair",
+        )
+
+
+def _smoothness(said: Sequence[int]) -> dict[str, int]:
+    """One number for the plan, since one bound may serve several columns."""
+    if len(set(said)) > 1:
+        raise PlanError(
+            "differs between repairs, but one ask may rest on several; say one", field="repair.smoothness"
+        )
+    return {"smoothness": said[0]} if said else {}

@@ -1,0 +1,265 @@
+"""Repairs are read as they are written, or refused in a sentence before a row is read."""
+
+from fractions import Fraction
+
+import pytest
+
+from reticent.errors import PlanError
+from reticent.predicate.truth import truth
+from reticent.prepare.donors import NO_REPAIR, Bounding, Donors, Match, Metric, Repair, Scheme
+from reticent.release.repairs import read_repairs, ring_key
+from reticent.schema.load import schema_from
+from tests.tables import book, make_plan
+
+COLUMNS = {
+    "age": {"kind": "integer", "bounds": [0, 99]},
+    "sex": {"kind": "categorical", "levels": ["f", "m"]},
+    "region": {"kind": "categorical", "levels": ["north", "south"], "role": "stratum"},
+    "schooling": {"kind": "ordinal", "levels": ["low", "middle", "high"]},
+    "employed": {"kind": "categorical", "levels": ["yes", "no"]},
+    "job": {"kind": "integer", "bounds": [0, 1000], "universe": "employed = 'yes'"},
+    "income": {"kind": "decimal", "bounds": [-50, 150], "grid": "0.5"},
+    "debt": {"kind": "integer", "bounds": [1, 100000]},
+    "w": {"kind": "decimal", "bounds": [0, 4], "grid": "0.25", "role": "weight"},
+    "who": {"kind": "identifier"},
+}
+SCHEMA = schema_from({"survey": {"name": "tiny", "unit": "who"}, "columns": COLUMNS})
+EDIT = {"kind": "edit", "if": "job > 0", "then": {"employed": "yes"}}
+DONORS = {"kind": "donors", "column": "income", "near": ["age", "sex"]}
+
+
+def read(*repairs, **options) -> Repair:
+    return read_repairs(repairs, SCHEMA, **options).repair
+
+
+def only(**changed) -> Donors:
+    (donors,) = read({**DONORS, **changed}).donors
+    return donors
+
+
+def test_no_repair_is_no_repair():
+    assert read() == NO_REPAIR and make_plan([{"count": "*"}]).repair == NO_REPAIR
+
+
+def test_an_edit_is_read():
+    """Levels by name, numbers on their grid, one edit for each column, in order."""
+    rule = {"kind": "edit", "if": "job > 0", "then": {"employed": "yes", "income": "12.5"}, "replace": True}
+    first, second = read(rule).edits
+    assert (first.column, first.code, first.replaces) == ("employed", 0, True)
+    assert (second.column, second.code, second.replaces) == ("income", 25, True)
+    assert truth(first.when, {"job": 1}) is True and truth(first.when, {"job": 0}) is False
+
+
+def test_the_plainest_donors_are_read():
+    """The nearest donor, hubs, and the middle of the bounds on the grid, or the first level, stand last."""
+    near = (Match(column="age"), Match(column="sex"))
+    assert only() == Donors(column="income", near=near, defaults=(100,))
+    assert only(column="employed").defaults == (0,)
+    assert only(column="debt").defaults == (50000,)  # 50000.5 rounded down to the grid
+
+
+def test_donors_are_read_in_full():
+    near = [
+        {"column": "age", "groups": [0, 18, 65], "weight": "2.5"},
+        {"column": "debt", "by": "25000"},
+        "sex",
+    ]
+    made = only(
+        near=near,
+        k=3,
+        default=["1", "2.5", -50],
+        distance="one-hot euclidean",
+        bound="newcomer",
+        scheme="mean",
+    )
+    assert made.near == (
+        Match(column="age", starts=(0, 18, 65), weight=Fraction(5, 2)),
+        Match(column="debt", starts=(1, 25001, 50001, 75001)),
+        Match(column="sex"),
+    )
+    assert (made.k, made.scheme, made.defaults) == (3, Scheme.MEAN, (2, 5, -100))
+    assert (made.metric, made.bounding) == (Metric.ONE_HOT, Bounding.NEWCOMER)
+
+
+def test_several_donors_are_averaged_or_vote():
+    """One default may be said for all of them."""
+    assert (only(k=2).scheme, only(k=2, default=3).defaults) == (Scheme.MEAN, (6, 6))
+    levels = only(column="employed", k=3, default="no")
+    assert (levels.scheme, levels.defaults) == (Scheme.MAJORITY, (1, 1, 1))
+
+
+def test_several_columns_share_their_matching_attributes():
+    made = read({**DONORS, "column": None, "columns": ["income", "employed"]} | {"smoothness": 6})
+    assert [each.column for each in made.donors] == ["income", "employed"] and made.smoothness == 6
+    assert made.filled() == {"income", "employed"} and made.donors[0].near == made.donors[1].near
+
+
+def test_edits_come_first_and_smoothness_is_eight_unless_said():
+    made = read(EDIT, DONORS)
+    assert len(made.edits) == 1 and len(made.donors) == 1 and made.smoothness == 8
+
+
+def test_the_key_is_a_function_of_the_name_and_differs_between_surveys():
+    """So every release of one survey fills the same gaps from the same donors, and no row is looked at."""
+    assert read(DONORS).key == read(EDIT, DONORS).key == ring_key("tiny") != ring_key("tiny ")
+
+
+CHAIN = "changes would chain"
+REFUSED = {
+    "no kind": ({"near": ["age"]}, "kind", "is one of edit, donors"),
+    "misspelt kind": ({**DONORS, "kind": "donor"}, "kind", "did you mean 'donors'"),
+    "hot deck": ({**DONORS, "kind": "hot deck"}, "kind", "depends on the recipients before it"),
+    "rotation": ({**DONORS, "kind": "rotation"}, "kind", "Figure 2"),
+    "misspelt key": ({**DONORS, "neer": ["age"]}, "neer", "did you mean 'near'"),
+    "no matching attribute": ({**DONORS, "near": []}, "near", "at least 1"),
+    "near not said": ({"kind": "donors", "column": "income"}, "near", "required"),
+    "no column": ({"kind": "donors", "near": ["age"]}, "column", "one column or several"),
+    "column twice over": ({**DONORS, "columns": ["debt"]}, "column", "one column or several"),
+    "columns empty": ({"kind": "donors", "columns": [], "near": ["age"]}, "columns", "at least 1"),
+    "same column twice": (
+        {"kind": "donors", "columns": ["debt", "debt"], "near": ["age"]},
+        "column",
+        "twice",
+    ),
+    "unknown column": ({**DONORS, "column": "incom"}, "column", "did you mean 'income'"),
+    "unknown attribute": ({**DONORS, "near": ["agee"]}, "near[0]", "did you mean 'age'"),
+    "imputed weight": ({**DONORS, "column": "w"}, "column", "cannot be imputed"),
+    "imputed identifier": ({**DONORS, "column": "who"}, "column", "cannot be imputed"),
+    "matched weight": ({**DONORS, "near": ["age", "w"]}, "near[1]", "cannot be matched on"),
+    "matched identifier": ({**DONORS, "near": ["who"]}, "near[0]", "cannot be matched on"),
+    "matched on itself": ({**DONORS, "near": ["income"]}, "near", CHAIN),
+    "attribute twice": ({**DONORS, "near": ["age", {"column": "age", "by": 10}]}, "near", "twice"),
+    "attribute misspelt": ({**DONORS, "near": [{"column": "age", "group": [0]}]}, "near[0].group", "groups"),
+    "groups of levels": ({**DONORS, "near": [{"column": "sex", "by": "1"}]}, "near[0]", "not grouped"),
+    "groups and by": ({**DONORS, "near": [{"column": "age", "by": 5, "groups": [0]}]}, "near[0]", "keep one"),
+    "groups start late": (
+        {**DONORS, "near": [{"column": "age", "groups": [1, 5]}]},
+        "near[0].groups",
+        "from 0",
+    ),
+    "groups fall": (
+        {**DONORS, "near": [{"column": "age", "groups": [0, 5, 5]}]},
+        "near[0].groups",
+        "increasing",
+    ),
+    "groups outside": ({**DONORS, "near": [{"column": "age", "groups": [0, 100]}]}, "groups[1]", "bounds"),
+    "groups off grid": ({**DONORS, "near": [{"column": "age", "groups": [0, "5.5"]}]}, "groups[1]", "grid"),
+    "no width": ({**DONORS, "near": [{"column": "age", "by": 0}]}, "near[0].by", "multiple"),
+    "odd width": ({**DONORS, "near": [{"column": "age", "by": "2.5"}]}, "near[0].by", "multiple"),
+    "too many groups": ({**DONORS, "near": [{"column": "debt", "by": 2}]}, "near[0].by", "wider"),
+    "no weight": ({**DONORS, "near": [{"column": "age", "weight": 0}]}, "near[0].weight", "above 0"),
+    "negative weight": ({**DONORS, "near": [{"column": "age", "weight": "-1"}]}, "weight", "above 0"),
+    "no donor": ({**DONORS, "k": 0}, "k", "greater than or equal to 1"),
+    "half a donor": ({**DONORS, "k": "1"}, "k", "integer"),
+    "too many donors": ({**DONORS, "k": 101}, "k", "less than or equal to 100"),
+    "mean of levels": ({**DONORS, "column": "employed", "k": 3, "scheme": "mean"}, "scheme", "no mean"),
+    "mean of an order": ({**DONORS, "column": "schooling", "scheme": "mean"}, "scheme", "no mean"),
+    "several nearest": ({**DONORS, "k": 2, "scheme": "nearest"}, "scheme", "is one, but k is 2"),
+    "unknown scheme": ({**DONORS, "scheme": "median"}, "scheme", "is one of nearest, mean, majority"),
+    "default outside": ({**DONORS, "default": "151"}, "default", "outside the bounds of income, -50 to 150"),
+    "default off grid": ({**DONORS, "default": "0.25"}, "default", "off the grid"),
+    "default a word": ({**DONORS, "default": "much"}, "default", "plain decimal"),
+    "default no level": (
+        {**DONORS, "column": "employed", "default": "yess"},
+        "default",
+        "did you mean 'yes'",
+    ),
+    "default true": ({**DONORS, "column": "employed", "default": True}, "default", "not a level"),
+    "defaults too few": ({**DONORS, "k": 3, "default": [1, 2]}, "default", "or 3 of them"),
+    "unknown distance": (
+        {**DONORS, "distance": "euclidean"},
+        "distance",
+        "is one of declared, one-hot euclidean",
+    ),
+    "unknown bound": ({**DONORS, "bound": "hub"}, "bound", "did you mean 'hubs'"),
+    "too rough": ({**DONORS, "smoothness": 2}, "smoothness", "greater than or equal to 3"),
+    "too smooth": ({**DONORS, "smoothness": 65}, "smoothness", "less than or equal to 64"),
+    "edit without if": ({"kind": "edit", "then": {"employed": "yes"}}, "if", "required"),
+    "edit without then": ({**EDIT, "then": {}}, "then", "at least 1"),
+    "edit of an unknown level": ({**EDIT, "then": {"employed": "yep"}}, "then.employed", "not a level"),
+    "edit of an unknown column": ({**EDIT, "then": {"employd": "yes"}}, "then.employd", "did you mean"),
+    "edit off the grid": ({**EDIT, "then": {"age": "1.5"}}, "then.age", "grid"),
+    "edit of the weight": ({**EDIT, "then": {"w": 1}}, "then.w", "cannot be edited"),
+    "edit of an identifier": ({**EDIT, "then": {"who": "x"}}, "then.who", "cannot be edited"),
+    "edit by an unknown column": ({**EDIT, "if": "jobb > 0"}, "if", "did you mean"),
+    "edit that is no condition": ({**EDIT, "if": "job >"}, "if", ""),
+    "edit by who was not asked": ({**EDIT, "if": "job is structural"}, "if", "decided after the edits"),
+    "edit by silence of a filter question": (
+        {**EDIT, "if": "sex = 'f' or not job is missing"},
+        "if",
+        "after the edits",
+    ),
+    "edit by structural of all": ({**EDIT, "if": "age is structural"}, "if", "decided after the edits"),
+    "edit of its own condition": (
+        {**EDIT, "then": {"job": 1, "employed": "yes"}},
+        "then",
+        "one edit for each",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_repair_that_does_not_fit_is_refused_in_one_sentence(name):  # covers B090 B091 B096
+    """The field is named, and the way out; the same repair mended is accepted."""
+    raw, field, words = REFUSED[name]
+    with pytest.raises(PlanError) as problem:
+        read(raw)
+    assert problem.value.field.startswith("repair") and problem.value.field.endswith(field)
+    assert words in str(problem.value) and "\n" not in str(problem.value)
+    assert read(EDIT, DONORS).donors
+
+
+def test_an_edit_may_ask_whether_an_answer_is_there_where_everybody_is_asked():
+    assert read({**EDIT, "if": "income is missing and age < 15", "then": {"income": 0}}).edits
+    assert read({**EDIT, "if": "age > 90", "then": {"age": 90}, "replace": True}).edits
+
+
+TOGETHER = {
+    "edit after donors": ([DONORS, EDIT], "repair[1]", "move it up"),
+    "matched on what another fills": (
+        [{**DONORS, "near": ["employed"]}, {**DONORS, "column": "employed"}],
+        "repair.near",
+        CHAIN,
+    ),
+    "matched on what an earlier one fills": (
+        [{**DONORS, "column": "employed"}, {**DONORS, "near": ["employed"]}],
+        "repair.near",
+        CHAIN,
+    ),
+    "filled twice": ([DONORS, {**DONORS, "near": ["sex"]}], "repair[1].column", "filled twice"),
+    "two kinds of smoothness": (
+        [{**DONORS, "smoothness": 8}, {**DONORS, "column": "debt", "smoothness": 9}],
+        "repair.smoothness",
+        "say one",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TOGETHER)
+def test_repairs_that_do_not_go_together_are_refused(name):  # covers T08 B091
+    raw, field, words = TOGETHER[name]
+    with pytest.raises(PlanError) as problem:
+        read(*raw)
+    assert problem.value.field == field and words in str(problem.value)
+
+
+def test_donors_do_not_go_with_weights_that_depend_on_who_answered():  # covers T09
+    with pytest.raises(PlanError, match="depends on who answered"):
+        read(DONORS, derived_weights=["nonresponse adjustment"])
+    assert read(EDIT, derived_weights=["nonresponse adjustment"]).edits
+
+
+def test_a_repair_is_part_of_the_digest_and_is_said_in_words():
+    """Another default is another plan; what a preview and a report say names column, attributes and default."""
+    plans = [
+        make_plan([{"count": "*"}], book(COLUMNS_OF_ONE), repair=[{**DONORS, "default": default}])
+        for default in (0, 1)
+    ]
+    assert plans[0].digest != plans[1].digest and plans[0].repair != plans[1].repair
+    (words,) = plans[1].repair_words
+    assert (
+        words == "missing income was taken from the nearest donor by age, sex; where donors are lacking, by 1"
+    )
+
+
+COLUMNS_OF_ONE = {name: column for name, column in COLUMNS.items() if name != "who"}
