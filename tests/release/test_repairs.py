@@ -64,11 +64,11 @@ def test_donors_are_read_in_full():
         {"column": "debt", "by": "25000"},
         "sex",
     ]
+    unweighted = [{"column": "age", "by": 10}, "sex"]
     made = only(
         near=near,
         k=3,
         default=["1", "2.5", -50],
-        distance="one-hot euclidean",
         bound="newcomer",
         scheme="mean",
     )
@@ -78,7 +78,8 @@ def test_donors_are_read_in_full():
         Match(column="sex"),
     )
     assert (made.k, made.scheme, made.defaults) == (3, Scheme.MEAN, (2, 5, -100))
-    assert (made.metric, made.bounding) == (Metric.ONE_HOT, Bounding.NEWCOMER)
+    assert (made.metric, made.bounding) == (Metric.DECLARED, Bounding.NEWCOMER)
+    assert only(near=unweighted, distance="one-hot euclidean").metric is Metric.ONE_HOT
 
 
 def test_several_donors_are_averaged_or_vote():
@@ -147,6 +148,17 @@ REFUSED = {
     "no width": ({**DONORS, "near": [{"column": "age", "by": 0}]}, "near[0].by", "multiple"),
     "odd width": ({**DONORS, "near": [{"column": "age", "by": "2.5"}]}, "near[0].by", "multiple"),
     "too many groups": ({**DONORS, "near": [{"column": "debt", "by": 2}]}, "near[0].by", "wider"),
+    "too many values": ({**DONORS, "near": ["debt"]}, "near[0]", "group it"),
+    "domain too large": (
+        {**DONORS, "near": ["age", "sex", {"column": "debt", "by": 100}]},
+        "near",
+        "at most 262144 are compared",
+    ),
+    "weights of the published distance": (
+        {**DONORS, "near": [{"column": "age", "weight": 2}], "distance": "one-hot euclidean"},
+        "near",
+        "no weights",
+    ),
     "no weight": ({**DONORS, "near": [{"column": "age", "weight": 0}]}, "near[0].weight", "above 0"),
     "negative weight": ({**DONORS, "near": [{"column": "age", "weight": "-1"}]}, "weight", "above 0"),
     "no donor": ({**DONORS, "k": 0}, "k", "greater than or equal to 1"),

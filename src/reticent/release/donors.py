@@ -17,6 +17,7 @@ from reticent.tomlfile import Section, fill
 from reticent.words import nearest
 
 MOST_DONORS = 100
+MOST_GROUPS = MOST_VALUES - 2  # beside them there are "missing" and "not asked"
 HEAVIEST = 1000
 
 
@@ -35,7 +36,7 @@ class DonorsSection(Section):
 
 class NearSection(Section):
     column: str
-    groups: list[Any] | None = Field(default=None, min_length=1, max_length=MOST_VALUES)
+    groups: list[Any] | None = Field(default=None, min_length=1, max_length=MOST_GROUPS)
     by: Any = None
     weight: Any = 1
 
@@ -104,7 +105,7 @@ def _match(raw: str | dict[str, Any], schema: Schema, at: str) -> Match:
 def _starts(section: NearSection, column: Levels | Number, at: str) -> tuple[int, ...]:
     """The codes at which groups of a number begin; none where every value stands for itself."""
     if section.groups is None and section.by is None:
-        return ()
+        return _each(column, at)
     if isinstance(column, Levels):
         raise PlanError(f"{column.name} has levels, which are not grouped; leave groups and by out", field=at)
     if section.groups is not None and section.by is not None:
@@ -112,13 +113,23 @@ def _starts(section: NearSection, column: Levels | Number, at: str) -> tuple[int
     return _equal(section.by, column, at) if section.groups is None else _listed(section.groups, column, at)
 
 
+def _each(column: Levels | Number, at: str) -> tuple[int, ...]:
+    if isinstance(column, Number) and column.high - column.low >= MOST_GROUPS:
+        raise PlanError(
+            f"{column.name} has more than {MOST_GROUPS} values to match on; group it, as in "
+            f'{{ column = "{column.name}", by = "1000" }}',
+            field=at,
+        )
+    return ()
+
+
 def _equal(raw: Any, column: Number, at: str) -> tuple[int, ...]:
     width = read_decimal(raw)
     if width is None or width <= 0 or (width / column.grid).denominator != 1:
         raise PlanError(f"is a multiple of the grid of {column.name}, {show(column.grid)}", field=f"{at}.by")
     starts = range(column.low, column.high + 1, int(width / column.grid))
-    if len(starts) > MOST_VALUES:
-        raise PlanError(f"makes more than {MOST_VALUES} groups; take wider ones", field=f"{at}.by")
+    if len(starts) > MOST_GROUPS:
+        raise PlanError(f"makes more than {MOST_GROUPS} groups; take wider ones", field=f"{at}.by")
     return tuple(starts)
 
 

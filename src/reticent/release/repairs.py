@@ -8,6 +8,7 @@ from typing import Any
 from reticent.errors import PlanError
 from reticent.prepare.donors import NO_REPAIR, Donors, Repair
 from reticent.prepare.edits import Edit
+from reticent.prepare.metric import distances_of
 from reticent.release.donors import read_donors
 from reticent.release.edits import read_edit
 from reticent.release.repair_words import donors_words
@@ -54,6 +55,7 @@ def read_repairs(
         else:
             filled, smoothness = read_donors(each, schema, at)
             _check_not_filled(filled, donors, at)
+            _check_domain(filled[0], schema, at)
             donors += filled
             smooth += [smoothness] if smoothness is not None else []
             said += [donors_words(one, schema) for one in filled]
@@ -92,6 +94,14 @@ def _check_not_filled(new: Sequence[Donors], before: Sequence[Donors], at: str) 
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise PlanError(f"{twice} is filled twice; keep one repair of it", field=f"{at}.column")
+
+
+def _check_domain(donors: Donors, schema: Schema, at: str) -> None:
+    """Public: the cells to match on are counted in the codebook."""
+    try:
+        distances_of(donors, schema)
+    except PlanError as problem:
+        raise PlanError(str(problem.args[0]), field=f"{at}.{problem.field}") from None
 
 
 def _check_not_chained(donors: Sequence[Donors]) -> None:
