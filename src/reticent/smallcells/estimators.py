@@ -1,0 +1,90 @@
+"""What is estimated in each cell, exactly: a prediction from a line, its slope, or a mean."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.errors import PlanError
+from reticent.smallcells.moments import Moments, Wholes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Predict:
+    """The height of the least-squares line at x = `at`, both on the unit scale."""
+
+    at: Fraction
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.at <= 1:
+            raise PlanError("a prediction is made within the bounds of x.", field="predict")
+
+
+@dataclass(frozen=True, slots=True)
+class Slope:
+    """The line's height at 1 less its height at 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """The mean of y."""
+
+
+Estimator = Predict | Slope | Mean
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Ratios:
+    """An exact rational for each cell: top / bottom, undefined where bottom is 0. Private."""
+
+    top: Wholes
+    bottom: Wholes
+
+    @property
+    def is_defined(self) -> NDArray[np.bool_]:
+        """Where there is an estimate at all."""
+        return np.asarray(self.bottom != 0, dtype=np.bool_)
+
+    def of(self, cell: int) -> Fraction | None:
+        """One cell's estimate."""
+        bottom = int(self.bottom[cell])
+        return Fraction(int(self.top[cell]), bottom) if bottom else None
+
+    def floats(self) -> NDArray[np.float64]:
+        """The estimates, correctly rounded; not a number where undefined."""
+        return divide(self.top, self.bottom)
+
+    def steps(self, grid: Fraction, *, instead: Fraction = Fraction(0)) -> Wholes:
+        """floor(estimate / grid + 1/2): the nearest step of a public grid; of `instead` where undefined."""
+        is_defined = self.is_defined
+        top = np.where(is_defined, self.top, instead.numerator)
+        bottom = np.where(is_defined, self.bottom, instead.denominator) * (2 * grid.numerator)
+        return np.asarray((2 * grid.denominator * top + bottom // 2) // bottom)
+
+
+def estimates(estimator: Estimator, of: Moments) -> Ratios:
+    """The estimate of every cell, as an exact rational on the unit scale."""
+    q, p = of.q, of.p
+    if isinstance(estimator, Mean):
+        return Ratios(top=of.y, bottom=of.n * of.y_steps)
+    if isinstance(estimator, Slope):
+        return Ratios(top=p * of.x_steps, bottom=q * of.y_steps)
+    d = estimator.at.denominator
+    # ybar + (p/q)(x0 - xbar), all over the common denominator d n q.
+    top = d * of.y * q + p * offsets(estimator, of)
+    return Ratios(top=top, bottom=d * of.n * q * of.y_steps)
+
+
+def offsets(estimator: Predict, of: Moments) -> Wholes:
+    """x0 less the mean of x, times d n x_steps with d the denominator of x0."""
+    a, d = estimator.at.numerator, estimator.at.denominator
+    return np.asarray(of.n * (a * of.x_steps) - d * of.x)
+
+
+def divide(top: Wholes, bottom: Wholes) -> NDArray[np.float64]:
+    """top / bottom of Python integers, correctly rounded; not a number where bottom is 0."""
+    ratio = np.full(len(bottom), np.nan)
+    is_defined = np.asarray(bottom != 0, dtype=np.bool_)
+    ratio[is_defined] = (top[is_defined] / bottom[is_defined]).astype(np.float64)
+    return ratio
