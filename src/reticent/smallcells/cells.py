@@ -1,0 +1,155 @@
+"""One estimate for every declared cell, as a plan asks for it. All of it is known before a row is read."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from typing import Any
+
+from reticent.decimals import show
+from reticent.engine.results import PointTable
+from reticent.engine.wants import Points as Want
+from reticent.privacy.claim import Change, Claim
+from reticent.query.rows import Subpopulation
+from reticent.schema import Levels, Number, Schema
+from reticent.smallcells.aim import Aim, Kind
+from reticent.smallcells.groups import Groups
+from reticent.smallcells.points import Points
+
+MOST_CELLS = 1_000_000
+DEFAULT_LEVEL = Fraction(95, 100)
+STEPS = 10**6  # of the published range; its width over this is the grid of what leaves
+
+
+class Method(StrEnum):
+    """How the estimates are protected."""
+
+    SMOOTH = "smooth"
+    POOLED = "pooled"
+    THEIL_SEN = "theil-sen"
+    OBSERVED = "observed"
+
+
+OBSERVED_WORDS = "observed, not differentially private"
+UNPROTECTED = (
+    "the noise is scaled to the largest sensitivity seen in these data and to each cell's own size; both come from the "
+    "rows, so the noise itself can tell whether a respondent is there; nothing bounds what is learned about one person"
+)
+RESTS_ON: Mapping[Method, tuple[tuple[str, str], ...]] = {
+    Method.SMOOTH: (("smooth cell mechanism", "proofs/smallcells/smooth.md"),),
+    Method.POOLED: (("pooled envelope", "proofs/smallcells/pooled.md"),),
+    Method.THEIL_SEN: (("Theil-Sen by selection", "proofs/smallcells/theilsen.md"),),
+    Method.OBSERVED: (("maximum observed sensitivity", "proofs/smallcells/observed.md"),),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """What is estimated in each cell: `predict` y at x, the `slope` of y on x, or the `mean` of y."""
+
+    kind: Kind
+    at: Fraction | None = None
+
+    def words(self, x: str | None, y: str) -> str:
+        if self.kind == "predict":
+            return f"{y} predicted at {x} = {show(self.at or Fraction(0))}"
+        return f"slope of {y} on {x}" if self.kind == "slope" else f"mean of {y}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cells:
+    """A `[[cells]]` section. `low` and `high` clamp what is published, in the units of the estimate."""
+
+    name: str
+    cell: str
+    y: str
+    x: str | None
+    among: Subpopulation
+    estimate: Estimate
+    method: Method
+    epsilon: Fraction
+    count_epsilon: Fraction = Fraction(0)
+    noise_epsilon: Fraction = Fraction(0)
+    delta: Fraction = Fraction(0)
+    low: Fraction
+    high: Fraction
+    least: int = 0
+    level: Fraction = DEFAULT_LEVEL
+    groups: Groups | None = None
+    smoothness: int = 8
+    matchings: int = 8
+    corners_only: bool = False
+    equal_sizes: bool = False
+    written: Mapping[str, Any]
+
+    @property
+    def is_observed(self) -> bool:
+        return self.method is Method.OBSERVED
+
+    @property
+    def cost(self) -> Fraction:
+        """What the ledger reserves: the estimates, the counts and the noise level, added."""
+        return self.epsilon + self.count_epsilon + self.noise_epsilon
+
+    def want(self, schema: Schema) -> Want:
+        """What is needed of the rows."""
+        return Want(rows=self.among.rows(schema), cell=self.cell, x=self.x, y=self.y)
+
+    def aim(self, schema: Schema) -> Aim:
+        """The estimate in the unit square, where both columns run from 0 to 1."""
+        at = self.estimate.at
+        place = Fraction(0) if at is None else self._place(schema, at)
+        shift, scale = self.unit(schema)
+        return Aim(
+            kind=self.estimate.kind,
+            at=place,
+            low=(self.low - shift) / scale,
+            high=(self.high - shift) / scale,
+            steps=STEPS,
+        )
+
+    def unit(self, schema: Schema) -> tuple[Fraction, Fraction]:
+        """(shift, scale): an estimate t of the unit square is shift + scale t in the units of the columns."""
+        y = schema.number(self.y, field="cells.y")
+        if self.estimate.kind != "slope":
+            return y.lower, y.upper - y.lower
+        x = schema.number(self.x or "", field="cells.x")
+        return Fraction(0), (y.upper - y.lower) / (x.upper - x.lower)
+
+    def _place(self, schema: Schema, at: Fraction) -> Fraction:
+        x = schema.number(self.x or "", field="cells.x")
+        return (at - x.lower) / (x.upper - x.lower)
+
+    def points(self, table: PointTable, schema: Schema) -> Points:
+        """The engine's table on the grid of the unit square."""
+        return Points(
+            starts=table.starts,
+            x=table.x,
+            y=table.y,
+            x_steps=1 if self.x is None else table.want.steps(schema, self.x),
+            y_steps=table.want.steps(schema, self.y),
+        )
+
+    def claim(self, change: Change) -> Claim:
+        """The promise of this section, from public numbers alone."""
+        rests_on = RESTS_ON[self.method]
+        if self.is_observed:
+            return Claim(measure="observed", change=change, rests_on=rests_on)
+        if self.delta:
+            return Claim(
+                measure="approximate", epsilon=self.cost, delta=self.delta, change=change, rests_on=rests_on
+            )
+        return Claim(measure="pure", epsilon=self.cost, change=change, rests_on=rests_on)
+
+    def words(self) -> str:
+        """`kid_rank predicted at parent_rank = 0.25 in each tract, over all respondents ...`."""
+        return f"{self.estimate.words(self.x, self.y)} in each {self.cell}, over {self.among.words()}"
+
+    def column(self, schema: Schema) -> Levels | Number:
+        """The column that says which cell a respondent is in."""
+        return schema.coded[self.cell]
+
+    def labels(self, schema: Schema) -> list[str]:
+        """The cells by name, in the order of the codebook."""
+        column = self.column(schema)
+        return [column.text(code) for code in range(column.low, column.high + 1)]

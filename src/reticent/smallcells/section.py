@@ -1,0 +1,281 @@
+"""Read the `[[cells]]` sections of a plan, naming what does not fit. No row has been read."""
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from pydantic import Field
+
+from reticent.decimals import read_decimal, show
+from reticent.engine.points import MOST_PLACES
+from reticent.engine.wants import Points
+from reticent.errors import PlanError
+from reticent.predicate.bind import bind
+from reticent.predicate.parse import parse
+from reticent.predicate.tree import Everyone, Predicate, columns_used
+from reticent.prepare.donors import NO_REPAIR, Repair
+from reticent.privacy.claim import amount
+from reticent.query.rows import AVAILABLE, COMPLETE, Subpopulation
+from reticent.schema import Levels, Schema
+from reticent.smallcells.cells import DEFAULT_LEVEL, MOST_CELLS, OBSERVED_WORDS, Cells, Estimate, Method
+from reticent.smallcells.groups import GroupsSection, read_groups
+from reticent.tomlfile import Section, fill
+from reticent.words import is_printable, nearest
+
+LEAST_EPSILON = Fraction(1, 10**6)
+MOST_SECTIONS = 100
+Numeric = str | int | Decimal
+WHY_NOT_SUPPRESS = (
+    "suppression publishes exact numbers, for which no epsilon stands and no ledger can be charged; "
+    "reticent.smallcells.suppress shows what it does, from Python"
+)
+ONLY: Mapping[str, tuple[Method, ...]] = {
+    "noise_epsilon": (Method.SMOOTH, Method.POOLED),
+    "delta": (Method.POOLED,),
+    "least": (Method.POOLED, Method.OBSERVED),
+    "groups": (Method.OBSERVED,),
+    "additions": (Method.OBSERVED,),
+    "envelope": (Method.OBSERVED,),
+    "accept_observed": (Method.OBSERVED,),
+    "smoothness": (Method.SMOOTH, Method.POOLED),
+    "matchings": (Method.THEIL_SEN,),
+}
+
+
+class EstimateSection(Section):
+    predict: Numeric | None = None
+    slope: bool = False
+    mean: bool = False
+
+
+class CellsSection(Section):
+    name: str = Field(min_length=1, max_length=200)
+    cell: str
+    y: str
+    x: str | None = None
+    estimate: EstimateSection
+    method: str
+    epsilon: str
+    count_epsilon: str | None = None
+    noise_epsilon: str | None = None
+    delta: str | None = None
+    range: list[Numeric] = Field(default=[])
+    least: int | None = Field(default=None, ge=2, le=2**40)
+    level: Numeric | None = None
+    where: str | None = None
+    missing: str = AVAILABLE
+    groups: GroupsSection | None = None
+    additions: str | None = None
+    envelope: str | None = None
+    accept_observed: bool | None = None
+    smoothness: int | None = Field(default=None, ge=3, le=64)
+    matchings: int | None = Field(default=None, ge=1, le=1000)
+
+
+def read_cells(
+    raw: Sequence[Mapping[str, Any]], schema: Schema, *, repair: Repair = NO_REPAIR
+) -> tuple[Cells, ...]:
+    """All sections of a plan, in order."""
+    if len(raw) > MOST_SECTIONS:
+        raise PlanError(f"has more than {MOST_SECTIONS} entries; drop some", field="cells")
+    found: list[Cells] = []
+    for place, each in enumerate(raw):
+        at = f"cells[{place}]"
+        section = fill(CellsSection, each, error=PlanError, at=at)
+        found.append(_cells(section, each, schema, repair, at))
+        if found[-1].name in [before.name for before in found[:-1]]:
+            raise PlanError(f"two sections are called {section.name!r}", field=f"{at}.name")
+    return tuple(found)
+
+
+def _cells(
+    section: CellsSection, written: Mapping[str, Any], schema: Schema, repair: Repair, at: str
+) -> Cells:
+    if not is_printable(section.name):
+        raise PlanError("holds a control character", field=f"{at}.name")
+    method = _method(section, at)
+    estimate = _estimate(section, schema, at)
+    x = None if estimate.kind == "mean" else section.x
+    among = Subpopulation(where=_where(section, schema, at), missing=_missing(section, at))
+    low, high = _range(section, estimate, schema, at)
+    cells = Cells(
+        name=section.name,
+        cell=section.cell,
+        y=section.y,
+        x=x,
+        among=among,
+        estimate=estimate,
+        method=method,
+        epsilon=_epsilon(section.epsilon, f"{at}.epsilon"),
+        count_epsilon=_budget(section.count_epsilon, f"{at}.count_epsilon"),
+        noise_epsilon=_budget(section.noise_epsilon, f"{at}.noise_epsilon"),
+        delta=_delta(section.delta, f"{at}.delta"),
+        low=low,
+        high=high,
+        least=section.least or 0,
+        level=_level(section.level, f"{at}.level"),
+        groups=_groups(section, schema, at),
+        smoothness=section.smoothness or 8,
+        matchings=section.matchings or 8,
+        corners_only=_choice(section.additions, ("anywhere", "corners"), f"{at}.additions"),
+        equal_sizes=_choice(section.envelope, ("all sizes", "equal sizes"), f"{at}.envelope"),
+        written=written,
+    )
+    _check_size(cells.want(schema), schema, at)
+    _check_given(cells, at)
+    _check_repair(cells, repair, at)
+    return cells
+
+
+def _method(section: CellsSection, at: str) -> Method:
+    if section.method == "suppress":
+        raise PlanError(WHY_NOT_SUPPRESS, field=f"{at}.method")
+    try:
+        method = Method(section.method)
+    except ValueError:
+        listed = ", ".join(Method)
+        hint = nearest(section.method[:80], [each.value for each in Method])
+        raise PlanError(f"is one of {listed}{hint}", field=f"{at}.method") from None
+    for key, methods in ONLY.items():
+        if getattr(section, key) is not None and method not in methods:
+            raise PlanError(f"does not go with method = {method.value!r}; remove it", field=f"{at}.{key}")
+    if method is Method.OBSERVED and section.accept_observed is not True:
+        raise PlanError(
+            f"the method is {OBSERVED_WORDS}; write accept_observed = true to go on, or use method = 'smooth'",
+            field=f"{at}.accept_observed",
+        )
+    if method is Method.THEIL_SEN and section.estimate.predict is None:
+        raise PlanError("Theil-Sen is built for predict; use it, or another method", field=f"{at}.estimate")
+    return method
+
+
+def _estimate(section: CellsSection, schema: Schema, at: str) -> Estimate:
+    wanted = section.estimate
+    chosen = [wanted.predict is not None, wanted.slope, wanted.mean]
+    if sum(chosen) != 1:
+        raise PlanError(
+            'is one of { predict = "0.25" }, { slope = true }, { mean = true }', field=f"{at}.estimate"
+        )
+    column = schema.column(section.cell, field=f"{at}.cell")
+    if not isinstance(column, Levels) and not column.whole:
+        raise PlanError("is categorical, ordinal or an integer", field=f"{at}.cell")
+    schema.number(section.y, field=f"{at}.y")
+    if wanted.mean:
+        if section.x is not None:
+            raise PlanError("does not go with a mean; remove it", field=f"{at}.x")
+        return Estimate(kind="mean")
+    if section.x is None:
+        raise PlanError("is missing; name the column that y is fitted on", field=f"{at}.x")
+    x = schema.number(section.x, field=f"{at}.x")
+    if wanted.slope:
+        return Estimate(kind="slope")
+    at_x = read_decimal(wanted.predict)
+    if at_x is None or not x.lower <= at_x <= x.upper or (at_x / x.grid).denominator != 1:
+        raise PlanError(
+            f"is a point of {x.name}'s grid from {show(x.lower)} to {show(x.upper)}",
+            field=f"{at}.estimate.predict",
+        )
+    return Estimate(kind="predict", at=at_x)
+
+
+def _range(section: CellsSection, estimate: Estimate, schema: Schema, at: str) -> tuple[Fraction, Fraction]:
+    """What is published lies here. Without a word: within y's bounds, and slopes no steeper than corner to corner."""
+    y = schema.number(section.y, field=f"{at}.y")
+    low, high = y.lower, y.upper
+    if estimate.kind == "slope":
+        steepest = (y.upper - y.lower) / _width(section, schema, at)
+        low, high = -steepest, steepest
+    if section.range:
+        given = [read_decimal(end) for end in section.range]
+        if len(given) != 2 or None in given or not (given[0] or 0) < (given[1] or 0):
+            raise PlanError("is two decimals, the lower one first", field=f"{at}.range")
+        low, high = given[0] or Fraction(0), given[1] or Fraction(0)
+    return low, high
+
+
+def _width(section: CellsSection, schema: Schema, at: str) -> Fraction:
+    x = schema.number(section.x or "", field=f"{at}.x")
+    return x.upper - x.lower
+
+
+def _where(section: CellsSection, schema: Schema, at: str) -> Predicate:
+    if section.where is None:
+        return Everyone()
+    predicate = parse(section.where, field=f"{at}.where")
+    bind(predicate, schema.coded, field=f"{at}.where")
+    return predicate
+
+
+def _missing(section: CellsSection, at: str) -> str:
+    if section.missing not in (AVAILABLE, COMPLETE):
+        raise PlanError("is 'available' or 'complete'", field=f"{at}.missing")
+    return section.missing
+
+
+def _groups(section: CellsSection, schema: Schema, at: str) -> Any:
+    if section.groups is None:
+        return None
+    return read_groups(section.groups, schema.coded[section.cell], field=f"{at}.groups")
+
+
+def _choice(text: str | None, words: tuple[str, str], field: str) -> bool:
+    """Whether the second word was chosen; the first is the default."""
+    if text is not None and text not in words:
+        raise PlanError(f"is {words[0]!r} or {words[1]!r}", field=field)
+    return text == words[1]
+
+
+def _epsilon(text: str, field: str) -> Fraction:
+    epsilon = amount(text, field=field)
+    if epsilon < LEAST_EPSILON:
+        raise PlanError("is smaller than 0.000001; the answer would be noise alone", field=field)
+    return epsilon
+
+
+def _budget(text: str | None, field: str) -> Fraction:
+    return Fraction(0) if text is None else _epsilon(text, field)
+
+
+def _delta(text: str | None, field: str) -> Fraction:
+    if text is None:
+        return Fraction(0)
+    delta = amount(text, field=field)
+    if delta > Fraction(1, 1000):
+        raise PlanError("is above 0.001; every thousandth respondent could be laid open", field=field)
+    return delta
+
+
+def _level(raw: Numeric | None, field: str) -> Fraction:
+    level = DEFAULT_LEVEL if raw is None else read_decimal(raw)
+    if level is None or not Fraction(1, 2) <= level <= Fraction(9999, 10000):
+        raise PlanError("is a decimal from 0.5 to 0.9999", field=field)
+    return level
+
+
+def _check_size(want: Points, schema: Schema, at: str) -> None:
+    cells = want.cells(schema)
+    if cells > MOST_CELLS:
+        raise PlanError(f"has more than {MOST_CELLS} cells; declare fewer", field=f"{at}.cell")
+    if want.size(schema) > MOST_PLACES:
+        raise PlanError("has too many grid steps for 64 bits; declare coarser grids for x and y", field=at)
+
+
+def _check_given(cells: Cells, at: str) -> None:
+    """The pooled envelope is three releases and a delta; it needs all of them."""
+    if cells.method is Method.POOLED:
+        for key in ("count_epsilon", "noise_epsilon", "delta", "least"):
+            if not getattr(cells, key):
+                raise PlanError("is missing; the pooled envelope needs it", field=f"{at}.{key}")
+
+
+def _check_repair(cells: Cells, repair: Repair, at: str) -> None:
+    filled = {donors.column for donors in repair.donors}
+    used = {cells.cell, cells.y, cells.x or cells.y, *columns_used(cells.among.where)}
+    touched = sorted(filled if cells.among.missing == COMPLETE else filled & used)
+    if touched:
+        raise PlanError(
+            f"{touched[0]} is filled by donors, and nothing bounds a small cell of donated answers; "
+            "use a column that no donor fills",
+            field=at,
+        )
