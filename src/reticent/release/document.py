@@ -7,9 +7,8 @@ from statistics import NormalDist
 from typing import Any
 
 from reticent import __version__
-from reticent.answer.base import Answer, Estimate
-from reticent.answer.derived import UNBOUNDED
-from reticent.answer.parts import Part
+from reticent.answer.base import UNBOUNDED, Answer, Estimate
+from reticent.answer.parts import AnyPart, Hidden
 from reticent.decimals import show
 from reticent.privacy.claim import compose
 from reticent.query.kinds import Derived, Moments, Proportion, Quantile, Variance
@@ -22,6 +21,8 @@ TOTAL_WORDS = (
     "adds, as variances do, the sampling error implied by the declared design effect; it does not cover "
     "nonresponse bias"
 )
+
+HIDDEN_WORDS = "confidential: how many recipients a donor serves was read off the rows, and sets the scale"
 
 
 def document(
@@ -43,6 +44,7 @@ def document(
             "accept_large": plan.accepts_large,
         },
         "protects": {"unit": plan.schema.unit, "at_most": plan.schema.at_most, "change": plan.change.value},
+        "repairs": list(plan.repair_words),
         "answers": [_answer(ask, answers[ask.name], plan) for ask in plan.asks],
         "receipt": dict(receipt) if receipt is not None else None,
         "plan": plan.digest,
@@ -87,14 +89,18 @@ def _estimate(estimate: Estimate, ask: Ask, plan: Plan) -> dict[str, Any]:
 def _total(
     estimate: Estimate, ask: Ask, plan: Plan, low: Fraction, high: Fraction
 ) -> tuple[float | None, float | None]:
-    """The total margin of error at the ask's level, and the coefficient of variation."""
-    if estimate.sampling is None or plan.design_effect is None or not isfinite(estimate.noise_sd):
+    """The total margin of error at the ask's level, and the coefficient of variation; neither without a bar.
+
+    Where the noise has a confidential scale but an error bar was bought, there is a margin and no coefficient.
+    """
+    if estimate.sampling is None or plan.design_effect is None or not estimate.has_interval:
         return None, None
     variance = max(0.0, estimate.sampling(float(plan.design_effect)))
     z = NormalDist().inv_cdf((1 + float(ask.level)) / 2)
     margin = sqrt((float(high - low) / 2) ** 2 + z * z * variance)
-    error = sqrt(estimate.noise_sd**2 + variance)
-    return margin, error / abs(float(estimate.value)) if estimate.value else None
+    if estimate.noise_sd is None or not isfinite(estimate.noise_sd) or not estimate.value:
+        return margin, None
+    return margin, sqrt(estimate.noise_sd**2 + variance) / abs(float(estimate.value))
 
 
 def _reliability(cv: float | None) -> str | None:
@@ -103,16 +109,16 @@ def _reliability(cv: float | None) -> str | None:
     return "reliable" if cv <= RELIABLE else "use with caution" if cv <= CAUTION else "unreliable"
 
 
-def _part(part: Part) -> dict[str, Any]:
-    return {
-        "what": part.what,
-        "mechanism": part.mechanism,
-        "epsilon": show(part.epsilon),
-        "sensitivity": show(part.bound),
-        "grid": show(part.unit),
-        "scale": float(part.scale * part.unit) if part.mechanism == "discrete Laplace" else None,
-        "proof": part.proof,
-    }
+def _part(part: AnyPart) -> dict[str, Any]:
+    """One part. Of noise scaled by a bound read off the rows neither bound nor scale is told."""
+    known = {"what": part.what, "mechanism": part.mechanism, "epsilon": show(part.epsilon)}
+    told: dict[str, Any]
+    if isinstance(part, Hidden):
+        told = {"sensitivity": None, "grid": show(part.unit), "scale": None, "hidden": HIDDEN_WORDS}
+    else:
+        scale = float(part.scale * part.unit) if part.mechanism == "discrete Laplace" else None
+        told = {"sensitivity": show(part.bound), "grid": show(part.unit), "scale": scale}
+    return {**known, **told, "proof": part.proof}
 
 
 def _unit(ask: Ask, plan: Plan) -> str:

@@ -1,6 +1,6 @@
 """A release as it may be drawn: text without control characters, cells in the order of the plan."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 
@@ -36,3 +36,20 @@ def unit_of(answer: Mapping[str, Any]) -> str:
     unit, query = str(answer.get("unit") or "no unit"), answer.get("query") or {}
     is_weighted = query.get("weight") and {"count", "margin"} & set(query)
     return f"{unit}, weighted" if is_weighted and not unit.endswith(", weighted") else unit
+
+
+def barless(answers: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The answers without an error bar because their noise has a confidential scale, or because they use such."""
+    found: list[str] = []
+    for answer in answers:
+        query = answer.get("query") or {}
+        used = query.get("difference") or query.get("ratio") or []
+        hidden = any((part or {}).get("hidden") for part in answer.get("parts") or [])
+        if _lacks_ends(answer) and (hidden or any(name in found for name in used)):
+            found.append(str(answer.get("name")))
+    return found
+
+
+def _lacks_ends(answer: Mapping[str, Any]) -> bool:
+    estimates = answer.get("estimates") or []
+    return all(each.get("low") is None and each.get("high") is None for each in estimates)

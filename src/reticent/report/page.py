@@ -11,7 +11,7 @@ from reticent.release.document import CAUTION, RELIABLE
 from reticent.release.release import Release
 from reticent.report import words
 from reticent.report.charts import HOW, svg
-from reticent.report.clean import clean, columns_of, is_table, unit_of
+from reticent.report.clean import barless, clean, columns_of, is_table, unit_of
 from reticent.report.numbers import downward, nearest, percent, places, upward
 from reticent.report.specs import specs
 
@@ -35,6 +35,7 @@ def page(release: Release) -> bytes:
         "upward": upward,
         "limits": (RELIABLE, CAUTION),
         "meanings": _meanings(answers),
+        "barless": barless(answers),
         "asks": [{**answer, "written": _written(answer)} for answer in answers],
     }
     return (_environment().get_template("page.html.j2").render(view) + "\n").encode()

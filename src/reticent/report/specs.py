@@ -6,7 +6,7 @@ from typing import Any
 
 from reticent.release.release import Release
 from reticent.report import marks
-from reticent.report.clean import clean, columns_of, is_table, unit_of
+from reticent.report.clean import barless, clean, columns_of, is_table, unit_of
 from reticent.report.marks import Spec
 
 MOST_CELLS = 60
@@ -95,4 +95,5 @@ def _row(place: int, label: str, estimate: Mapping[str, Any]) -> dict[str, Any]:
 def _levels(group: list[Mapping[str, Any]]) -> str:
     levels = dict.fromkeys((answer.get("error_bar") or {}).get("level") for answer in group)
     said = " and ".join(f"{100 * level:g} %" for level in levels if level is not None) or "unstated"
-    return f"Error bars at {said}."
+    bare = " A point without a bar: its noise has a confidential scale." if barless(group) else ""
+    return f"Error bars at {said}.{bare}"

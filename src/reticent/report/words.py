@@ -14,6 +14,10 @@ UNPROVED = (
     "This release carries noise, but no formal guarantee.",
     "Nothing is promised about what a determined reader could learn from it about one respondent.",
 )
+NO_BAR = (
+    "The noise of this answer is scaled by how many recipients one donor serves, which is confidential, so the size of "
+    'the noise is too. To publish an error bar, give the ask a budget for it: error_bar = { epsilon = "0.25" }.'
+)
 CARRIES = {"pure": ("epsilon",), "approximate": ("epsilon", "delta"), "zcdp": ("rho",)}
 Document = Mapping[str, Any]
 
@@ -70,6 +74,10 @@ def _caveats(claim: Document) -> list[str]:
         found.append(
             "The promise is about the complete answers behind the gaps, not about which are missing."
         )
+    if claim.get("about") == "the frame it was drawn from":
+        found.append(
+            "The promise is about everybody who could have been sampled, and holds while nobody knows who was."
+        )
     if claim.get("arithmetic") == "ideal reals":
         found.append("The proof treats the computer's numbers as exact reals, which they are not.")
     return found
@@ -111,12 +119,22 @@ def methodology(document: Document) -> str:
     return (
         f"The statistics in “{document.get('title')}” were computed from the data set "
         f"{document.get('dataset')} under differential privacy ({claim.get('words')}). The protected unit is "
-        f"one {_someone(protects)}. Noise was drawn by {noises}, scaled to the most that one respondent can "
+        f"one {_someone(protects)}.{_repaired(document)} Noise was drawn by {noises}, scaled to the most that one respondent can "
         "move each answer; bounds and categories were declared beforehand and not read from the data. Error "
         "bars cover the privacy noise at their stated level; sampling error is added only where a total "
         "margin of error is given, and nonresponse bias is not covered. The cost was recorded in a ledger "
         f"before any row was read. Software: reticent {software.get('reticent')}, {software.get('engine')}."
     )
+
+
+def _repaired(document: Document) -> str:
+    said = "; ".join(str(each) for each in document.get("repairs") or [])
+    return f" Before anything was computed, {said}; the promise covers this repair." if said else ""
+
+
+def repaired(document: Document) -> list[str]:
+    """What was done about missing answers, a sentence each."""
+    return [f"{str(said)[:1].upper()}{str(said)[1:]}." for said in document.get("repairs") or []]
 
 
 def citation(document: Document) -> str:

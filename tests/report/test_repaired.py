@@ -1,0 +1,79 @@
+"""A release from repaired rows: what was filled is said, what is confidential is not, and no bar is made up."""
+
+import csv
+import io
+
+import pytest
+
+from reticent.report import words
+from reticent.report.page import page
+from reticent.report.sheet import sheet
+from reticent.report.specs import specs
+from tests.report.documents import LAPLACE, answer, estimate, read_back, release
+from tests.report.test_page import text_of
+
+SAID = "missing wage was taken from the nearest donor by age, sex; where donors are lacking, by 250000"
+HIDDEN = {
+    **LAPLACE,
+    "what": "total",
+    "mechanism": "double Lomax",
+    "sensitivity": None,
+    "scale": None,
+    "hidden": "confidential: read off the rows",
+}
+PIVOT = {**LAPLACE, "what": "noise scale", "epsilon": "0.25"}
+
+
+def repaired(*answers):
+    return release(answers=list(answers), repairs=[SAID])
+
+
+def bare(name="wages"):
+    """A total whose noise has a confidential scale, without an error bar."""
+    return {**answer(name, [estimate(900, None)], "dollars", total="wage"), "parts": [dict(HIDDEN)]}
+
+
+def bought():
+    made = answer("with a bar", [estimate(900, 40)], "dollars", total="wage")
+    return {**made, "parts": [dict(HIDDEN), dict(PIVOT)]}
+
+
+def test_the_page_says_what_was_filled():
+    text = text_of(repaired(bare()))
+    assert "Missing wage was taken from the nearest donor by age, sex" in text
+    assert SAID in words.methodology(repaired(bare()).document)
+    assert "What was done about missing answers" not in text_of(release())
+
+
+def test_an_answer_without_a_bar_says_how_to_buy_one_and_one_with_a_bar_does_not():
+    """A difference that uses it is a point too; one of others is not."""
+    gap = {**answer("gap", [estimate(3, None)], "dollars", difference=["wages", "with a bar"]), "parts": []}
+    text = text_of(repaired(bought(), bare(), gap))
+    assert f"wages; gap, shown as a point: {words.NO_BAR}" in text
+    assert words.NO_BAR not in text_of(repaired(bought()))
+    # A quantile without an interval has a public law: nothing is confidential about it.
+    assert words.NO_BAR not in text_of(release())
+
+
+def test_a_point_without_a_bar_is_drawn_and_the_caption_says_why():
+    """Its row has a value and no ends, so that no whisker is drawn: the mark asks for both."""
+    (chart,) = specs(repaired(bare(), bought()))
+    first, second = chart.spec["data"]["values"]
+    assert (first["value"], first["low"], first["high"]) == (900, None, None) and second["low"] == 860
+    assert "confidential scale" in chart.caption
+    assert "confidential" not in specs(repaired(bought()))[0].caption
+
+
+def test_confidential_numbers_are_named_as_such():
+    text = text_of(repaired(bought()))
+    assert "double Lomax0.5confidential1confidentialproofs/answer/parts.md" in text
+    assert "noise scalediscrete Laplace0.25112proofs" in text  # the public part beside it
+
+
+@pytest.mark.parametrize("made", [repaired(bare()), repaired(bare(), bought())], ids=["bare", "both"])
+def test_files_hold_blanks_and_not_zeros(made):
+    """An end that is not there is an empty cell in CSV, and the same page comes from the file read back."""
+    line = next(csv.DictReader(io.StringIO(made.to_csv().decode())))
+    assert (line["value"], line["low"], line["high"], line["cv"]) == ("900", "", "", "")
+    assert page(made) == page(read_back(made))
+    assert sheet(made)[:4] == b"PK\x03\x04"
