@@ -47,12 +47,12 @@ def _laplace_batch(n: int, p: int, q: int, bits: Bits) -> list[int]:
     if p > 1:
         u = u[decide(words(len(u), bits), u / p, lambda i: Fraction(int(u[i]), p), bits)]
     drawn = words(len(u), bits)
-    v, is_open = _geometric(drawn)
+    v, is_open = geometric(drawn)
     negative = words(len(u), bits) >> np.uint64(63) != 0
     # Here u + p v < 2**50 * 65, so a larger q leaves nothing but zeros.
     size: NDArray[Any] = (u + p * v) // min(q, 1 << 62)
     for i in np.flatnonzero(is_open):
-        size = _with_exact(size, i, (int(u[i]) + p * _geometric_one(Uniform(bits, int(drawn[i]), 64))) // q)
+        size = _with_exact(size, i, (int(u[i]) + p * geometric_one(Uniform(bits, int(drawn[i]), 64))) // q)
     kept: list[int] = np.where(negative, -size, size)[~(negative & (size == 0))].tolist()
     return kept
 
@@ -64,14 +64,15 @@ def _with_exact(size: NDArray[Any], i: np.intp, exact: int) -> NDArray[Any]:
     return size
 
 
-def _geometric(drawn: Words) -> tuple[Whole, Flags]:
+def geometric(drawn: Words) -> tuple[Whole, Flags]:
     """How many k = 1, 2, ... have U < exp(-k), and where the first 64 digits of U leave that open."""
     at = np.searchsorted(_GEOMETRIC, drawn, side="right")
     is_open = (_GEOMETRIC[np.maximum(at, 1) - 1] == drawn) & (at > 0)
     return len(_GEOMETRIC) - at, is_open
 
 
-def _geometric_one(u: Uniform) -> int:
+def geometric_one(u: Uniform) -> int:
+    """The same count from a number whose further digits are drawn as needed."""
     v = 0
     while is_below_exp(u, Fraction(v + 1)):
         v += 1
@@ -83,7 +84,7 @@ def _laplace_one(p: int, q: int, bits: Bits) -> list[int]:
     u = below(p, bits)
     if not is_below_exp(Uniform(bits), Fraction(u, p)):
         return []
-    size = (u + p * _geometric_one(Uniform(bits))) // q
+    size = (u + p * geometric_one(Uniform(bits))) // q
     negative = bits.take(1) == 1
     return [] if negative and size == 0 else [-size if negative else size]
 
