@@ -10,6 +10,7 @@ from reticent.prepare.donors import Donors, Match, Repair
 from reticent.privacy.claim import Change
 from reticent.schema.load import schema_from
 from reticent.smallcells.cells import Method
+from reticent.smallcells.estimators import Predict
 from reticent.smallcells.groups import with_file
 from reticent.smallcells.section import read_cells
 
@@ -74,9 +75,9 @@ def test_units_of_the_columns_and_of_the_unit_square_are_one_straight_line_apart
     for changed, ends in aims.values():
         raw = {key: value for key, value in {**SMOOTH, **changed}.items() if value is not None}
         cells = read(raw)
-        aim, (shift, scale) = cells.aim(SCHEMA), cells.unit(SCHEMA)
-        assert (shift + scale * aim.low, shift + scale * aim.high) == (cells.low, cells.high) == ends
-    assert read(SMOOTH).aim(SCHEMA).at == Fraction(1, 4)
+        (low, high), (shift, scale) = cells.ends(SCHEMA), cells.unit(SCHEMA)
+        assert (shift + scale * low, shift + scale * high) == (cells.low, cells.high) == ends
+    assert read(SMOOTH).estimator(SCHEMA) == Predict(at=Fraction(1, 4))
 
 
 def test_a_claim_is_as_strong_as_its_method():

@@ -15,12 +15,11 @@ from reticent.engine import sql
 from reticent.engine.relation import Clean, code
 from reticent.engine.results import PointTable
 from reticent.engine.sql import Sql
-from reticent.engine.wants import Points
+from reticent.engine.wants import MOST_PLACES, Points
 from reticent.errors import EngineError
 from reticent.schema import Schema
 
 NOWHERE = -1
-MOST_PLACES = 2**63 - 1
 
 
 def points(clean: Clean, rows: exp.Select, wants: Sequence[Points]) -> exp.Select:

@@ -11,6 +11,7 @@ from reticent.prepare.donors import Donors
 from reticent.schema import Schema
 
 MOST_CELLS = 1_000_000
+MOST_PLACES = 2**63 - 1
 ALWAYS = Always()
 
 
@@ -122,7 +123,7 @@ class Points:
         return self.steps(schema, self.cell) + 1
 
     def size(self, schema: Schema) -> int:
-        """How many places there are in all cells together; below 2^63, or the engine cannot number them."""
+        """How many places there are in all cells together: at most `MOST_PLACES`, or no engine can number them."""
         places = self.cells(schema)
         for axis in self.axes:
             places *= self.steps(schema, axis) + 1

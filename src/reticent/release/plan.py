@@ -11,7 +11,7 @@ from typing import Any
 from reticent.decimals import read_decimal, show
 from reticent.errors import PlanError
 from reticent.prepare.donors import NO_REPAIR, Repair
-from reticent.privacy.claim import Change, Claim, compose
+from reticent.privacy.claim import Change, Claim, amount, compose
 from reticent.release.asks import Ask, read_asks, read_epsilon
 from reticent.release.cost import claim_of
 from reticent.release.repairs import read_repairs
@@ -19,6 +19,9 @@ from reticent.release.sections import FORMAT, PlanSections, ProtectSection
 from reticent.schema import Schema
 from reticent.schema.load import schema_from
 from reticent.sensitivity.neighbours import Neighbours
+from reticent.smallcells.cells import Cells
+from reticent.smallcells.groups import with_files
+from reticent.smallcells.section import read_cells
 from reticent.tomlfile import fill, read_toml
 from reticent.words import is_printable
 
@@ -38,6 +41,7 @@ class Plan:
     cap: Fraction
     asks: tuple[Ask, ...]
     digest: str
+    cells: tuple[Cells, ...] = ()
     repair: Repair = NO_REPAIR
     repair_words: tuple[str, ...] = ()
     rows: int | None = None
@@ -56,9 +60,10 @@ class Plan:
 
     @property
     def claims(self) -> tuple[Claim, ...]:
-        """One claim for each ask that costs anything, from public numbers alone."""
+        """One claim for each ask that costs anything and each table of cells, from public numbers alone."""
         found = (claim_of(ask.query, ask.epsilon, ask.bar, self.change) for ask in self.asks)
-        return tuple(claim for claim in found if claim is not None)
+        asked = tuple(claim for claim in found if claim is not None)
+        return (*asked, *(cells.claim(self.change) for cells in self.cells))
 
     @property
     def claim(self) -> Claim:
@@ -67,8 +72,12 @@ class Plan:
 
     @property
     def cost(self) -> Fraction:
-        """What a release of this plan charges: the epsilon its asks use, which may be below the cap."""
-        return self.claim.epsilon
+        """What a release of this plan charges: the epsilon its asks use, which may be below the cap.
+
+        An observed table promises nothing and is charged all the same: what its author gave it.
+        """
+        observed = sum((cells.cost for cells in self.cells if cells.is_observed), Fraction(0))
+        return sum((claim.epsilon for claim in self.claims), observed)
 
 
 def read_plan(path: Path) -> Plan:
@@ -76,6 +85,8 @@ def read_plan(path: Path) -> Plan:
     data = read_toml(path, error=PlanError)
     sections = _sections(data)
     codebook = read_toml(path.parent / sections.survey.codebook, error=PlanError)
+    if sections.cells:
+        data = {**data, "cells": with_files(sections.cells, path.parent, rows=sections.survey.source)}
     return replace(plan_from(data, codebook), folder=path.parent)
 
 
@@ -86,6 +97,8 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
     if not schema.finished:
         raise PlanError("is marked unfinished; complete it and remove 'unfinished'", field="survey.schema")
     repairs = read_repairs(sections.repair, schema)
+    if not sections.ask and not sections.cells:
+        raise PlanError("asks nothing; add an [[ask]] or [[cells]]", field="ask")
     plan = Plan(
         release_id=sections.release.id,
         title=sections.release.title,
@@ -93,6 +106,7 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
         change=_change(sections.protect.change, schema),
         cap=_cap(sections.protect),
         asks=read_asks(sections.ask, schema),
+        cells=read_cells(sections.cells, schema, repair=repairs.repair),
         repair=repairs.repair,
         repair_words=repairs.words,
         digest=_digest(data, codebook),
@@ -109,6 +123,7 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
             f"is {show(plan.cap)}, but the asks need {show(plan.cost)}; raise it or ask for less",
             field="protect.epsilon",
         )
+    _check_delta(plan, sections.protect)
     return plan
 
 
@@ -116,8 +131,6 @@ def _sections(data: Mapping[str, Any]) -> PlanSections:
     if data.get("format", FORMAT) != FORMAT:
         raise PlanError(f"this reticent reads plans of format {FORMAT}", field="format")
     sections = fill(PlanSections, data, error=PlanError, at="")
-    if sections.protect.delta is not None:
-        raise PlanError("does not go with pure noise; remove it", field="protect.delta")
     if not is_printable(sections.release.title):
         raise PlanError("holds a control character", field="release.title")
     return sections
@@ -131,6 +144,19 @@ def _cap(section: ProtectSection) -> Fraction:
             field="protect.epsilon",
         )
     return cap
+
+
+def _check_delta(plan: Plan, section: ProtectSection) -> None:
+    """Deltas add up exactly, and the plan says how much it allows."""
+    total = sum((claim.delta for claim in plan.claims), Fraction(0))
+    if not total:
+        if section.delta is not None:
+            raise PlanError("does not go with pure noise; remove it", field="protect.delta")
+        return
+    if section.delta is None or amount(section.delta, field="protect.delta") < total:
+        raise PlanError(
+            f"the cells need {show(total)}; allow as much, or ask for less", field="protect.delta"
+        )
 
 
 def _change(text: str, schema: Schema) -> Change:

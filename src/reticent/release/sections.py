@@ -84,4 +84,5 @@ class PlanSections(Section):
     expect: ExpectSection = ExpectSection()
     protect: ProtectSection
     repair: list[dict[str, Any]] = Field(default=[])
-    ask: list[AskSection] = Field(min_length=1, max_length=1000)
+    ask: list[AskSection] = Field(default=[], max_length=1000)
+    cells: list[dict[str, Any]] = Field(default=[])

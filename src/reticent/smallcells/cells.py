@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 from reticent.decimals import show
 from reticent.engine.results import PointTable
@@ -12,13 +12,12 @@ from reticent.engine.wants import Points as Want
 from reticent.privacy.claim import Change, Claim
 from reticent.query.rows import Subpopulation
 from reticent.schema import Levels, Number, Schema
-from reticent.smallcells.aim import Aim, Kind
+from reticent.smallcells.estimators import Estimator, Mean, Predict, Slope
 from reticent.smallcells.groups import Groups
 from reticent.smallcells.points import Points
 
 MOST_CELLS = 1_000_000
 DEFAULT_LEVEL = Fraction(95, 100)
-STEPS = 10**6  # of the published range; its width over this is the grid of what leaves
 
 
 class Method(StrEnum):
@@ -47,7 +46,7 @@ RESTS_ON: Mapping[Method, tuple[tuple[str, str], ...]] = {
 class Estimate:
     """What is estimated in each cell: `predict` y at x, the `slope` of y on x, or the `mean` of y."""
 
-    kind: Kind
+    kind: Literal["predict", "slope", "mean"]
     at: Fraction | None = None
 
     def words(self, x: str | None, y: str) -> str:
@@ -95,18 +94,17 @@ class Cells:
         """What is needed of the rows."""
         return Want(rows=self.among.rows(schema), cell=self.cell, x=self.x, y=self.y)
 
-    def aim(self, schema: Schema) -> Aim:
+    def estimator(self, schema: Schema) -> Estimator:
         """The estimate in the unit square, where both columns run from 0 to 1."""
-        at = self.estimate.at
-        place = Fraction(0) if at is None else self._place(schema, at)
+        if self.estimate.kind != "predict":
+            return Slope() if self.estimate.kind == "slope" else Mean()
+        x = schema.number(self.x or "", field="cells.x")
+        return Predict(at=((self.estimate.at or Fraction(0)) - x.lower) / (x.upper - x.lower))
+
+    def ends(self, schema: Schema) -> tuple[Fraction, Fraction]:
+        """The published range in the unit square."""
         shift, scale = self.unit(schema)
-        return Aim(
-            kind=self.estimate.kind,
-            at=place,
-            low=(self.low - shift) / scale,
-            high=(self.high - shift) / scale,
-            steps=STEPS,
-        )
+        return (self.low - shift) / scale, (self.high - shift) / scale
 
     def unit(self, schema: Schema) -> tuple[Fraction, Fraction]:
         """(shift, scale): an estimate t of the unit square is shift + scale t in the units of the columns."""
@@ -115,10 +113,6 @@ class Cells:
             return y.lower, y.upper - y.lower
         x = schema.number(self.x or "", field="cells.x")
         return Fraction(0), (y.upper - y.lower) / (x.upper - x.lower)
-
-    def _place(self, schema: Schema, at: Fraction) -> Fraction:
-        x = schema.number(self.x or "", field="cells.x")
-        return (at - x.lower) / (x.upper - x.lower)
 
     def points(self, table: PointTable, schema: Schema) -> Points:
         """The engine's table on the grid of the unit square."""

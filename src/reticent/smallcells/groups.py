@@ -3,7 +3,7 @@
 import csv
 import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,17 @@ class Groups:
 
     names: tuple[str, ...]
     place: tuple[int, ...] = field(repr=False)
+
+
+def with_files(sections: Sequence[Any], folder: Path, *, rows: str) -> list[Any]:
+    """`[[cells]]` entries with the groups that stand in public files written out. The `rows` are not public."""
+    for place, raw in enumerate(sections):
+        groups = raw.get("groups") if isinstance(raw, Mapping) else None
+        if isinstance(groups, Mapping) and groups.get("file") == rows:
+            raise PlanError(
+                "holds the rows; groups come from a public file", field=f"cells[{place}].groups.file"
+            )
+    return [with_file(raw, folder, field=f"cells[{place}].groups") for place, raw in enumerate(sections)]
 
 
 def with_file(raw: Any, folder: Path, *, field: str) -> Any:

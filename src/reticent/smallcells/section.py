@@ -8,8 +8,7 @@ from typing import Any
 from pydantic import Field
 
 from reticent.decimals import read_decimal, show
-from reticent.engine.points import MOST_PLACES
-from reticent.engine.wants import Points
+from reticent.engine.wants import MOST_PLACES, Points
 from reticent.errors import PlanError
 from reticent.predicate.bind import bind
 from reticent.predicate.parse import parse
