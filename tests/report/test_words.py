@@ -38,6 +38,7 @@ def test_promise_follows_change_and_unit():
         ({"epsilon": None}, "no formal guarantee"),
         ({"arithmetic": "ideal reals"}, "exact reals, which they are not"),
         ({"about": "the complete truth behind it"}, "complete answers behind the gaps"),
+        ({"about": "the frame it was drawn from"}, "while nobody knows who was"),
     ],
 )
 def test_weaker_claims_say_what_is_weaker(changed, said):

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
-from typing import Literal
+from typing import Literal, get_args
 
 from reticent.decimals import exact_text
 from reticent.errors import PlanError
@@ -17,7 +17,7 @@ from reticent.privacy import convert
 
 Measure = Literal["pure", "approximate", "zcdp", "observed"]
 Arithmetic = Literal["exact", "ideal reals"]
-About = Literal["the incomplete data held", "the complete truth behind it"]
+About = Literal["the incomplete data held", "the complete truth behind it", "the frame it was drawn from"]
 
 _AMOUNT = re.compile(r"[0-9]{1,12}(\.[0-9]{1,12})?", re.ASCII)
 _CARRIES: dict[str, frozenset[str]] = {
@@ -148,7 +148,7 @@ def _check_words(claim: Claim) -> None:
         raise PlanError(f"{claim.change!r} is no Change.", field="change")
     if claim.arithmetic not in ("exact", "ideal reals"):
         raise PlanError(f"{claim.arithmetic!r} is neither exact nor ideal reals.", field="arithmetic")
-    if claim.about not in ("the incomplete data held", "the complete truth behind it"):
+    if claim.about not in get_args(About):
         raise PlanError(f"{claim.about!r} names no data.", field="about")
 
 
@@ -170,10 +170,12 @@ def compose(claims: Iterable[Claim]) -> Claim:
 def _check_alike(parts: tuple[Claim, ...]) -> None:
     if len({part.change for part in parts}) > 1:
         raise PlanError("the claims hide different changes; bring them to one with under().", field="change")
-    if any(part.about == "the complete truth behind it" for part in parts):
-        # Mechanisms on the same masked rows share one mask, and log E e^(s1+s2) >= log E e^s1 + log E e^s2.
+    if any(part.about != "the incomplete data held" for part in parts):
+        # Mechanisms on the same masked rows share one mask, and log E e^(s1+s2) >= log E e^s1 + log E e^s2;
+        # those on the same sample share one draw, with the same consequence.
         raise PlanError(
-            "amplified promises share one mask and do not add; amplify the mechanisms together (THEORY 4.1).",
+            "amplified promises share one mask or one sample and do not add; "
+            "amplify the mechanisms together (THEORY 4.1 and 5.1).",
             field="about",
         )
 

@@ -18,7 +18,7 @@ def rounded_up(value: Fraction) -> Fraction:
     return math.ceil(value / _ULP) * _ULP
 
 
-def _ball_up(value: arb) -> Fraction:
+def ball_up(value: arb) -> Fraction:
     """The least decimal of 12 places, but 0, that is not below the upper end of the ball."""
     top = value.upper()
     if top < ball(_ULP):
@@ -27,6 +27,17 @@ def _ball_up(value: arb) -> Fraction:
         raise PlanError("the cost is beyond reason at these amounts; use smaller ones.")
     mantissa, exponent = top.man_exp()
     return rounded_up(int(mantissa) * Fraction(2) ** int(exponent))
+
+
+def ball_down(value: arb) -> Fraction:
+    """The greatest decimal of 12 places, from 0 on, that is not above the lower end of the ball."""
+    bottom = value.lower()
+    if not bottom >= ball(_ULP):
+        return Fraction(0)
+    if not bottom < arb(2) ** 200:
+        raise PlanError("the amount is beyond reason; use smaller ones.")
+    mantissa, exponent = bottom.man_exp()
+    return math.floor(int(mantissa) * Fraction(2) ** int(exponent) / _ULP) * _ULP
 
 
 def pure_to_zcdp(*, epsilon: Fraction) -> Fraction:
@@ -47,7 +58,7 @@ def zcdp_to_epsilon_simple(*, rho: Fraction, delta: Fraction) -> Fraction:
     _check_delta(delta)
     with ctx.workprec(256):
         r = ball(rho)
-        return _ball_up(r + 2 * (-r * ball(delta).log()).sqrt())
+        return ball_up(r + 2 * (-r * ball(delta).log()).sqrt())
 
 
 def zcdp_to_epsilon(*, rho: Fraction, delta: Fraction) -> Fraction:
@@ -65,7 +76,7 @@ def zcdp_to_epsilon(*, rho: Fraction, delta: Fraction) -> Fraction:
         lambda x: float(rho) * x * x + math.log(delta) + math.log1p(x), top=math.sqrt(-math.log(delta) / rho)
     )
     with ctx.workprec(256):
-        return _ball_up(_epsilon_at(ball(rho), ball(delta), arb(excess)))
+        return ball_up(_epsilon_at(ball(rho), ball(delta), arb(excess)))
 
 
 def _epsilon_at(rho: arb, delta: arb, x: arb) -> arb:
@@ -82,7 +93,7 @@ def zcdp_to_delta(*, rho: Fraction, epsilon: Fraction) -> Fraction:
     with ctx.workprec(256):
         x = arb(excess)
         log_delta = x * ((1 + x) * ball(rho) - ball(epsilon)) + x * x.log() - (1 + x) * x.log1p()
-        return min(Fraction(1), _ball_up(log_delta.exp()))
+        return min(Fraction(1), ball_up(log_delta.exp()))
 
 
 def group(*, epsilon: Fraction, delta: Fraction, k: int) -> tuple[Fraction, Fraction]:
@@ -98,7 +109,7 @@ def group(*, epsilon: Fraction, delta: Fraction, k: int) -> tuple[Fraction, Frac
     if k == 1 or delta == 0:
         return k * epsilon, delta
     with ctx.workprec(256):
-        total = _ball_up(ball(delta) * _group_factor(epsilon, k))
+        total = ball_up(ball(delta) * _group_factor(epsilon, k))
     if total >= 1:
         raise PlanError(f"for a group of {k} it would reach 1; start from a smaller one.", field="delta")
     return k * epsilon, total

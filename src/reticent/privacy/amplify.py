@@ -1,0 +1,221 @@
+"""Amplification by sampling: what a promise about a secret sample is worth to everybody it was drawn from.
+
+Two designs have a theorem here: a sample of fixed size without replacement, and one in which each
+respondent of the frame is taken on their own with the same probability. What is run on one sample is composed
+first and amplified once: the mechanisms share the draw. Amounts of what is promised are rounded up, amounts
+of what may be spent down.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from enum import StrEnum
+from fractions import Fraction
+
+from flint import arb, ctx
+
+from reticent.balls import ball
+from reticent.errors import PlanError
+from reticent.privacy.claim import Change, Claim, compose
+from reticent.privacy.convert import ball_down, ball_up, rounded_up
+from reticent.words import nearest
+
+PAGE = "proofs/privacy/amplify.md"
+BITS = 256
+
+
+class Design(StrEnum):
+    """How the sample was drawn. Who was drawn must stay secret, and the draw must not look at the rows."""
+
+    SIMPLE = "simple"
+    POISSON = "poisson"
+
+
+REFUSED = {
+    "stratified": "strata are read off the rows: one changed answer moves a respondent to another stratum and with it "
+    "the rates of everybody there, and an allocation that looks at the rows can make privacy worse than no sampling",
+    "cluster": "neighbours are drawn together, so to be in the sample says much about a whole cluster, and the gain "
+    "vanishes as clusters grow",
+    "systematic": "the draw has one random start, and the order of the frame can tell who is in",
+    "proportional": "the probabilities are read off the rows, so one answer moves the rates of all",
+    "replacement": "one respondent may be drawn several times, and the promise to a group of copies is needed",
+    "quota": "who is in depends on who answered before, which is not a chance that anybody has computed",
+}
+
+
+def design_of(name: str) -> Design:
+    """The design called `name`; any other is refused, with the reason where it is a known one."""
+    if name in REFUSED:
+        raise PlanError(
+            f"{name} sampling is not amplified: {REFUSED[name]}; claim the promise of the sample itself.",
+            field="design",
+        )
+    if name not in tuple(Design):
+        hint = nearest(name, [*Design, *REFUSED])
+        raise PlanError(f"{name[:40]!r} is none of {', '.join(Design)}{hint}.", field="design")
+    return Design(name)
+
+
+def amplified(*, epsilon: Fraction, rate: Fraction) -> Fraction:
+    """log(1 + rate (e^epsilon - 1)), rounded up.
+
+    Guarantee   pure DP of an epsilon-DP mechanism run on a secret sample.
+    Adjacency   replace, for `rate` n' of n records without replacement; add/remove, for records drawn one by one.
+    Theorem     THEORY 5.1 (Balle, Barthe and Gaboardi 2018); THEORY 4.1 with one attribute.
+    Proof       proofs/privacy/amplify.md
+    Assumes     the mechanism is epsilon-DP for that same change; the draw is independent of the rows and secret.
+    Keeps back  who was drawn.
+    """
+    _check(epsilon, rate)
+    if rate == 1:
+        return epsilon
+    with ctx.workprec(BITS):
+        return ball_up(_log_mean_exp(ball(epsilon), ball(rate)))
+
+
+def allowed(*, epsilon: Fraction, rate: Fraction) -> Fraction:
+    """log(1 + (e^epsilon - 1)/rate), rounded down: what may be spent on the sample to promise epsilon.
+
+    Guarantee   `amplified` of the result is at most epsilon.
+    Adjacency   as for `amplified`.
+    Theorem     THEORY 5.1, solved for the mechanism's epsilon.
+    Proof       proofs/privacy/amplify.md
+    Assumes     as for `amplified`.
+    Keeps back  who was drawn.
+    """
+    _check(epsilon, rate)
+    if rate == 1:
+        return epsilon
+    with ctx.workprec(BITS):
+        return ball_down((ball(epsilon).expm1() / ball(rate)).log1p())
+
+
+def amplified_both_ways(*, epsilon: Fraction, rate: Fraction) -> Fraction:
+    """log((1 - rate + rate e^epsilon)/(1 - rate + rate e^-epsilon)), rounded up.
+
+    Guarantee   pure DP of an epsilon-DP mechanism run on a secret sample of records drawn one by one.
+    Adjacency   replace for the frame; the mechanism itself is epsilon-DP for add/remove.
+    Theorem     THEORY 4.6 with one attribute.
+    Proof       proofs/privacy/amplify.md
+    Assumes     the draw is independent of the rows and secret.
+    Keeps back  who was drawn.
+    """
+    _check(epsilon, rate)
+    if rate == 1:
+        return 2 * epsilon
+    with ctx.workprec(BITS):
+        e, p = ball(epsilon), ball(rate)
+        return ball_up(_log_mean_exp(e, p) - _log_mean_exp(-e, p))
+
+
+def allowed_both_ways(*, epsilon: Fraction, rate: Fraction) -> Fraction:
+    """What may be spent on the sample, against adding or removing, to promise epsilon against replacing.
+
+    Guarantee   `amplified_both_ways` of the result is at most epsilon.
+    Adjacency   as for `amplified_both_ways`.
+    Theorem     THEORY 4.6, solved for the mechanism's epsilon.
+    Proof       proofs/privacy/amplify.md
+    Assumes     as for `amplified_both_ways`.
+    Keeps back  who was drawn.
+    """
+    _check(epsilon, rate)
+    if rate == 1:
+        return epsilon / 2
+    with ctx.workprec(BITS):
+        # With y = e^(the result) - 1 and t = e^epsilon - 1: p y^2 + b y - t = 0. Either form of the root is
+        # right; the one taken is that in which nothing cancels.
+        p, t = ball(rate), ball(epsilon).expm1()
+        b = 2 * p - (1 - p) * t
+        root = (b * b + 4 * p * t).sqrt()
+        found = ball_down((2 * t / (b + root) if b > 0 else (root - b) / (2 * p)).log1p())
+    if not found:
+        raise PlanError(f"it is {epsilon}, which leaves nothing of 12 places to spend.", field="epsilon")
+    return found
+
+
+def thesis_bound(*, epsilon: Fraction, rate: Fraction) -> Fraction:
+    """log(1 + rate e^epsilon/(1 - rate)), rounded up: a published bound for comparison, above `amplified` by -log(1 - rate).
+
+    It is valid (Merrill 2021, theorem 5.5.1), and below epsilon only for rates below `thesis_largest_rate`.
+    """
+    _check(epsilon, rate)
+    if rate == 1:
+        raise PlanError("it is 1, where this bound is infinite; use amplified().", field="rate")
+    with ctx.workprec(BITS):
+        p = ball(rate)
+        return ball_up((p * ball(epsilon).exp() / (1 - p)).log1p())
+
+
+def thesis_largest_rate(*, epsilon: Fraction) -> Fraction:
+    """(e^epsilon - 1)/(2 e^epsilon - 1), rounded down: at larger rates `thesis_bound` is no gain."""
+    _check(epsilon, Fraction(1))
+    with ctx.workprec(BITS):
+        gain = ball(epsilon).expm1()
+        return ball_down(gain / (2 * gain + 1))
+
+
+def amplify(claims: Iterable[Claim], *, rate: Fraction, design: Design, change: Change) -> Claim:
+    """The promise to the whole frame of all `claims` made on one sample of it. They are composed first.
+
+    Guarantee   the returned claim.
+    Adjacency   `change`: replace for `simple`, either for `poisson`.
+    Theorem     THEORY 5.1, 4.1, 4.4 and 4.6.
+    Proof       proofs/privacy/amplify.md
+    Assumes     all claims are about the same one sample; the draw is independent of the rows and secret.
+    Keeps back  who was drawn.
+    """
+    whole = compose(claims)
+    _check_claim(whole)
+    made = _simple(whole, rate, change) if design is Design.SIMPLE else _poisson(whole, rate, change)
+    source = ("THEORY 5.1" if design is Design.SIMPLE else "THEORY 4.1 and 4.6", PAGE)
+    return replace(made, about="the frame it was drawn from", rests_on=(*whole.rests_on, source))
+
+
+def _simple(whole: Claim, rate: Fraction, change: Change) -> Claim:
+    if change is not Change.REPLACE:
+        raise PlanError(
+            "a sample of fixed size has a rate that depends on how many respondents there are, which this change "
+            "hides; protect replaced answers, or draw each respondent on their own.",
+            field="change",
+        )
+    return _weakened(whole.under(Change.REPLACE), rate)
+
+
+def _poisson(whole: Claim, rate: Fraction, change: Change) -> Claim:
+    if whole.change is not Change.ADD_REMOVE:
+        raise PlanError(
+            "the size of this sample is random, and a promise against replaced answers does not cover it: such a "
+            "mechanism may tell when everybody was drawn; use mechanisms proved for adding or removing.",
+            field="change",
+        )
+    if change is Change.ADD_REMOVE or whole.measure != "pure":
+        return _weakened(whole, rate).under(change)
+    return replace(whole, epsilon=amplified_both_ways(epsilon=whole.epsilon, rate=rate), change=change)
+
+
+def _weakened(whole: Claim, rate: Fraction) -> Claim:
+    delta = rounded_up(rate * whole.delta)
+    return replace(whole, epsilon=amplified(epsilon=whole.epsilon, rate=rate), delta=delta)
+
+
+def _check_claim(whole: Claim) -> None:
+    if whole.measure not in ("pure", "approximate"):
+        way = (
+            "convert it to (epsilon, delta) first"
+            if whole.measure == "zcdp"
+            else "it promises nothing formal"
+        )
+        raise PlanError(f"a promise in {whole.measure} is not amplified; {way}.", field="measure")
+    if whole.about != "the incomplete data held":
+        raise PlanError("the promise is amplified already; begin with that of the mechanism.", field="about")
+
+
+def _check(epsilon: Fraction, rate: Fraction) -> None:
+    if not epsilon > 0:
+        raise PlanError(f"it is {epsilon}, but must be positive.", field="epsilon")
+    if not 0 < rate <= 1:
+        raise PlanError(f"it is {rate}, but is a share of the frame: above 0 and at most 1.", field="rate")
+
+
+def _log_mean_exp(exponent: arb, chance: arb) -> arb:
+    """log(1 + chance (e^exponent - 1)), without losing a small one."""
+    return (chance * exponent.expm1()).log1p()
