@@ -9,6 +9,7 @@ from rich.text import Text
 
 from reticent.engine.inspect import Finding
 from reticent.engine.patterns import Patterns
+from reticent.release.recipients import Gaps
 
 WARNING = "CONFIDENTIAL: read off the rows, for the curator's eyes only. Do not publish or forward."
 BAR, MOST_PATTERNS, MOST_PAIRS = 20, 12, 12
@@ -43,6 +44,18 @@ def show_patterns(found: Patterns) -> None:
         typer.echo("Columns that go missing together (correlation of their flags):")
         for one, other in strongest:
             typer.echo(f"  {found.correlation(one, other):+.2f}  {one}, {other}")
+
+
+def show_gaps(found: Sequence[Gaps]) -> None:
+    """What each repair meets: how many are missing before and after the edits, and who could donate."""
+    typer.echo("Repairs:")
+    table = Table("column", "missing", "after edits", "recipients", "donors", "recipients per donor")
+    for each in found:
+        shared = f"{each.after / each.donors:.2f}" if each.donors else "no donor"
+        filled = (f"{each.after:,}", f"{each.donors:,}", shared) if each.has_donors else ("", "", "")
+        texts = (each.column, f"{each.before:,}", f"{each.after:,}", *filled)
+        table.add_row(*(Text(text) for text in texts))
+    Console().print(table)
 
 
 def _bar(part: int, whole: int) -> str:

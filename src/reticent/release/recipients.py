@@ -1,0 +1,42 @@
+"""CONFIDENTIAL: how many gaps each repair meets, for the curator who runs `check`. Nothing here is ever published."""
+
+from dataclasses import dataclass, field
+
+from reticent.engine.base import Engine
+from reticent.engine.wants import Rows, Sum
+from reticent.predicate.bind import Is
+from reticent.predicate.tree import Kind
+from reticent.prepare.donors import Repair
+from reticent.release.plan import Plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gaps:
+    """A column that is repaired: missing before and after the edits, and how many could donate to the rest."""
+
+    column: str
+    has_donors: bool
+    before: int = field(repr=False)
+    after: int = field(repr=False)
+    donors: int = field(repr=False)
+
+
+def gaps(engine: Engine, plan: Plan) -> list[Gaps]:
+    """Every repaired column, in the order of the plan."""
+    edited = [edit.column for edit in plan.repair.edits]
+    names = list(dict.fromkeys([*edited, *(donors.column for donors in plan.repair.donors)]))
+    kinds: tuple[Kind, ...] = ("missing", "answered")
+    wants = {(name, kind): Sum(rows=Rows(where=Is(name, kind))) for name in names for kind in kinds}
+    edits = Repair(edits=plan.repair.edits)
+    before = engine.tally(plan.schema, list(wants.values())).statistics
+    after = engine.tally(plan.schema, list(wants.values()), edits).statistics
+    return [
+        Gaps(
+            column=name,
+            has_donors=name in plan.repair.filled(),
+            before=before[wants[name, "missing"]],
+            after=after[wants[name, "missing"]],
+            donors=after[wants[name, "answered"]],
+        )
+        for name in names
+    ]
