@@ -82,6 +82,36 @@ class Variance(Moments):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Correlation:
+    """The correlation of two numeric columns: a co-moment over the root of two variances, about released means."""
+
+    columns: tuple[str, str]
+    among: Subpopulation
+    centres: tuple[Fraction | None, Fraction | None] = (None, None)
+    size: int | None = None
+
+    def moment(self, schema: Schema, first: int = 0, second: int = 0) -> Sum:
+        """The sum of first column^first x second column^second, over those who answered both."""
+        y, z = self.columns
+        rows, weight = self.among.rows(schema, values=self.columns), self.among.weight
+        if first and second:
+            return Sum(rows=rows, value=y, power=first, weight=weight, other=z)
+        value = y if first else z if second else None
+        return Sum(rows=rows, value=value, power=first + second, weight=weight)
+
+    def wants(self, schema: Schema) -> tuple[Sum, ...]:
+        powers = ((0, 0), (1, 0), (0, 1), (2, 0), (0, 2), (1, 1))
+        return tuple(self.moment(schema, *each) for each in powers)
+
+    def numbers(self, schema: Schema) -> tuple[Number, Number]:
+        y, z = self.columns
+        return schema.number(y, field="query"), schema.number(z, field="query")
+
+    def words(self, schema: Schema) -> str:
+        return f"correlation of {' and '.join(self.columns)} over {self.among.words()}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Proportion:
     """The share of a subpopulation for which `of` is true, among those for whom it is decided."""
 
@@ -180,4 +210,4 @@ class Derived:
         return f"{self.of[0]!r} {joined} {self.of[1]!r}"
 
 
-Query = Count | Total | Mean | Variance | Proportion | Quantile | Margin | Derived
+Query = Count | Total | Mean | Variance | Correlation | Proportion | Quantile | Margin | Derived
