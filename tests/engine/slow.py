@@ -9,6 +9,7 @@ from random import Random
 from reticent.engine.wants import Key, Rows, Sum, Table
 from reticent.predicate.bind import AllOf, Always, AnyOf, Bound, CodeIn, Is, Negation
 from reticent.predicate.truth import MISSING, STRUCTURAL, Cell, truth
+from reticent.prepare.edits import Edit
 from reticent.schema import Levels, Number, Schema
 
 Raw = Mapping[str, object]  # one record: a Fraction, an int, a bool, a text, or None
@@ -28,11 +29,22 @@ def code_of(column: Levels | Number, cell: object) -> Cell:
     return min(max(steps, column.low), column.high)
 
 
-def clean(schema: Schema, rows: Sequence[Raw], columns: Sequence[str]) -> list[Row]:
-    """Codes of `columns`, at most `at_most` rows of a respondent, universes decided."""
+def clean(
+    schema: Schema, rows: Sequence[Raw], columns: Sequence[str], edits: Sequence[Edit] = ()
+) -> list[Row]:
+    """Codes of `columns`, at most `at_most` rows of a respondent, edits made, universes decided."""
     coded = [{c: code_of(schema.coded[c], row[c]) for c in columns} for row in rows]
-    if schema.unit != "row":
-        coded = _bounded(schema, rows, coded)
+    return finished(schema, [row for _, row in bounded(schema, rows, coded)], columns, edits)
+
+
+def finished(
+    schema: Schema, coded: list[Row], columns: Sequence[str], edits: Sequence[Edit] = ()
+) -> list[Row]:
+    """Rows of codes after edits, each from the row as the one before left it, and universes."""
+    for row in coded:
+        for edit in edits:
+            if (edit.replaces or row[edit.column] is MISSING) and truth(edit.when, row) is True:
+                row[edit.column] = edit.code
     for row in coded:
         for column in columns:  # each comes after those its universe speaks of
             if not _was_asked(schema.universe(column), row):
@@ -40,15 +52,21 @@ def clean(schema: Schema, rows: Sequence[Raw], columns: Sequence[str]) -> list[R
     return coded
 
 
-def _bounded(schema: Schema, rows: Sequence[Raw], coded: list[Row]) -> list[Row]:
+def bounded(schema: Schema, rows: Sequence[Raw], coded: list[Row]) -> list[tuple[str, Row]]:
+    """The rows that count, each with its owner: nobody where it has none, or where rows are respondents."""
+    if schema.unit == "row":
+        return [("", row) for row in coded]
     owned: dict[str, list[Row]] = defaultdict(list)
-    kept: list[Row] = []
+    kept: list[tuple[str, Row]] = []
     for raw, row in zip(rows, coded, strict=True):
         owner = str(raw[schema.unit] or "").strip()
-        (owned[owner] if owner else kept).append(row)
-    for records in owned.values():
-        records.sort(key=lambda row: [(-1 if cell is MISSING else cell) for cell in row.values()])
-        kept += records[: schema.at_most]
+        if owner:
+            owned[owner].append(row)
+        else:
+            kept.append((owner, row))
+    for owner, records in owned.items():
+        records.sort(key=lambda row: [(cell is not MISSING, cell) for cell in row.values()])
+        kept += [(owner, row) for row in records[: schema.at_most]]
     return kept
 
 
@@ -86,16 +104,16 @@ def tabulate(want: Table, rows: Sequence[Row], schema: Schema) -> tuple[int, ...
     cells = [0] * want.size(schema)
     for row in rows:
         if counts(want.rows, row):
-            places = [_place(key, row[key.column], schema) for key in want.keys]
+            places = [place(key, row[key.column], schema) for key in want.keys]
             if None not in places:
                 index = 0
-                for key, place in zip(want.keys, places, strict=True):
-                    index = index * key.size(schema) + (place or 0)
+                for key, at in zip(want.keys, places, strict=True):
+                    index = index * key.size(schema) + (at or 0)
                 cells[index] += row[want.weight] if want.weight else 1  # type: ignore[operator]
     return tuple(cells)
 
 
-def _place(key: Key, cell: Cell, schema: Schema) -> int | None:
+def place(key: Key, cell: Cell, schema: Schema) -> int | None:
     if not isinstance(cell, int):
         silent = key.answers(schema) + (cell is STRUCTURAL)
         return silent if key.silent else None

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from reticent.engine.relation import needed
+from reticent.engine.cells import needed
 from reticent.engine.results import PointTable
 from reticent.engine.sources import open_frame, open_path
 from reticent.engine.wants import Points, Rows

@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from reticent.engine.cells import needed
 from reticent.engine.duckdb import DuckDBEngine
-from reticent.engine.relation import needed
 from reticent.engine.sources import Source, open_frame, open_path
 from reticent.engine.wants import Key, Rows, Sum, Table
 from reticent.predicate.bind import CodeIn

@@ -2,8 +2,8 @@
 
 import os
 import shutil
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import duckdb
@@ -12,17 +12,23 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from reticent.engine import sql, statements
+from reticent.engine import sql
+from reticent.engine.cells import Cells, needed
 from reticent.engine.fence import fenced, private_folder
-from reticent.engine.points import point_tables, points
-from reticent.engine.relation import Clean, needed
-from reticent.engine.results import ContingencyTable, SufficientStatistics, Tallies
+from reticent.engine.holding import Holding, check_rings, domains_of
+from reticent.engine.labels import LINE, labelled
+from reticent.engine.packing import Packing
+from reticent.engine.relation import Clean
+from reticent.engine.results import Tallies
+from reticent.engine.rings import PEOPLE
 from reticent.engine.sources import ParquetFiles, Source
 from reticent.engine.sql import Values
 from reticent.engine.streams import ParquetRows, Stream
+from reticent.engine.tallying import Alike, statement, tallied
 from reticent.engine.types import types_of
-from reticent.engine.wants import Points, Sum, Table, Want
+from reticent.engine.wants import Points, Ring, Want
 from reticent.errors import EngineError, SourceError
+from reticent.prepare.checks import check_repair
 from reticent.prepare.donors import NO_REPAIR, Repair
 from reticent.schema import Levels, Schema
 from reticent.schema.codebook import ROW
@@ -60,69 +66,96 @@ class DuckDBEngine:
                 )
 
     def tally(self, schema: Schema, wants: Sequence[Want], repair: Repair = NO_REPAIR) -> Tallies:
+        check_repair(repair, schema)
+        rings = [want for want in dict.fromkeys(wants) if isinstance(want, Ring)]
+        check_rings(rings, repair)
         if repair.donors:
-            raise NotImplementedError
-        sums = [want for want in dict.fromkeys(wants) if isinstance(want, Sum)]
-        tables = [want for want in dict.fromkeys(wants) if isinstance(want, Table)]
-        found = self._rows_of(schema, sums)
-        numbers = [int(value) for value in found[0]] if sums else []
-        statistics = SufficientStatistics(sums=dict(zip(sums, numbers, strict=True)))
-        clouds = [want for want in dict.fromkeys(wants) if isinstance(want, Points)]
-        held = point_tables(schema, clouds, self._rows_of(schema, clouds) if clouds else {})
-        return Tallies(statistics=statistics, tables=self._fill(schema, tables), points=held)
+            with self._holding(schema, needed(schema, wants, repair), repair) as held:
+                found, rows = held.fill(rings), held.rows()
+                return tallied(schema, wants, lambda some: self._answers(held.cells, rows, some), found)
+        return tallied(schema, wants, lambda some: self._pass(schema, some, repair), {})
+
+    def filled(self, schema: Schema, repair: Repair) -> pa.Table:
+        """CONFIDENTIAL, for the curator: all rows as codes after `repair`, in the source's order, with a mark
+        `<column>_filled` for each column that donors fill."""
+        check_repair(repair, schema)
+        with self._holding(schema, schema.in_universe_order, repair, keep=(LINE,)) as held:
+            held.fill([])
+            return self._run(held.marked().sql("duckdb"), None, "fetch_record_batch").read_all()
 
     def close(self) -> None:
         self._connection.close()
         shutil.rmtree(self._spill, ignore_errors=True)
 
-    def _fill(self, schema: Schema, wants: Sequence[Table]) -> dict[Table, ContingencyTable]:
-        cells = [[0] * want.size(schema) for want in wants]
-        totals = statements.totals(wants)
-        places = [len(wants) + totals.index(want.weight) for want in wants]
-        for row in self._rows_of(schema, wants):
-            for cell, table, place in zip(row, cells, places, strict=False):
-                if cell is not None:
-                    table[cell] = int(row[place])
-        return {
-            want: ContingencyTable(want=want, cells=tuple(table))
-            for want, table in zip(wants, cells, strict=True)
-        }
+    def _pass(self, schema: Schema, wants: Alike, repair: Repair) -> Any:
+        """One pass over the rows for `wants`, which are all of one kind."""
+        columns = needed(schema, wants, repair)
 
-    def _rows_of(self, schema: Schema, wants: Sequence[Sum] | Sequence[Table] | Sequence[Points]) -> Any:
-        """One pass over the rows for all `wants`, which are all of one kind: rows, but columns of points."""
-        if not wants:
-            return []
+        def read(source: Source) -> Any:
+            clean, rows = self._clean(source, schema, columns, repair)
+            return self._answers(clean, rows, wants, clean.values)
+
+        return self._reading(read)
+
+    def _answers(self, cells: Cells, rows: exp.Select, wants: Alike, values: Values | None = None) -> Any:
+        fetch = self.fetch_columns if isinstance(wants[0], Points) else self.fetch
+        return fetch(statement(cells, rows, wants), values or Values())
+
+    @contextmanager
+    def _holding(
+        self, schema: Schema, columns: Sequence[str], repair: Repair, keep: Sequence[str] = ()
+    ) -> Iterator[Holding]:
+        """The clean rows in a table, read once, dropped at the end."""
+        packing = Packing(schema, columns)
+
+        def read(source: Source) -> None:
+            clean, rows = self._clean(source, schema, columns, repair, keep)
+            key = clean.values.put(repair.key)
+            people = labelled(clean, rows, packing, domains_of(repair), key, clean.keep)
+            self.make(PEOPLE, people.sql("duckdb"), clean.values)
+
+        held = Holding(self, schema, packing, repair)
         try:
-            return self._pass(self._source, schema, wants)
+            self._reading(read)
+            yield held
+        finally:
+            held.drop()
+
+    def _reading(self, read: Callable[[Source], Any]) -> Any:
+        try:
+            return read(self._source)
         except EngineError:
             if not isinstance(self._source, ParquetFiles):
                 raise
         # One cell of text that is not UTF-8 stops DuckDB's reader; Arrow's goes on, and the cell is missing.
-        return self._pass(ParquetRows(self._source.paths), schema, wants)
+        return read(ParquetRows(self._source.paths))
 
-    def _pass(
-        self, source: Source, schema: Schema, wants: Sequence[Sum] | Sequence[Table] | Sequence[Points]
-    ) -> Any:
+    def _clean(
+        self,
+        source: Source,
+        schema: Schema,
+        columns: Sequence[str],
+        repair: Repair,
+        keep: Sequence[str] = (),
+    ) -> tuple[Clean, exp.Select]:
         values = Values()
-        columns = needed(schema, wants)
         raw = [schema.columns[column].source for column in columns]
         raw += [schema.columns[schema.unit].source] if schema.unit != ROW else []
-        base, names = self.base(raw, values, source)
-        clean = Clean(schema, names, self.types, values)
-        rows = clean.select(base, columns)
-        built: Any = {Sum: statements.sums, Table: statements.tables, Points: points}[type(wants[0])]
-        fetch = self.fetch_columns if isinstance(wants[0], Points) else self.fetch
-        return fetch(built(clean, rows, wants), values)
+        if LINE in keep and isinstance(source, ParquetFiles):
+            source = ParquetRows(source.paths)  # in the order of the file
+        base, names = self.base(raw, values, source, line=LINE in keep)
+        clean = Clean(schema, names, self.types, values, edits=repair.edits, keep=keep)
+        return clean, clean.select(base, columns)
 
     def base(
-        self, headers: Sequence[str], values: Values, source: Source | None = None
+        self, headers: Sequence[str], values: Values, source: Source | None = None, *, line: bool = False
     ) -> tuple[exp.Select, Mapping[str, str]]:
-        """FROM the source, its columns under plain names: SQL never sees a header."""
+        """FROM the source, its columns under plain names: SQL never sees a header. With `line`, lines have numbers."""
         source = source or self._source
         if isinstance(source, Stream):
             names = {header: f"h{place}" for place, header in enumerate(headers)}
             reader = _opened(source, list(headers) or list(self.types)[:1])
-            self._connection.register(ROWS, _renamed(reader, list(names.values()) or ["h0"]))
+            self._connection.register(ROWS, _renamed(reader, list(names.values()) or ["h0"], line=line))
             return exp.select().from_(exp.Table(this=sql.name(ROWS))), names
         names = {header: f"h{place}" for place, header in enumerate(self.types)}
         alias = exp.TableAlias(this=sql.name("r"), columns=[sql.name(n) for n in names.values()])
@@ -132,7 +165,10 @@ class DuckDBEngine:
         else:
             place = {"this": exp.to_identifier(source.table, quoted=True), "db": sql.name("main")}
             table = exp.Table(**place, catalog=sql.name("held"), alias=alias)
-        return exp.select().from_(table), names
+        if not line:
+            return exp.select().from_(table), names
+        numbered = exp.select(exp.Star(), exp.alias_(sql.column("rowid"), LINE, quoted=True)).from_(table)
+        return exp.select().from_(numbered.subquery("r")), names
 
     def fetch(self, statement: exp.Select, values: Values) -> list[tuple[Any, ...]]:
         rows: list[tuple[Any, ...]] = self._fetched(statement, values, "fetchall")
@@ -143,11 +179,30 @@ class DuckDBEngine:
         columns: dict[str, NDArray[np.int64]] = self._fetched(statement, values, "fetchnumpy")
         return columns
 
+    def make(self, name: str, statement: str, values: Values | None = None) -> None:
+        self._run(f"CREATE OR REPLACE TEMP TABLE {sql.name(name).sql('duckdb')} AS {statement}", values)
+
+    def give(self, name: str, table: pa.Table) -> None:
+        self._connection.register(f"given_{name}", table)
+        self.make(name, f"SELECT * FROM {sql.name(f'given_{name}').sql('duckdb')}")
+        self._connection.unregister(f"given_{name}")
+
+    def ask(self, statement: str) -> dict[str, NDArray[np.int64]]:
+        found: dict[str, NDArray[np.int64]] = self._run(statement, None, "fetchnumpy")
+        return found
+
+    def drop(self, name: str) -> None:
+        with suppress(duckdb.Error):
+            self._connection.execute(f"DROP TABLE IF EXISTS {sql.name(name).sql('duckdb')}")
+
     def _fetched(self, statement: exp.Select, values: Values, how: str) -> Any:
+        return self._run(statement.sql("duckdb"), values, how)
+
+    def _run(self, statement: str, values: Values | None, how: str = "fetchall") -> Any:
         found = None
         # What these say may hold a respondent's answer.
         with suppress(duckdb.Error, pa.ArrowException, OSError, MemoryError):
-            found = getattr(self._connection.execute(statement.sql("duckdb"), values.bound), how)()
+            found = getattr(self._connection.execute(statement, values.bound if values else None), how)()
         if found is None:
             raise EngineError(UNREAD, field="source")
         return found
@@ -163,8 +218,19 @@ def _opened(source: Stream, columns: Sequence[str]) -> pa.RecordBatchReader:
     return reader
 
 
-def _renamed(reader: pa.RecordBatchReader, names: Sequence[str]) -> pa.RecordBatchReader:
+def _renamed(
+    reader: pa.RecordBatchReader, names: Sequence[str], *, line: bool = False
+) -> pa.RecordBatchReader:
     fields = [pa.field(name, f.type) for name, f in zip(names, reader.schema, strict=True)]
+    fields += [pa.field(LINE, pa.int64())] * line
     schema = pa.schema(fields)
-    batches = (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in reader)
-    return pa.RecordBatchReader.from_batches(schema, batches)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        first = 0
+        for batch in reader:
+            last = first + len(batch)
+            lines = [pa.array(np.arange(first, last, dtype=np.int64))] * line
+            yield pa.RecordBatch.from_arrays([*batch.columns, *lines], schema=schema)
+            first = last
+
+    return pa.RecordBatchReader.from_batches(schema, batches())

@@ -7,8 +7,9 @@ from math import sqrt
 from sqlglot import exp
 
 from reticent.engine import sql
+from reticent.engine.cells import needed
 from reticent.engine.duckdb import DuckDBEngine
-from reticent.engine.relation import Clean, needed
+from reticent.engine.relation import Clean
 from reticent.engine.sql import Sql, Values
 from reticent.engine.wants import Rows, Sum
 from reticent.schema import Schema

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from reticent.engine import sql
-from reticent.engine.relation import Clean, code
+from reticent.engine.cells import Cells, code
 from reticent.engine.results import PointTable
 from reticent.engine.sql import Sql
 from reticent.engine.wants import MOST_PLACES, Points
@@ -22,7 +22,7 @@ from reticent.schema import Schema
 NOWHERE = -1
 
 
-def points(clean: Clean, rows: exp.Select, wants: Sequence[Points]) -> exp.Select:
+def points(clean: Cells, rows: exp.Select, wants: Sequence[Points]) -> exp.Select:
     """One line for every row that counts for any of the wants: its number in each, or `NOWHERE`.
 
     What could not be numbered is refused from public numbers, whatever the rows hold.
@@ -35,7 +35,7 @@ def points(clean: Clean, rows: exp.Select, wants: Sequence[Points]) -> exp.Selec
     return sql.select(columns, sql.select(places, rows), exp.or_(*counts))
 
 
-def _place(clean: Clean, want: Points) -> Sql:
+def _place(clean: Cells, want: Points) -> Sql:
     schema = clean.schema
     place = _steps(schema, want.cell)
     for column in want.axes:

@@ -1,46 +1,54 @@
-"""The clean rows as one nested SELECT: codes, then who is protected, then universes."""
+"""The clean rows as one nested SELECT: codes, then who is protected, then edits, then universes."""
 
 from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
 from reticent.engine import sql
+from reticent.engine.cells import Cells, code, named
 from reticent.engine.codes import level_code, number_code
 from reticent.engine.predicate_sql import render
 from reticent.engine.sql import Sql, Values
-from reticent.engine.wants import Points, Rows, Sum, Table, Want
-from reticent.predicate.bind import AllOf, AnyOf, Bound, CodeIn, Is, Negation
+from reticent.prepare.edits import Edit
 from reticent.schema import Levels, Schema
 from reticent.schema.codebook import ROW
 
 UNIT = "unit_"
 
 
-def code(name: str) -> Sql:
-    return sql.column(f"c_{name}")
-
-
-class Clean:
-    """Rows in which every needed column is a code or NULL, and every universe is decided.
+class Clean(Cells):
+    """Rows in which every needed column is a code or NULL, edits are made, and every universe is decided.
 
     `raw` maps a column's source header to the plain name it has in `source`, `types` to its kind of type.
+    `keep` are plain names of `source` that stay beside the codes, and so does the respondent's identifier.
     """
 
     def __init__(
-        self, schema: Schema, raw: Mapping[str, str], types: Mapping[str, str], values: Values
+        self,
+        schema: Schema,
+        raw: Mapping[str, str],
+        types: Mapping[str, str],
+        values: Values,
+        *,
+        edits: Sequence[Edit] = (),
+        keep: Sequence[str] = (),
     ) -> None:
-        self.schema, self.raw, self.types, self.values = schema, raw, types, values
-        self.asked: dict[str, Sql] = {}  # by column with a universe: was the respondent asked? Never NULL.
+        super().__init__(schema, {})
+        self.raw, self.types, self.values, self.edits = raw, types, values, edits
+        self.keep = [*keep, *[UNIT] * (schema.unit != ROW)]
 
     def select(self, source: exp.Select, columns: Sequence[str]) -> exp.Select:
-        """`source` with the codes of `columns`, at most `at_most` rows a respondent, universes applied."""
+        """`source` with the codes of `columns`, at most `at_most` rows a respondent, edits and universes applied."""
         codes = [exp.alias_(self._code(c), f"c_{c}", quoted=True) for c in columns]
-        query = source.select(*(codes or [sql.number(0)]))  # to count everybody, any row will do
+        kept = [sql.column(name) for name in self.keep if name != UNIT]
+        query = source.select(*(codes or [sql.number(0)]), *kept)  # to count everybody, any row will do
         if self.schema.unit != ROW:
             query = self._bounded(query, columns)
-        left = [c for c in columns if self._may_be_structural(c)]
+        for edit in self.edits:
+            query = self._edited(query, edit, columns) if edit.column in columns else query
+        left = [c for c in columns if self.may_be_structural(c)]
         while left:
-            ready = [c for c in left if not set(_named(self.schema.universe(c))) & set(left)]
+            ready = [c for c in left if not set(named(self.schema.universe(c))) & set(left)]
             query = self._decided(query, ready, columns)
             left = [c for c in left if c not in ready]
         return query
@@ -66,6 +74,16 @@ class Clean:
         first = exp.LTE(this=sql.column("place_"), expression=sql.number(self.schema.at_most))
         return sql.select([exp.Star()], ranked, exp.or_(alone, first))
 
+    def _edited(self, query: exp.Select, edit: Edit, columns: Sequence[str]) -> exp.Select:
+        """A record's deduction from its own answers. Nobody knows yet who was asked: what has no code is missing."""
+        applies: Sql = render(edit.when, code, lambda c: sql.is_null(code(c)), lambda _: exp.false())
+        if not edit.replaces:
+            applies = exp.and_(sql.is_null(code(edit.column)), applies)
+        deduced = sql.case([(applies, sql.number(edit.code))], code(edit.column))
+        kept = [deduced if c == edit.column else code(c) for c in columns]
+        named_ = [exp.alias_(cell, f"c_{c}", quoted=True) for c, cell in zip(columns, kept, strict=True)]
+        return sql.select([*named_, *map(sql.column, self.keep)], query)
+
     def _decided(self, query: exp.Select, ready: Sequence[str], columns: Sequence[str]) -> exp.Select:
         """Outside its universe a cell is structural, whatever it holds. Columns asked alike share a flag."""
         flags: dict[Sql, Sql] = {}
@@ -73,7 +91,8 @@ class Clean:
             self.asked[column] = flags.setdefault(self._universe(column), sql.column(f"a_{column}"))
         new = [exp.alias_(asked, flag.name, quoted=True) for asked, flag in flags.items()]
         kept = [exp.alias_(self._cell(c, ready), f"c_{c}", quoted=True) for c in columns]
-        return sql.select([*kept, *dict.fromkeys(self.asked.values())], sql.select([exp.Star(), *new], query))
+        kept += [*dict.fromkeys(self.asked.values()), *map(sql.column, self.keep)]
+        return sql.select(kept, sql.select([exp.Star(), *new], query))
 
     def _cell(self, column: str, ready: Sequence[str]) -> Sql:
         return sql.case([(self.asked[column].copy(), code(column))]) if column in ready else code(column)
@@ -83,82 +102,6 @@ class Clean:
         unless a column it speaks of was itself not asked."""
         universe = self.schema.universe(column)
         holds = self.condition(universe) if universe is not None else exp.true()
-        unasked = [self.structural(c) for c in _named(universe) if self._may_be_structural(c)]
+        unasked = [self.structural(c) for c in named(universe) if self.may_be_structural(c)]
         unknown = exp.Not(this=exp.Paren(this=exp.or_(*unasked))) if unasked else exp.true()
         return exp.Coalesce(this=holds, expressions=[unknown])
-
-    def _may_be_structural(self, column: str) -> bool:
-        return self.schema.columns[column].universe is not None
-
-    def structural(self, column: str) -> Sql:
-        return exp.Not(this=self.asked[column].copy()) if self._may_be_structural(column) else exp.false()
-
-    def missing(self, column: str) -> Sql:
-        silent = sql.is_null(code(column))
-        return exp.and_(silent, self.asked[column].copy()) if self._may_be_structural(column) else silent
-
-    def condition(self, where: Bound) -> Sql:
-        return render(where, code, self.missing, self.structural)
-
-    def chosen(self, rows: Rows, *, summed: Sequence[str] = ()) -> Sql:
-        """The condition under which a row counts. What `where` or the sum settles is not tested again:
-        a comparison is true only of a code, and a sum passes over NULL, so over `summed` columns without one."""
-        settled = _answered_where(rows.where) | set(summed)
-        known = [c for c in rows.known if c not in rows.answered and c not in settled]
-        unsettled = [sql.not_null(code(c)) for c in rows.answered if c not in settled]
-        is_known = [exp.Not(this=exp.Paren(this=self.missing(c))) for c in known]
-        return sql.both([self.condition(rows.where), *is_known, *unsettled])
-
-
-def needed(schema: Schema, wants: Sequence[Want]) -> tuple[str, ...]:
-    """Every column the wants speak of, universes followed, each after those its universe needs.
-
-    Where a respondent may own several rows, every column: the rows kept are the first by all their codes, so
-    that each pass over the data keeps the same ones.
-    """
-    if schema.unit != ROW:
-        return schema.in_universe_order
-    open_, found = set[str](), set[str]()
-    for want in wants:
-        open_ |= {*want.rows.known, *want.rows.answered, *_named(want.rows.where)}
-        if isinstance(want, Points):
-            open_ |= {want.cell, *want.axes}
-            continue
-        open_ |= {want.weight} if want.weight else set()
-        open_ |= {c for c in (want.value, want.other) if c} if isinstance(want, Sum) else set()
-        open_ |= {key.column for key in want.keys} if isinstance(want, Table) else set()
-    while open_:
-        name = open_.pop()
-        found.add(name)
-        universe = schema.universe(name)
-        open_ |= set(_named(universe)) - found if universe is not None else set()
-    return tuple(c for c in schema.in_universe_order if c in found)
-
-
-def _named(bound: Bound | None) -> tuple[str, ...]:
-    match bound:
-        case CodeIn(column=name) | Is(column=name):
-            return (name,)
-        case AllOf(parts=parts) | AnyOf(parts=parts):
-            return tuple(dict.fromkeys(n for part in parts for n in _named(part)))
-        case Negation(part=part):
-            return _named(part)
-        case _:
-            return ()
-
-
-def _answered_where(bound: Bound, value: bool = True) -> frozenset[str]:
-    """Columns that hold a code in every row where the predicate has this value."""
-    match bound:
-        case CodeIn(column=name):
-            return frozenset({name})
-        case Is(column=name, kind="answered") if value:
-            return frozenset({name})
-        case AllOf(parts=parts) | AnyOf(parts=parts):
-            each = [_answered_where(part, value) for part in parts]
-            together = isinstance(bound, AllOf) is value  # all parts have the value, not just one of them
-            return frozenset().union(*each) if together else frozenset.intersection(*each)
-        case Negation(part=part):
-            return _answered_where(part, not value)
-        case _:
-            return frozenset()

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from reticent.engine import sql
-from reticent.engine.relation import Clean, code
+from reticent.engine.cells import Cells, code
 from reticent.engine.sql import Sql
 from reticent.engine.wants import Key, Sum, Table, has_universe
 from reticent.schema import Schema
@@ -13,12 +13,12 @@ from reticent.schema import Schema
 LARGEST_PRODUCT = 2**63 - 1  # past this a product of codes is formed in 128 bits
 
 
-def sums(clean: Clean, rows: exp.Select, wants: Sequence[Sum]) -> exp.Select:
+def sums(clean: Cells, rows: exp.Select, wants: Sequence[Sum]) -> exp.Select:
     """One row: the value of every sum, in order."""
     return sql.select([_sum(clean, want) for want in wants], rows)
 
 
-def _sum(clean: Clean, want: Sum) -> Sql:
+def _sum(clean: Cells, want: Sum) -> Sql:
     both = [want.weight, want.other, *[want.value] * want.power]
     factors = [factor for factor in both if factor is not None]
     chosen = exp.Where(this=clean.chosen(want.rows, summed=factors))
@@ -40,7 +40,7 @@ def _product(schema: Schema, factors: Sequence[str]) -> Sql:
     return product
 
 
-def tables(clean: Clean, rows: exp.Select, wants: Sequence[Table]) -> exp.Select:
+def tables(clean: Cells, rows: exp.Select, wants: Sequence[Table]) -> exp.Select:
     """One row for every non-empty cell of every table: the cell in the place of its table, then `totals`."""
     cells = [exp.alias_(_cell(clean, want), f"k{i}", quoted=True) for i, want in enumerate(wants)]
     weights = [weight for weight in totals(wants) if weight is not None]
@@ -58,17 +58,22 @@ def totals(wants: Sequence[Table]) -> list[str | None]:
     return list(dict.fromkeys(want.weight for want in wants))
 
 
-def _cell(clean: Clean, want: Table) -> Sql:
+def _cell(clean: Cells, want: Table) -> Sql:
     """The number of the row's cell in the table, NULL where the row does not count."""
+    return sql.case([(clean.chosen(want.rows), cell_of(clean, want.keys))])
+
+
+def cell_of(clean: Cells, keys: Sequence[Key]) -> Sql:
+    """The number of a row's cell among those of the keys, the last key fastest."""
     index: Sql | None = None
-    for key in want.keys:
-        place = _place(clean, key)
+    for key in keys:
+        place = sql.cast(_place(clean, key), "BIGINT")
         size = sql.number(key.size(clean.schema))
         index = place if index is None else sql.plus(sql.times(index, size), place)
-    return sql.case([(clean.chosen(want.rows), sql.cast(index or sql.number(0), "BIGINT"))])
+    return index or sql.cast(sql.number(0), "BIGINT")
 
 
-def _place(clean: Clean, key: Key) -> Sql:
+def _place(clean: Cells, key: Key) -> Sql:
     column = clean.schema.coded[key.column]
     value, last = code(key.column), key.answers(clean.schema)
     if key.step is not None:
@@ -79,7 +84,7 @@ def _place(clean: Clean, key: Key) -> Sql:
         bins = [(exp.GTE(this=value.copy(), expression=sql.number(s)), sql.number(i)) for i, s in later]
         place = sql.case(bins, sql.number(0))
     else:
-        place = sql.minus(value, sql.number(column.low)) if column.low else value
+        place = sql.minus(sql.cast(value, "BIGINT"), sql.number(column.low)) if column.low else value
     branches = [(sql.not_null(code(key.column)), place)]
     if not key.silent:
         return sql.case(branches)

@@ -1,0 +1,156 @@
+"""The clean rows held in a table of their own, donors' answers filled in. Spills, and is dropped at the end."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from sqlglot import exp
+
+from reticent.engine import sql
+from reticent.engine.cells import Cells, code, named
+from reticent.engine.labels import LINE, order_of
+from reticent.engine.needs import Classes, Counts, visits
+from reticent.engine.packing import Packing, unpacked
+from reticent.engine.results import RingTable
+from reticent.engine.rings import FILL, PEOPLE, RING, VISITS, Ringing
+from reticent.engine.sql import Sql
+from reticent.engine.wants import Key, Ring, keys_of
+from reticent.errors import PlanError
+from reticent.prepare.distance import Distances
+from reticent.prepare.donors import Donors, Repair
+from reticent.prepare.metric import distances_of
+from reticent.schema import Schema
+
+MOST_ROWS = 2**40
+LARGEST = 2**63
+
+
+class Tables(Protocol):
+    """What an engine offers here: tables made, given, asked and dropped."""
+
+    def make(self, name: str, statement: str) -> None: ...
+
+    def give(self, name: str, table: pa.Table) -> None: ...
+
+    def ask(self, statement: str) -> dict[str, NDArray[np.int64]]: ...
+
+    def drop(self, name: str) -> None: ...
+
+
+class Holding:
+    """Records in PEOPLE and what donors give them, one column after the other, each from original answers."""
+
+    def __init__(self, tables: Tables, schema: Schema, packing: Packing, repair: Repair) -> None:
+        self.tables, self.schema, self.packing, self.repair = tables, schema, packing, repair
+        self.cells: Cells = unpacked(schema, packing)
+
+    def fill(self, wants: Sequence[Ring]) -> dict[Ring, RingTable]:
+        """Fill every column that donors fill, and read off the rings that are wanted."""
+        found: dict[Ring, RingTable] = {}
+        for place, donors in enumerate(self.repair.donors):
+            asked = [want for want in wants if want.column == donors.column]
+            found |= self._fill(donors, f"{FILL}{place}", asked)
+        return found
+
+    def rows(self, *more: Sql) -> exp.Select:
+        """The filled rows under the names that `cells` knows."""
+        filled = {
+            donors.column: exp.column("y", table=f"{FILL}{place}", quoted=True)
+            for place, donors in enumerate(self.repair.donors)
+        }
+        query = exp.select(*self.packing.unpack(self.cells, filled), *more).from_(exp.to_table(PEOPLE))
+        for place in range(len(self.repair.donors)):
+            table = f"{FILL}{place}"
+            query = query.join(exp.to_table(table), on=f"{table}.id = {PEOPLE}.rowid", join_type="left")
+        return query
+
+    def marked(self) -> exp.Select:
+        """The filled rows under the columns' own names, with a mark for each filled cell, as lines were numbered."""
+        marks = [
+            exp.alias_(
+                self.packing.digits[donors.column].is_recipient(), f"{donors.column}_filled", quoted=True
+            )
+            for donors in self.repair.donors
+        ]
+        names = [exp.alias_(code(name), name, quoted=True) for name in self.schema.coded]
+        query = sql.select([*names, *marks_of(self.repair)], self.rows(*marks, sql.column(LINE)))
+        return query.order_by(sql.column(LINE))
+
+    def drop(self) -> None:
+        fills = [f"{FILL}{place}" for place in range(len(self.repair.donors))]
+        for name in (PEOPLE, VISITS, RING, *fills):
+            self.tables.drop(name)
+
+    def _fill(self, donors: Donors, table: str, wants: Sequence[Ring]) -> dict[Ring, RingTable]:
+        ringing = Ringing(
+            donors=donors,
+            digit=self.packing.digits[donors.column],
+            domain=domains_of(self.repair).index(keys_of(donors)),
+            order=tuple(order_of(self.schema, self.packing)),
+        )
+        distances = distances_of(donors, self.schema)
+        classes = _dense(self.tables.ask(ringing.classes()), distances)
+        looked = visits(distances, classes, donors.k)
+        self.tables.give(VISITS, looked.table(classes))
+        self.tables.make(RING, ringing.ring())
+        missing = max(0, donors.k - int(classes.donors.sum()))
+        self.tables.make(table, ringing.filled(tied=bool(looked.tied.any()), missing=missing))
+        return self._rings(ringing, classes, wants) if wants else {}
+
+    def _rings(self, ringing: Ringing, classes: Classes, wants: Sequence[Ring]) -> dict[Ring, RingTable]:
+        sums = [self._weight(want).sql("duckdb") for want in wants]
+        kept = [sql.column(f"cell{ringing.domain}"), exp.alias_(sql.column("rowid"), "id")]
+        rows = exp.select(*self.packing.unpack(self.cells, {}), *kept).from_(exp.to_table(PEOPLE))
+        rows = rows.where(ringing.digit.is_recipient())
+        found = self.tables.ask(ringing.gaps(rows.sql("duckdb"), sums))
+        return {want: _ring_table(want, classes, found, f"s{i}") for i, want in enumerate(wants)}
+
+    def _weight(self, want: Ring) -> Sql:
+        """What a recipient counts: its head or its weight where it is among the rows, else nothing."""
+        weight: Sql = sql.number(1)
+        if want.weight is not None:
+            if self.schema.coded[want.weight].high * MOST_ROWS >= LARGEST:
+                raise PlanError(
+                    "a ring needs a weight of fewer steps; declare a coarser grid.", field="weight"
+                )
+            weight = exp.Coalesce(this=code(want.weight), expressions=[sql.number(0)])
+        return sql.case([(self.cells.chosen(want.rows), weight)], sql.number(0))
+
+
+def marks_of(repair: Repair) -> list[Sql]:
+    """The columns that say which cells donors filled."""
+    return [sql.column(f"{donors.column}_filled") for donors in repair.donors]
+
+
+def check_rings(wants: Sequence[Ring], repair: Repair) -> None:
+    """Rings are of columns that donors fill, over rows chosen by columns that they do not."""
+    for want in wants:
+        if want.column not in repair.filled():
+            raise PlanError(f"no donors fill {want.column}; it has no rings.", field="repair")
+        chosen = {*named(want.rows.where), *want.rows.known, *want.rows.answered, want.weight}
+        if chosen & repair.filled():
+            raise PlanError("recipients are chosen by a column that donors fill.", field="where")
+
+
+def domains_of(repair: Repair) -> list[tuple[Key, ...]]:
+    """The domains that donors are matched on, each once."""
+    return list(dict.fromkeys(keys_of(donors) for donors in repair.donors))
+
+
+def _dense(found: dict[str, NDArray[np.int64]], distances: Distances) -> Classes:
+    donors, recipients = (np.zeros(distances.cells, np.int64) for _ in range(2))
+    donors[found["cell"]], recipients[found["cell"]] = found["donors"], found["recipients"]
+    return Classes(donors=donors, recipients=recipients)
+
+
+def _ring_table(want: Ring, classes: Classes, found: dict[str, Counts], name: str) -> RingTable:
+    cell, gap, weight = found["cell"], found["gap"], found[name]
+    recipients = np.zeros_like(classes.recipients)
+    np.add.at(recipients, cell, weight)
+    first = np.cumsum(classes.donors) - classes.donors
+    gaps = np.zeros(int(classes.donors.sum()), np.int64)
+    held = gap >= 0
+    gaps[first[cell[held]] + gap[held]] = weight[held]
+    return RingTable(want=want, donors=classes.donors, recipients=recipients, gaps=gaps)

@@ -1,0 +1,104 @@
+"""A record in a few 64-bit words: every column's code is a digit, silence included.
+
+A word is a number in mixed radix. Of a column with A answers the digits 0 to A - 1 are codes counted from its
+lowest, A is missing and A + 1, where it has a universe, not asked. Two records have the same words exactly when
+no statement over these columns can tell them apart.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from reticent.engine import sql
+from reticent.engine.cells import Cells, code
+from reticent.engine.sql import Sql
+from reticent.engine.wants import has_universe
+from reticent.schema import Schema
+
+LARGEST_WORD = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Digit:
+    """Where a column stands: `below` is the worth of its digit in its word."""
+
+    column: str
+    word: str
+    below: int
+    low: int
+    answers: int
+    size: int
+
+    def value(self) -> Sql:
+        """The digit, read from its word."""
+        above = sql.whole_part(sql.column(self.word), self.below)
+        return exp.Mod(this=exp.Paren(this=above), expression=sql.number(self.size))
+
+    def is_donor(self) -> Sql:
+        return exp.LT(this=exp.Paren(this=self.value()), expression=sql.number(self.answers))
+
+    def is_recipient(self) -> Sql:
+        return exp.EQ(this=exp.Paren(this=self.value()), expression=sql.number(self.answers))
+
+    def code(self, filled: Sql | None = None) -> Sql:
+        """The code, or the code of `filled`, a digit too, where there is none."""
+        answer = sql.plus(self.value(), sql.number(self.low))
+        other = None if filled is None else sql.plus(filled, sql.number(self.low))
+        return sql.case([(self.is_donor(), answer)], other)
+
+    def asked(self) -> Sql:
+        return exp.LTE(this=exp.Paren(this=self.value()), expression=sql.number(self.answers))
+
+
+class Packing:
+    """The digits of `columns`, in as few words as hold them in that order."""
+
+    def __init__(self, schema: Schema, columns: Sequence[str]) -> None:
+        self.digits: dict[str, Digit] = {}
+        word, below = 0, 1
+        for name in columns:
+            column = schema.coded[name]
+            answers = column.high - column.low + 1
+            size = answers + 1 + has_universe(schema, name)
+            if below * size > LARGEST_WORD:
+                word, below = word + 1, 1
+            self.digits[name] = Digit(
+                column=name, word=f"w{word}", below=below, low=column.low, answers=answers, size=size
+            )
+            below *= size
+        self.words = tuple(f"w{i}" for i in range(word + 1))
+
+    def pack(self, cells: Cells) -> list[Sql]:
+        """The words of a row, under their names."""
+        found: dict[str, Sql] = {word: sql.cast(sql.number(0), "BIGINT") for word in self.words}
+        for digit in self.digits.values():
+            worth = sql.times(_digit(cells, digit), sql.number(digit.below))
+            found[digit.word] = sql.plus(found[digit.word], worth)
+        return [exp.alias_(word, name, quoted=True) for name, word in found.items()]
+
+    def unpack(self, cells: Cells, filled: Mapping[str, Sql]) -> list[Sql]:
+        """The codes and who was asked, under the names that `cells` knows; `filled` are donors' digits."""
+        codes = [
+            exp.alias_(digit.code(filled.get(name)), f"c_{name}", quoted=True)
+            for name, digit in self.digits.items()
+        ]
+        flags = [
+            exp.alias_(self.digits[name].asked(), flag.name, quoted=True)
+            for name, flag in cells.asked.items()
+        ]
+        return codes + flags
+
+
+def _digit(cells: Cells, digit: Digit) -> Sql:
+    steps = sql.minus(sql.cast(code(digit.column), "BIGINT"), sql.number(digit.low))
+    branches = [(sql.not_null(code(digit.column)), steps)]
+    if cells.may_be_structural(digit.column):
+        branches.append((cells.structural(digit.column), sql.number(digit.answers + 1)))
+    return sql.case(branches, sql.number(digit.answers))
+
+
+def unpacked(schema: Schema, packing: Packing) -> Cells:
+    """The cells of rows that come out of words: each column with a universe has a flag of its own."""
+    flags = {name: sql.column(f"a_{name}") for name in packing.digits if has_universe(schema, name)}
+    return Cells(schema, flags)
