@@ -42,7 +42,7 @@ POOLED = {
     "delta": "0.000001",
     "least": 20,
 }
-OBSERVED = {**SMOOTH, "method": "observed", "accept_observed": True}
+OBSERVED = {**SMOOTH, "method": "observed", "accept_observed": True, "count_epsilon": "1"}
 
 
 def read(raw: dict[str, Any]) -> Any:
@@ -85,7 +85,7 @@ def test_a_claim_is_as_strong_as_its_method():
     assert (pooled.measure, pooled.epsilon, pooled.delta) == ("approximate", 6, Fraction(1, 10**6))
     observed = read(OBSERVED)
     assert str(observed.claim(Change.ADD_REMOVE)).startswith("not differentially private")
-    assert observed.cost == 4 and observed.is_observed  # the ledger still reserves what was asked for
+    assert observed.cost == 5 and observed.is_observed  # the ledger still reserves what was asked for
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
@@ -138,7 +138,7 @@ def test_what_does_not_fit_is_refused_by_name(case: str):
 
 @pytest.mark.parametrize("key", ["count_epsilon", "noise_epsilon", "delta", "least"])
 def test_the_pooled_envelope_needs_all_its_parts(key: str):
-    with pytest.raises(PlanError, match=f"{key}: is missing; the pooled envelope needs it"):
+    with pytest.raises(PlanError, match=f"{key}: is missing; method = 'pooled'"):
         read({k: v for k, v in POOLED.items() if k != key})
 
 

@@ -1,13 +1,16 @@
 """The curator: charge, then read, then answer, then commit, then publish, in that order and no other (R09)."""
 
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from reticent import files
 from reticent.decimals import show
 from reticent.engine.base import Engine
 from reticent.errors import PlanError, ResourceError
+from reticent.noise.bits import SystemBits
 from reticent.noise.source import SystemNoise
 from reticent.prepare.donors import NO_REPAIR
 from reticent.privacy.ledger import Ledger, Reservation
@@ -16,6 +19,7 @@ from reticent.release.evaluate import evaluate, wants_of
 from reticent.release.plan import Plan
 from reticent.release.release import Release
 from reticent.release.survey import Survey
+from reticent.release.tables import cell_wants, check_cells, run_cells
 
 Pages = Mapping[str, Callable[[Release], bytes]]
 Step = Callable[[str], None]
@@ -33,6 +37,7 @@ class Curator:
         _check(plan)
         if self._ledger.state(plan.release_id) != "none":
             return self._publish(self._reserve(plan), out)
+        check_cells(plan)
         self._check_out(plan, out)
         engine = survey.open()
         try:
@@ -49,6 +54,7 @@ class Curator:
         answer = self._ledger.answer(plan.release_id)
         if answer is not None:
             return self._publish(self._reserve(plan), out)
+        check_cells(plan)
         self._check_out(plan, out)
         engine = survey.open()
         try:
@@ -66,20 +72,24 @@ class Curator:
             change=plan.change.value,
             unit="epsilon",
             amount=plan.cost,
-            claim={**plan.claim.as_dict(), "accept_large": plan.accepts_large},
+            claim={**plan.claim.as_dict(), "accept_large": plan.accepts_large, **_observed(plan)},
         )
 
     def _committed(self, plan: Plan, engine: Engine, reservation: Reservation, step: Step) -> Reservation:
         """Read the rows, add the noise, and put the answer on disk in the ledger before anybody sees it."""
-        tallies = engine.tally(plan.schema, wants_of(plan))
+        tallies = engine.tally(plan.schema, [*wants_of(plan), *cell_wants(plan)])
         step("tallied")
         answers = evaluate(plan, tallies, SystemNoise(), step=step)
-        spent = sum((answer.epsilon for answer in answers.values()), start=plan.cost * 0)
+        tables = run_cells(plan, tallies, SystemBits(), step=step)
+        spent = sum((answer.epsilon for answer in answers.values()), start=Fraction(0))
+        spent += sum((table.epsilon for table in tables.values()), start=Fraction(0))
         if spent != plan.cost:
             raise ResourceError(
                 f"was planned at {show(plan.cost)} but ran otherwise; nothing is published", field="ask"
             )
-        made = document(plan, answers, receipt=reservation.receipt.as_dict(), engine=engine.version)
+        made = document(
+            plan, answers, receipt=reservation.receipt.as_dict(), engine=engine.version, tables=tables
+        )
         data = Release(made).to_bytes()
         self._ledger.commit(reservation, data)
         return self._reserve(plan)
@@ -89,7 +99,8 @@ class Curator:
         if reservation.answer is None:
             raise ResourceError("the ledger holds no answer for this release", field="ledger")
         release = Release.from_bytes(reservation.answer)
-        made = {f"{release.id}{ending}": page(release) for ending, page in self._pages.items()}
+        pages = self._pages_of(bool(release.document.get("cells")))
+        made = {f"{release.id}{ending}": page(release) for ending, page in pages.items()}
         files.make_folder(out)
         published = self._published(release.id)
         for name, data in made.items():
@@ -109,8 +120,20 @@ class Curator:
         if not out.exists():
             files.check_new(out)
             return
-        for ending in self._pages:
+        for ending in self._pages_of(bool(plan.cells)):
             files.check_new(out / f"{plan.release_id}{ending}")
+
+    def _pages_of(self, has_cells: bool) -> Pages:
+        return {**self._pages, ".cells.csv": Release.cells_csv} if has_cells else self._pages
+
+
+def _observed(plan: Plan) -> dict[str, Any]:
+    """What the ledger says of tables that are observed: they promise nothing, and this much was reserved for them."""
+    tables = [cells for cells in plan.cells if cells.is_observed]
+    if not tables:
+        return {}
+    reserved = sum((cells.cost for cells in tables), Fraction(0))
+    return {"observed": {"tables": [cells.name for cells in tables], "reserved": show(reserved)}}
 
 
 def _check(plan: Plan) -> None:

@@ -14,6 +14,7 @@ from reticent.privacy.claim import compose
 from reticent.query.kinds import Derived, Moments, Proportion, Quantile, Variance
 from reticent.release.cost import claim_of_parts
 from reticent.release.plan import Ask, Plan
+from reticent.smallcells.table import CellTable, described
 
 FORMAT = "reticent-release/1"
 RELIABLE, CAUTION = 0.15, 0.30
@@ -26,12 +27,19 @@ HIDDEN_WORDS = "confidential: how many recipients a donor serves was read off th
 
 
 def document(
-    plan: Plan, answers: Mapping[str, Answer], *, receipt: Mapping[str, Any] | None, engine: str
+    plan: Plan,
+    answers: Mapping[str, Answer],
+    *,
+    receipt: Mapping[str, Any] | None,
+    engine: str,
+    tables: Mapping[str, CellTable] | None = None,
 ) -> dict[str, Any]:
     """The whole release. `receipt` is None for a rehearsal, which is marked as such and promises nothing."""
     claims = [
         c for ask in plan.asks if (c := claim_of_parts(ask.query, answers[ask.name].parts, plan.change))
     ]
+    claims += [cells.claim(plan.change) for cells in plan.cells]
+    told = {cells.name: (tables or {})[cells.name] for cells in plan.cells}
     return {
         "format": FORMAT,
         "id": plan.release_id,
@@ -46,6 +54,7 @@ def document(
         "protects": {"unit": plan.schema.unit, "at_most": plan.schema.at_most, "change": plan.change.value},
         "repairs": list(plan.repair_words),
         "answers": [_answer(ask, answers[ask.name], plan) for ask in plan.asks],
+        **_tables(plan, told),
         "receipt": dict(receipt) if receipt is not None else None,
         "plan": plan.digest,
         "planning": {
@@ -54,6 +63,13 @@ def document(
         },
         "software": {"reticent": __version__, "engine": engine},
     }
+
+
+def _tables(plan: Plan, tables: Mapping[str, CellTable]) -> dict[str, Any]:
+    """The tables of cells; a release without any does not speak of them."""
+    if not plan.cells:
+        return {}
+    return {"cells": [described(cells, tables[cells.name], plan.schema, plan.change) for cells in plan.cells]}
 
 
 def _answer(ask: Ask, answer: Answer, plan: Plan) -> dict[str, Any]:

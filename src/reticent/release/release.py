@@ -3,12 +3,16 @@
 import csv
 import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from reticent.errors import ReticentError
+from reticent.release.compact import written
 from reticent.release.document import FORMAT
+from reticent.smallcells.table import LINE
+from reticent.smallcells.table import lines as cell_lines
+from reticent.smallcells.table import rows as cell_rows
 
 COLUMNS = (
     "release",
@@ -46,8 +50,7 @@ class Release:
 
     def to_bytes(self) -> bytes:
         """The same release is the same bytes; keys stand in the order of the document, cells in the plan's."""
-        text = json.dumps(self.document, ensure_ascii=False, indent=1)
-        return text.encode() + b"\n"
+        return written(self.document).encode() + b"\n"
 
     @property
     def id(self) -> str:
@@ -55,19 +58,23 @@ class Release:
         return str(self.document["id"])
 
     def __getitem__(self, name: str) -> list[dict[str, Any]]:
-        """The estimates of one ask, by its name."""
+        """The estimates of one ask, or the lines of one table of cells, by its name."""
         for answer in self.document["answers"]:
             if answer["name"] == name:
                 return list(answer["estimates"])
+        for table in self.document.get("cells", []):
+            if table["name"] == name:
+                return cell_rows(table)
         raise KeyError(name)
 
     def to_csv(self) -> bytes:
         """One line per estimate. Text that a spreadsheet would execute is defused by a leading quote (T28)."""
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        writer.writerows([_defused(value) for value in line] for line in self.lines())
-        return out.getvalue().encode()
+        return _csv(COLUMNS, self.lines())
+
+    def cells_csv(self) -> bytes:
+        """One line for each cell of each table, ready for a regression."""
+        tables = self.document.get("cells", [])
+        return _csv(LINE, (line for table in tables for line in cell_lines(table, self.id)))
 
     def lines(self) -> Iterator[list[Any]]:
         """The estimates as tidy lines under `COLUMNS`, in the order of the plan."""
@@ -89,6 +96,14 @@ class Release:
             answer["claim"]["words"],
             answer["error_bar"]["meaning"],
         ]
+
+
+def _csv(header: Sequence[str], lines: Iterable[Sequence[Any]]) -> bytes:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows([_defused(value) for value in line] for line in lines)
+    return out.getvalue().encode()
 
 
 def _defused(value: Any) -> Any:

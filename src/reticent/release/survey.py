@@ -1,5 +1,6 @@
 """A survey: rows somewhere, and the codebook that says what they mean. Making one reads nothing."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -33,8 +34,16 @@ class Survey:
             source = open_frame(self.rows)
         return DuckDBEngine(source, threads=self.threads)
 
-    def plan(self, release_id: str, *, epsilon: str, asks: list[dict[str, Any]], **sections: Any) -> Plan:
-        """A plan written in Python. `asks` and further `sections` are what a plan file would hold."""
+    def plan(
+        self,
+        release_id: str,
+        *,
+        epsilon: str,
+        asks: Sequence[dict[str, Any]] = (),
+        cells: Sequence[dict[str, Any]] = (),
+        **sections: Any,
+    ) -> Plan:
+        """A plan written in Python. `asks`, `cells` and further `sections` are what a plan file would hold."""
         protect = {
             "change": "one respondent added or removed",
             "epsilon": epsilon,
@@ -42,7 +51,8 @@ class Survey:
         }
         release = {"id": release_id, **sections.pop("release", {})}
         survey = {"source": "rows", "schema": "codebook", "ledger": "ledger"}
-        data = {"survey": survey, "release": release, "protect": protect, "ask": asks, **sections}
+        held = {"ask": list(asks), **({"cells": list(cells)} if cells else {})}
+        data = {"survey": survey, "release": release, "protect": protect, **held, **sections}
         return plan_from(data, self.codebook())
 
     def codebook(self) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from reticent.query.rows import Subpopulation
 from reticent.schema import Levels, Number, Schema
 from reticent.smallcells.estimators import Estimator, Mean, Predict, Slope
 from reticent.smallcells.groups import Groups
+from reticent.smallcells.observed_table import LABEL
 from reticent.smallcells.points import Points
 
 MOST_CELLS = 1_000_000
@@ -29,11 +30,6 @@ class Method(StrEnum):
     OBSERVED = "observed"
 
 
-OBSERVED_WORDS = "observed, not differentially private"
-UNPROTECTED = (
-    "the noise is scaled to the largest sensitivity seen in these data and to each cell's own size; both come from the "
-    "rows, so the noise itself can tell whether a respondent is there; nothing bounds what is learned about one person"
-)
 RESTS_ON: Mapping[Method, tuple[tuple[str, str], ...]] = {
     Method.SMOOTH: (("smooth cell mechanism", "proofs/smallcells/smooth.md"),),
     Method.POOLED: (("pooled envelope", "proofs/smallcells/pooled.md"),),
@@ -69,14 +65,16 @@ class Cells:
     epsilon: Fraction
     count_epsilon: Fraction = Fraction(0)
     noise_epsilon: Fraction = Fraction(0)
+    error_epsilon: Fraction = Fraction(0)
     delta: Fraction = Fraction(0)
     low: Fraction
     high: Fraction
     least: int = 0
     level: Fraction = DEFAULT_LEVEL
     groups: Groups | None = None
-    smoothness: int = 8
-    matchings: int = 8
+    smoothness: int | None = None
+    matchings: int | None = None
+    is_bounded: bool = False
     corners_only: bool = False
     equal_sizes: bool = False
     written: Mapping[str, Any]
@@ -86,9 +84,14 @@ class Cells:
         return self.method is Method.OBSERVED
 
     @property
+    def label(self) -> str | None:
+        """What stands wherever an observed table is shown; none for the others."""
+        return LABEL if self.is_observed else None
+
+    @property
     def cost(self) -> Fraction:
-        """What the ledger reserves: the estimates, the counts and the noise level, added."""
-        return self.epsilon + self.count_epsilon + self.noise_epsilon
+        """What the ledger reserves: the estimates, the counts, the noise level and the standard errors, added."""
+        return self.epsilon + self.count_epsilon + self.noise_epsilon + self.error_epsilon
 
     def want(self, schema: Schema) -> Want:
         """What is needed of the rows."""

@@ -17,8 +17,9 @@ from reticent.prepare.donors import NO_REPAIR, Repair
 from reticent.privacy.claim import amount
 from reticent.query.rows import AVAILABLE, COMPLETE, Subpopulation
 from reticent.schema import Levels, Schema
-from reticent.smallcells.cells import DEFAULT_LEVEL, MOST_CELLS, OBSERVED_WORDS, Cells, Estimate, Method
+from reticent.smallcells.cells import DEFAULT_LEVEL, MOST_CELLS, Cells, Estimate, Method
 from reticent.smallcells.groups import GroupsSection, read_groups
+from reticent.smallcells.observed_table import LABEL
 from reticent.tomlfile import Section, fill
 from reticent.words import is_printable, nearest
 
@@ -32,6 +33,7 @@ WHY_NOT_SUPPRESS = (
 ONLY: Mapping[str, tuple[Method, ...]] = {
     "noise_epsilon": (Method.SMOOTH, Method.POOLED),
     "delta": (Method.POOLED,),
+    "error_epsilon": (Method.OBSERVED,),
     "least": (Method.POOLED, Method.OBSERVED),
     "groups": (Method.OBSERVED,),
     "additions": (Method.OBSERVED,),
@@ -58,6 +60,7 @@ class CellsSection(Section):
     epsilon: str
     count_epsilon: str | None = None
     noise_epsilon: str | None = None
+    error_epsilon: str | None = None
     delta: str | None = None
     range: list[Numeric] = Field(default=[])
     least: int | None = Field(default=None, ge=2, le=2**40)
@@ -109,14 +112,16 @@ def _cells(
         epsilon=_epsilon(section.epsilon, f"{at}.epsilon"),
         count_epsilon=_budget(section.count_epsilon, f"{at}.count_epsilon"),
         noise_epsilon=_budget(section.noise_epsilon, f"{at}.noise_epsilon"),
+        error_epsilon=_budget(section.error_epsilon, f"{at}.error_epsilon"),
         delta=_delta(section.delta, f"{at}.delta"),
         low=low,
         high=high,
         least=section.least or 0,
         level=_level(section.level, f"{at}.level"),
         groups=_groups(section, schema, at),
-        smoothness=section.smoothness or 8,
-        matchings=section.matchings or 8,
+        smoothness=section.smoothness,
+        matchings=section.matchings,
+        is_bounded=bool(section.range),
         corners_only=_choice(section.additions, ("anywhere", "corners"), f"{at}.additions"),
         equal_sizes=_choice(section.envelope, ("all sizes", "equal sizes"), f"{at}.envelope"),
         written=written,
@@ -141,7 +146,7 @@ def _method(section: CellsSection, at: str) -> Method:
             raise PlanError(f"does not go with method = {method.value!r}; remove it", field=f"{at}.{key}")
     if method is Method.OBSERVED and section.accept_observed is not True:
         raise PlanError(
-            f"the method is {OBSERVED_WORDS}; write accept_observed = true to go on, or use method = 'smooth'",
+            f"the method is {LABEL}; write accept_observed = true to go on, or use method = 'smooth'",
             field=f"{at}.accept_observed",
         )
     if method is Method.THEIL_SEN and section.estimate.predict is None:
@@ -261,11 +266,16 @@ def _check_size(want: Points, schema: Schema, at: str) -> None:
 
 
 def _check_given(cells: Cells, at: str) -> None:
-    """The pooled envelope is three releases and a delta; it needs all of them."""
-    if cells.method is Method.POOLED:
-        for key in ("count_epsilon", "noise_epsilon", "delta", "least"):
-            if not getattr(cells, key):
-                raise PlanError("is missing; the pooled envelope needs it", field=f"{at}.{key}")
+    """The pooled envelope is three releases and a delta, the observed method two."""
+    needed = {
+        Method.POOLED: ("count_epsilon", "noise_epsilon", "delta", "least"),
+        Method.OBSERVED: ("count_epsilon",),
+    }
+    for key in needed.get(cells.method, ()):
+        if not getattr(cells, key):
+            raise PlanError(
+                f"is missing; method = {cells.method.value!r} cannot do without it", field=f"{at}.{key}"
+            )
 
 
 def _check_repair(cells: Cells, repair: Repair, at: str) -> None:

@@ -1,0 +1,196 @@
+"""Run one table of small cells on points that are already in hand."""
+
+from fractions import Fraction
+from math import ceil, log, sinh
+from statistics import NormalDist
+from typing import Any
+
+from reticent.errors import PlanError
+from reticent.noise.bits import Bits
+from reticent.schema import Schema
+from reticent.sensitivity.neighbours import Neighbours
+from reticent.smallcells.aim import Aim
+from reticent.smallcells.cells import Cells, Method
+from reticent.smallcells.counts import noisy_counts
+from reticent.smallcells.observed import release_observed
+from reticent.smallcells.observed_table import Ask as ObservedCells
+from reticent.smallcells.points import Points
+from reticent.smallcells.pooled import PooledCells
+from reticent.smallcells.smooth import SmoothCells
+from reticent.smallcells.table import CellTable, finite, roots
+
+STEPS = 10**6
+"""Steps of the published range. Its width over this is the grid of what leaves."""
+
+USUAL, SMOOTHEST = 8, 64
+SMOOTH_WORDS = (
+    "privacy noise only: the interval covers the cell's own estimate, kept within the range, with at least the stated "
+    "chance; the variance of the noise is an unbiased estimate of it; sampling error comes on top"
+)
+UNBOUGHT_WORDS = (
+    "the scale of the noise is confidential; give noise_epsilon for its variance and for intervals"
+)
+POOLED_WORDS = (
+    "privacy noise only, Laplace of a public scale: its variance is exact, and the interval covers the cell's own "
+    "estimate, kept within the range, with at least the stated chance; cells below the least noisy count are withheld"
+)
+OBSERVED_WORDS = (
+    "approximate: the variance is that of Laplace noise at the noisy count; the standard error adds the noisy sampling "
+    "error where it was bought, and the interval is the usual one for it"
+)
+ONE_RECORD = (
+    "is built for one record added or removed, and a respondent here may own several or have answers replaced; "
+    "use method = 'smooth'"
+)
+ALL = "all cells"
+Spec = SmoothCells | PooledCells | ObservedCells
+
+
+def steps_between(neighbours: Neighbours) -> int:
+    """How many single records lie between neighbours: each step is paid for (THEORY 1)."""
+    return neighbours.records * (2 if neighbours.replaced else 1)
+
+
+def spec_of(cells: Cells, schema: Schema, neighbours: Neighbours) -> Spec:
+    """The method with its public numbers; it refuses what it cannot do."""
+    k = steps_between(neighbours)
+    if k > 1 and cells.method in (Method.POOLED, Method.OBSERVED):
+        raise PlanError(f"{cells.method.value!r} {ONE_RECORD}", field="cells.method")
+    low, high = cells.ends(schema)
+    aim = Aim(estimator=cells.estimator(schema), low=low, high=high, steps=STEPS)
+    if cells.method is Method.OBSERVED:
+        return _observed(cells, aim, schema)
+    if cells.method is Method.POOLED:
+        return PooledCells(
+            aim=aim,
+            epsilon=cells.epsilon,
+            count_epsilon=cells.count_epsilon,
+            noise_epsilon=cells.noise_epsilon,
+            delta=cells.delta,
+            least=cells.least,
+            m=cells.smoothness or 16,
+        )
+    return SmoothCells(
+        aim=aim,
+        epsilon=cells.epsilon / k,
+        m=cells.smoothness or smoothness(cells),
+        noise_epsilon=cells.noise_epsilon / k or None,
+        level=cells.level,
+    )
+
+
+def smoothness(cells: Cells) -> int:
+    """m where the plan does not say it: 8, or what the variance of the noise needs.
+
+    The noise level has noise of relative size t = beta / noise_epsilon = epsilon / (m noise_epsilon). A variance can be
+    estimated from it for t < 1/2 (THEORY 8.4); two fifths leaves some room.
+    """
+    if not cells.noise_epsilon:
+        return USUAL
+    return min(SMOOTHEST, max(USUAL, ceil(Fraction(5, 2) * cells.epsilon / cells.noise_epsilon)))
+
+
+def _observed(cells: Cells, aim: Aim, schema: Schema) -> ObservedCells:
+    return ObservedCells(
+        estimator=aim.estimator,
+        epsilon=cells.epsilon,
+        count_epsilon=cells.count_epsilon,
+        error_epsilon=cells.error_epsilon or None,
+        groups=None if cells.groups is None else cells.groups.place,
+        least=max(1, cells.least),
+        span=aim.high - aim.low if cells.is_bounded else None,
+        instead=(aim.low + aim.high) / 2,
+        corners_only=cells.corners_only,
+        equal_sizes=cells.equal_sizes,
+        grid=aim.step,
+    )
+
+
+def answer_cells(
+    cells: Cells, points: Points, schema: Schema, neighbours: Neighbours, *, bits: Bits
+) -> CellTable:
+    """The table of one section.
+
+    Guarantee   `cells.claim`: epsilon-DP or (epsilon, delta)-DP for the whole table; none where it is observed.
+    Adjacency   neighbours.
+    Theorem     the method's own, and group privacy over the records between neighbours; budgets add.
+    Proof       proofs/smallcells/run.md
+    Assumes     `points` is a function of the clean rows, one row one point (proofs/engine/points.md); `cells` is public.
+    Keeps back  the points, and all that the method keeps back.
+    """
+    spec, k = spec_of(cells, schema, neighbours), steps_between(neighbours)
+    if isinstance(spec, ObservedCells):
+        return _observed_table(cells, spec, points, bits)
+    if isinstance(spec, PooledCells):
+        return _pooled_table(cells, spec, points, bits)
+    made = _smooth_table(cells, spec, points, bits)
+    counts = noisy_counts(points, epsilon=cells.count_epsilon / k, bits=bits) if cells.count_epsilon else None
+    return _with_counts(cells, made, counts, spent=k * spec.cost + cells.count_epsilon, k=k)
+
+
+def _smooth_table(cells: Cells, spec: SmoothCells, points: Points, bits: Bits) -> dict[str, Any]:
+    made = spec.measure(points, bits=bits)
+    if made.levels is None:
+        nothing = [None] * points.cells
+        parts: dict[str, Any] = {"variances": nothing, "widths": nothing, "meaning": UNBOUGHT_WORDS}
+    else:
+        widths = [float(width) for width in made.half_widths()]
+        variances = finite([float(each) for each in made.noise_variance()])
+        parts = {"variances": variances, "widths": widths, "meaning": SMOOTH_WORDS}
+    return {"estimates": made.estimates(), **parts}
+
+
+def _with_counts(
+    cells: Cells, made: dict[str, Any], counts: list[int] | None, *, spent: Fraction, k: int
+) -> CellTable:
+    errors, nothing = roots(made["variances"]), [None] * len(made["estimates"])
+    if counts is None:
+        return CellTable(**made, errors=errors, counts=nothing, epsilon=spent)
+    spread = _spread(cells.count_epsilon / k)
+    return CellTable(**made, errors=errors, counts=counts, epsilon=spent, count_variance=spread)
+
+
+def _pooled_table(cells: Cells, spec: PooledCells, points: Points, bits: Bits) -> CellTable:
+    made = spec.measure(points, bits=bits)
+    is_kept = [step is not None for step in made.steps]
+    variances = [v if kept else None for v, kept in zip(made.noise_variance(), is_kept, strict=True)]
+    widths = [w if kept else None for w, kept in zip(made.half_widths(cells.level), is_kept, strict=True)]
+    return CellTable(
+        estimates=made.estimates(),
+        variances=variances,
+        errors=roots(variances),
+        widths=widths,
+        counts=made.counts,
+        epsilon=spec.cost,
+        delta=spec.delta,
+        meaning=POOLED_WORDS,
+        chi={ALL: made.chi * spec.aim.step},
+        count_variance=_spread(spec.count_epsilon),
+    )
+
+
+def _observed_table(cells: Cells, spec: ObservedCells, points: Points, bits: Bits) -> CellTable:
+    made = release_observed(points, spec, bits=bits)
+    alone = roots(made.noise_variance)
+    errors = alone if spec.error_epsilon is None else made.standard_errors
+    z = NormalDist().inv_cdf((1 + float(cells.level)) / 2)
+    tail = -log(1 - float(cells.level)) / 2**0.5  # of Laplace noise, in standard deviations
+    reach = tail if spec.error_epsilon is None else z
+    names = cells.groups.names if cells.groups is not None else (ALL,)
+    return CellTable(
+        estimates=made.estimates,
+        variances=made.noise_variance,
+        errors=errors,
+        widths=[None if error is None else reach * error for error in errors],
+        counts=made.counts,
+        epsilon=spec.cost,
+        meaning=OBSERVED_WORDS,
+        chi=dict(zip(names, made.chi, strict=True)),
+        count_variance=_spread(spec.count_epsilon),
+        unprotected=made.unprotected,
+    )
+
+
+def _spread(epsilon: Fraction) -> float:
+    """The variance of discrete Laplace noise of scale 1 / epsilon."""
+    return float(f"{1 / (2 * sinh(float(epsilon) / 2) ** 2):.9g}") if epsilon < 1000 else 0.0

@@ -1,0 +1,126 @@
+"""A finished table of cells: released numbers only, one line for every declared cell, in the order of the codebook."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import ceil, floor, isfinite, sqrt
+from typing import Any
+
+from reticent.decimals import show
+from reticent.privacy.claim import Change
+from reticent.schema import Schema
+from reticent.smallcells.cells import Cells
+
+COLUMNS = ("cell", "estimate", "noise_variance", "standard_error", "low", "high", "count")
+LINE = ("release", "table", *COLUMNS, "method", "guarantee")
+DECIMALS = 9
+Number = float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CellTable:
+    """What a method gives, in the unit square: None where a number is withheld or was not bought.
+
+    `errors` are standard errors of what `meaning` says; `widths` are half-widths of intervals. `epsilon` and `delta` are
+    asked of what was run. `chi` is the envelope by group, where it is published.
+    """
+
+    estimates: Sequence[Fraction | None] = field(repr=False)
+    variances: Sequence[Number] = field(repr=False)
+    errors: Sequence[Number] = field(repr=False)
+    widths: Sequence[Number] = field(repr=False)
+    counts: Sequence[int | None] = field(repr=False)
+    epsilon: Fraction
+    delta: Fraction = Fraction(0)
+    meaning: str
+    chi: Mapping[str, Fraction] = field(default_factory=dict)
+    count_variance: float | None = None
+    unprotected: tuple[str, ...] = ()
+
+
+def described(cells: Cells, made: CellTable, schema: Schema, change: Change) -> dict[str, Any]:
+    """The table as it stands in a release, in the units of the columns."""
+    claim, label = cells.claim(change), cells.label
+    budgets = {
+        "estimates": cells.epsilon,
+        "counts": cells.count_epsilon,
+        "noise level": cells.noise_epsilon,
+        "standard errors": cells.error_epsilon,
+    }
+    return {
+        "name": cells.name,
+        "words": cells.words(),
+        "method": cells.method.value,
+        "label": label,
+        "unprotected": list(made.unprotected),
+        "claim": {"words": str(claim), **claim.as_dict()},
+        "epsilon": {name: show(budget) for name, budget in budgets.items() if budget},
+        "cell": cells.cell,
+        "unit": schema.columns[cells.y].unit,
+        "range": [_nearest(cells.low), _nearest(cells.high)],
+        "level": float(cells.level),
+        "meaning": made.meaning,
+        "chi": {group: _nearest(chi * cells.unit(schema)[1]) for group, chi in made.chi.items()},
+        "count_noise_variance": made.count_variance,
+        "columns": {"cell": cells.labels(schema), **_columns(cells, made, schema)},
+    }
+
+
+def _columns(cells: Cells, made: CellTable, schema: Schema) -> dict[str, list[Any]]:
+    shift, scale = cells.unit(schema)
+    size = float(scale)
+    estimates = [None if t is None else shift + scale * t for t in made.estimates]
+    ends = [
+        (None, None) if t is None or w is None else (_down(t, w * size), _up(t, w * size))
+        for t, w in zip(estimates, made.widths, strict=True)
+    ]
+    return {
+        "estimate": [None if t is None else _nearest(t) for t in estimates],
+        "noise_variance": [_short(v, size * size) for v in made.variances],
+        "standard_error": [_short(e, size) for e in made.errors],
+        "low": [low for low, _ in ends],
+        "high": [high for _, high in ends],
+        "count": list(made.counts),
+    }
+
+
+def lines(table: Mapping[str, Any], release_id: str) -> Iterator[list[Any]]:
+    """The lines of one table under `LINE`."""
+    guarantee = table["label"] or table["claim"]["words"]
+    columns = [table["columns"][name] for name in COLUMNS]
+    for values in zip(*columns, strict=True):
+        yield [release_id, table["name"], *values, table["method"], guarantee]
+
+
+def rows(table: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The lines of one table as dictionaries."""
+    columns = [table["columns"][name] for name in COLUMNS]
+    return [dict(zip(COLUMNS, values, strict=True)) for values in zip(*columns, strict=True)]
+
+
+def roots(variances: Sequence[Number]) -> list[Number]:
+    """Standard deviations."""
+    return [None if variance is None else sqrt(variance) for variance in variances]
+
+
+def finite(values: Sequence[Number]) -> list[Number]:
+    """What is no number becomes None."""
+    return [None if value is None or not isfinite(value) else float(value) for value in values]
+
+
+def _nearest(value: Fraction) -> float:
+    return round(float(value), DECIMALS)
+
+
+def _down(value: Fraction, width: float) -> float:
+    """The lower end, rounded away."""
+    return floor((float(value) - width) * 10**DECIMALS) / 10**DECIMALS
+
+
+def _up(value: Fraction, width: float) -> float:
+    return ceil((float(value) + width) * 10**DECIMALS) / 10**DECIMALS
+
+
+def _short(value: Number, scale: float) -> Number:
+    """Six digits are plenty for an estimate of a variance."""
+    return None if value is None else float(f"{value * scale:.6g}")
