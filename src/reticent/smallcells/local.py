@@ -17,7 +17,7 @@ from reticent.smallcells.points import Points
 
 Flags = NDArray[np.bool_]
 
-UP = 1 + 2.0**-30
+UP = 1 + 2.0**-26
 """More than rounding in doubles can have taken away; proofs/smallcells/local.md adds it up."""
 
 CHUNK = 1 << 20
@@ -43,7 +43,7 @@ def local_sensitivity(
     Adjacency   one respondent added or removed.
     Theorem     THEORY 8.1 and 8.2.
     Proof       proofs/smallcells/local.md
-    Assumes     points on the declared grid; each respondent is one point of one cell.
+    Assumes     points on the declared grid, fewer than 2**28 in a cell; each respondent is one point of one cell.
     Keeps back  every number it gives: all are read off the rows.
     """
     if span is not None and span <= 0:
