@@ -12,7 +12,7 @@ import typer
 from typer import Abort
 from typer._click.exceptions import ClickException
 
-from reticent.cli import codebook, lab, ledger, plans, report
+from reticent.cli import amplify, codebook, lab, ledger, plans, report
 from reticent.errors import PlanError, ReticentError
 
 INTERRUPTED = "interrupted: run the command again, or resume what was charged"
@@ -28,6 +28,7 @@ app = typer.Typer(
 )
 plans.add_to(app)
 report.add_to(app)
+amplify.add_to(app)
 app.add_typer(codebook.app, name="codebook")
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(lab.app, name="lab")

@@ -1,0 +1,158 @@
+"""`reticent amplify`: what a promise about a secret sample is worth to everybody it was drawn from."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from reticent.errors import PlanError
+    from reticent.privacy.amplify import Design
+    from reticent.privacy.claim import Change, Claim
+
+Row = tuple[str, str, str]
+DRAWN = {"simple": "without replacement", "poisson": "each on their own"}
+
+
+def add_to(app: typer.Typer) -> None:
+    """Hang the command on the root."""
+    app.command(
+        epilog="Examples: reticent amplify --rate 0.1 --epsilon 1; "
+        "reticent amplify --rate 1000/40000 --epsilon 0.5 --inverse"
+    )(amplify)
+
+
+def amplify(
+    rate: Annotated[
+        str, typer.Option("--rate", help="Share of the frame that is drawn: 0.1, or 1000/40000.")
+    ] = "",
+    epsilon: Annotated[
+        list[str] | None,
+        typer.Option("--epsilon", help="What is spent on the sample; several are composed first."),
+    ] = None,
+    inverse: Annotated[
+        bool,
+        typer.Option("--inverse", help="Take epsilon as promised to the frame; print what may be spent."),
+    ] = False,
+    change: Annotated[str, typer.Option("--change", help="The change to hide; both where left out.")] = "",
+    design: Annotated[str, typer.Option("--design", help="simple or poisson; both where left out.")] = "",
+) -> None:
+    """Say what a promise about a secret sample is worth to everybody who could have been drawn. Reads no row."""
+    from reticent.decimals import show
+    from reticent.errors import PlanError
+
+    if not rate or not epsilon:
+        raise PlanError("say --rate and --epsilon, such as --rate 0.1 --epsilon 1", field="call")
+    share, total = _share(rate), _total(epsilon)
+    pairs = [(d, c) for d in _designs(design) for c in _changes(change)]
+    places = ("frame", "sample") if inverse else ("sample", "frame")
+    rows, without = _rows(share, total, pairs, inverse=inverse)
+    if not rows:
+        raise without[0][1]
+    typer.echo(f"rate {rate}; epsilon {show(total)} for the {places[0]}")
+    _print([("drawn", "hidden in the frame", f"epsilon for the {places[1]}"), *rows])
+    for name, problem in without:
+        typer.echo(f"No theorem for {name}: {problem.args[0]}")
+    if not inverse:
+        _print_thesis(share, total)
+    typer.echo("It holds while nobody knows who was drawn, and if the draw did not look at the rows.")
+
+
+def _rows(
+    rate: "Fraction", epsilon: "Fraction", pairs: "list[tuple[Design, Change]]", *, inverse: bool
+) -> "tuple[list[Row], list[tuple[str, PlanError]]]":
+    """The lines of the table, and what has no theorem with the refusal."""
+    from reticent.errors import PlanError
+
+    rows, without = [], []
+    for design, change in pairs:
+        try:
+            found = (_spendable if inverse else _promised)(rate, epsilon, design, change)
+            rows.append((DRAWN[design], change.value, found))
+        except PlanError as problem:
+            without.append((f"{design.value}, {change.value}", problem))
+    return rows, without
+
+
+def _promised(rate: "Fraction", epsilon: "Fraction", design: "Design", change: "Change") -> str:
+    """The mechanisms keep their promise against the change that their sample undergoes."""
+    from reticent.decimals import show
+    from reticent.privacy.amplify import amplify as amplify_claims
+
+    return show(amplify_claims([_claim(epsilon, design)], rate=rate, design=design, change=change).epsilon)
+
+
+def _spendable(rate: "Fraction", epsilon: "Fraction", design: "Design", change: "Change") -> str:
+    from reticent.decimals import show
+    from reticent.privacy.amplify import Design, allowed, allowed_both_ways
+    from reticent.privacy.claim import Change
+
+    _promised(rate, epsilon, design, change)  # refuses what has no theorem
+    both = design is Design.POISSON and change is Change.REPLACE
+    return show((allowed_both_ways if both else allowed)(epsilon=epsilon, rate=rate))
+
+
+def _claim(epsilon: "Fraction", design: "Design") -> "Claim":
+    from reticent.privacy.amplify import Design
+    from reticent.privacy.claim import Change, Claim
+
+    change = Change.REPLACE if design is Design.SIMPLE else Change.ADD_REMOVE
+    return Claim(measure="pure", epsilon=epsilon, change=change)
+
+
+def _print_thesis(rate: "Fraction", epsilon: "Fraction") -> None:
+    from reticent.decimals import show
+    from reticent.privacy.amplify import thesis_bound, thesis_largest_rate
+
+    largest = thesis_largest_rate(epsilon=epsilon)
+    if rate < largest:
+        bound = f"gives {show(thesis_bound(epsilon=epsilon, rate=rate))}"
+    else:
+        bound = f"is no gain from rate {show(largest)} on"
+    typer.echo(f"For comparison: theorem 5.5.1 of Merrill 2021 {bound}.")
+
+
+def _designs(name: str) -> "list[Design]":
+    from reticent.privacy.amplify import Design, design_of
+
+    return [design_of(name)] if name else list(Design)
+
+
+def _changes(name: str) -> "list[Change]":
+    from reticent.errors import PlanError
+    from reticent.privacy.claim import Change
+
+    if name and name not in tuple(Change):
+        raise PlanError(f"is one of: {'; '.join(Change)}", field="--change")
+    return [Change(name)] if name else list(Change)
+
+
+def _share(text: str) -> "Fraction":
+    import re
+    from fractions import Fraction
+
+    from reticent.errors import PlanError
+    from reticent.privacy.claim import amount
+
+    if re.fullmatch(r"[0-9]{1,12}/[0-9]{1,12}", text, re.ASCII) and int(text.split("/")[1]):
+        found = Fraction(text)
+    else:
+        found = amount(text, field="--rate")
+    if not 0 < found <= 1:
+        raise PlanError("is a share of the frame: above 0 and at most 1", field="--rate")
+    return found
+
+
+def _total(texts: list[str]) -> "Fraction":
+    from fractions import Fraction
+
+    from reticent.privacy.claim import amount
+
+    return sum((amount(text, field="--epsilon") for text in texts), Fraction(0))
+
+
+def _print(rows: list[Row]) -> None:
+    widths = [max(len(row[place]) for row in rows) for place in (0, 1)]
+    for row in rows:
+        typer.echo(f"{row[0]:<{widths[0]}}  {row[1]:<{widths[1]}}  {row[2]}")
