@@ -2,12 +2,17 @@
 
 from reticent.errors import PlanError
 from reticent.lab.experiment import Experiment
-from reticent.lab.experiments import noise_in_context, noise_laws, poststratify_example
+from reticent.lab.experiments import amplification, noise_in_context, noise_laws, poststratify_example
 from reticent.words import nearest
 
 EXPERIMENTS: dict[str, Experiment] = {
     made.name: made
-    for made in (noise_in_context.experiment(), noise_laws.experiment(), poststratify_example.experiment())
+    for made in (
+        noise_in_context.experiment(),
+        noise_laws.experiment(),
+        amplification.experiment(),
+        poststratify_example.experiment(),
+    )
 }
 
 
