@@ -108,7 +108,10 @@ def test_rho_and_weights_of_a_split_are_not_known_keys(house):  # covers B083
 
 @pytest.mark.parametrize("written", EPSILONS.values(), ids=EPSILONS)
 def test_bad_budgets_of_an_error_bar(house, written):  # covers B082 B083
-    house.edit('epsilon = "4"', f'epsilon = "4"\nerror_bar = {{ level = 0.9, epsilon = {written} }}')
+    house.edit('query = { count = "*" }', 'query = { median = "age", step = "1" }')
+    house.edit('epsilon = "4"', 'epsilon = "3"\nerror_bar = { level = 0.9, epsilon = "1" }')
+    assert run("preview", str(house.plan)).status == 0
+    house.edit('epsilon = "1"', f"epsilon = {written}")
     line = refused(house)
     assert "ask" in line or "plan.toml" in line
 

@@ -7,8 +7,11 @@ from typing import Any
 
 from reticent.decimals import read_decimal
 from reticent.errors import PlanError
+from reticent.prepare.donors import NO_REPAIR, Repair
 from reticent.privacy.claim import amount
-from reticent.query.kinds import Derived, Margin, Query, Variance
+from reticent.query.imputed import check as check_imputed
+from reticent.query.imputed import uses_smooth
+from reticent.query.kinds import Derived, Margin, Quantile, Query, Variance
 from reticent.query.read import read_query
 from reticent.release.sections import AskSection
 from reticent.schema import Schema
@@ -32,17 +35,18 @@ class Ask:
     written: Mapping[str, Any]
 
 
-def read_asks(sections: Sequence[AskSection], schema: Schema) -> tuple[Ask, ...]:
-    """Every ask of a plan, in order."""
-    asks = tuple(_ask(section, schema, f"ask[{i}]") for i, section in enumerate(sections))
+def read_asks(sections: Sequence[AskSection], schema: Schema, repair: Repair = NO_REPAIR) -> tuple[Ask, ...]:
+    """Every ask of a plan, in order, of rows repaired by `repair`."""
+    asks = tuple(_ask(section, schema, repair, f"ask[{i}]") for i, section in enumerate(sections))
     _check_names(asks)
     return asks
 
 
-def _ask(section: AskSection, schema: Schema, at: str) -> Ask:
+def _ask(section: AskSection, schema: Schema, repair: Repair, at: str) -> Ask:
     if not is_printable(section.name):
         raise PlanError("holds a control character", field=f"{at}.name")
     query = read_query(section.query, schema, missing=section.missing, size=section.size, field=f"{at}.query")
+    check_imputed(query, schema, repair, field=f"{at}.query")
     level = read_decimal(section.error_bar.level)
     if level is None or not Fraction(1, 2) <= level <= Fraction(9999, 10000):
         raise PlanError("is a decimal from 0.5 to 0.9999", field=f"{at}.error_bar.level")
@@ -52,17 +56,27 @@ def _ask(section: AskSection, schema: Schema, at: str) -> Ask:
         epsilon = Fraction(0)
     else:
         epsilon = read_epsilon(section.epsilon, field=f"{at}.epsilon")
-    bar = section.error_bar.epsilon
     return Ask(
         name=section.name,
         query=query,
         epsilon=epsilon,
         level=level,
-        bar=read_epsilon(bar, field=f"{at}.error_bar.epsilon") if bar is not None else Fraction(0),
+        bar=_bar(section, query, schema, repair, f"{at}.error_bar.epsilon"),
         variance=section.variance,
         expected=_expected(section, at),
         written=section.query,
     )
+
+
+def _bar(section: AskSection, query: Query, schema: Schema, repair: Repair, field: str) -> Fraction:
+    """What the error bar costs: nothing, unless an interval has to be bought."""
+    if section.error_bar.epsilon is None:
+        return Fraction(0)
+    bar = read_epsilon(section.error_bar.epsilon, field=field)
+    if isinstance(query, Quantile) or uses_smooth(query, schema, repair):
+        return bar
+    reason = "follows from the asks it uses" if isinstance(query, Derived) else "has noise of a public size"
+    raise PlanError(f"is not needed: this answer {reason}, so its error bar is free; remove it", field=field)
 
 
 def _expected(section: AskSection, at: str) -> tuple[Fraction, int | None] | None:

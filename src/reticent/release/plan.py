@@ -61,7 +61,10 @@ class Plan:
     @property
     def claims(self) -> tuple[Claim, ...]:
         """One claim for each ask that costs anything and each table of cells, from public numbers alone."""
-        found = (claim_of(ask.query, ask.epsilon, ask.bar, self.change) for ask in self.asks)
+        found = (
+            claim_of(ask.query, ask.epsilon, ask.bar, self.change, schema=self.schema, repair=self.repair)
+            for ask in self.asks
+        )
         asked = tuple(claim for claim in found if claim is not None)
         return (*asked, *(cells.claim(self.change) for cells in self.cells))
 
@@ -105,7 +108,7 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
         schema=schema,
         change=_change(sections.protect.change, schema),
         cap=_cap(sections.protect),
-        asks=read_asks(sections.ask, schema),
+        asks=read_asks(sections.ask, schema, repairs.repair),
         cells=read_cells(sections.cells, schema, repair=repairs.repair),
         repair=repairs.repair,
         repair_words=repairs.words,
