@@ -35,9 +35,11 @@ def preview(
     from reticent.cli.show import show_preview
     from reticent.release.evaluate import wants_of
     from reticent.release.plan import read_plan
+    from reticent.release.tables import check_cells
 
     read = read_plan(plan)
     wants_of(read)  # what a release would refuse, a preview refuses too
+    check_cells(read)
     show_preview(read, target, as_json=as_json)
 
 

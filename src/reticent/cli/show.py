@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from reticent.cli.cells import foreseen_cells, show_foreseen, show_tables
 from reticent.decimals import show
 from reticent.errors import PlanError
 from reticent.release.plan import Plan
@@ -24,11 +25,11 @@ def show_preview(plan: Plan, target: str, *, as_json: bool) -> None:
         (e, epsilon_for(e, ask, plan, cv) if cv else None)
         for e, ask in zip(expectations(plan), plan.asks, strict=True)
     ]
+    tables = foreseen_cells(plan)
     if as_json:
         asks = [_as_dict(expectation, wanted) for expectation, wanted in lines]
-        typer.echo(
-            json.dumps({"release": plan.release_id, "claim": plan.claim.as_dict(), "asks": asks}, indent=1)
-        )
+        told = {"release": plan.release_id, "claim": plan.claim.as_dict(), "asks": asks}
+        typer.echo(json.dumps({**told, **({"cells": tables} if tables else {})}, indent=1))
         return
     typer.echo(f"release {plan.release_id}: {plan.claim}")
     typer.echo(f"cost {show(plan.cost)} of at most {show(plan.cap)}; no row was read and nothing was charged")
@@ -36,9 +37,11 @@ def show_preview(plan: Plan, target: str, *, as_json: bool) -> None:
     for expectation, wanted in lines:
         extra = [show(wanted) if wanted else "not known"] if cv else []
         table.add_row(*_cells(expectation), *extra)
-    Console().print(table)
+    if lines:
+        Console().print(table)
     for kind in dict.fromkeys(expectation.how for expectation, _ in lines):
         typer.echo(f"{kind}: {LEGEND[kind]}")
+    show_foreseen(tables)
 
 
 def _cells(expectation: Expectation) -> list[Text]:
@@ -84,5 +87,7 @@ def show_release(release: Release) -> None:
             value = nearest(estimate["value"], digits)
             texts = (answer["name"], cell, value, bar, estimate["reliability"] or "")
             table.add_row(*(Text(text) for text in texts))
-    Console().print(table)
+    if release.document["answers"]:
+        Console().print(table)
+    show_tables(release)
     typer.echo(str(release.document["claim"]["words"]))

@@ -17,6 +17,7 @@ from reticent.engine.inspect import inspect
 from reticent.engine.patterns import patterns
 from reticent.engine.sources import open_path
 from reticent.errors import PlanError
+from reticent.noise.bits import SystemBits
 from reticent.noise.source import SystemNoise
 from reticent.privacy.ledger import Ledger
 from reticent.release.curator import Curator
@@ -26,6 +27,7 @@ from reticent.release.plan import Plan, read_plan
 from reticent.release.rehearse import simulate
 from reticent.release.release import Release
 from reticent.release.survey import Survey
+from reticent.release.tables import cell_wants, check_cells, run_cells
 from reticent.report.page import page
 from reticent.report.sheet import sheet, writer
 
@@ -56,14 +58,16 @@ def release_plan(
 def rehearse_plan(path: Path, out: Path | None) -> None:
     """The whole plan on made-up rows; nothing is charged and nothing may be published."""
     plan = read_plan(path)
+    check_cells(plan)
     engine = DuckDBEngine(simulate(plan.schema, plan.rows))
     try:
         with _bar(plan) as step:
-            tallies = engine.tally(plan.schema, wants_of(plan))
+            tallies = engine.tally(plan.schema, [*wants_of(plan), *cell_wants(plan)])
             answers = evaluate(plan, tallies, SystemNoise(), step=step)
+            tables = run_cells(plan, tallies, SystemBits(), step=step)
     finally:
         engine.close()
-    made = Release(document(plan, answers, receipt=None, engine=engine.version))
+    made = Release(document(plan, answers, receipt=None, engine=engine.version, tables=tables))
     typer.echo("REHEARSAL on rows simulated from the codebook. Not a release: nothing was read or charged.")
     show_release(made)
     if out is not None:
@@ -135,5 +139,5 @@ def _bar(plan: Plan) -> Iterator[Callable[[str], None]]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True, disable=not sys.stderr.isatty()) as progress:
-        task = progress.add_task("releasing", total=len(plan.asks) + 2)
+        task = progress.add_task("releasing", total=len(plan.asks) + len(plan.cells) + 2)
         yield lambda name: progress.update(task, advance=1)

@@ -1,5 +1,6 @@
 """Run one table of small cells on points that are already in hand."""
 
+from dataclasses import replace
 from fractions import Fraction
 from math import ceil, log, sinh
 from statistics import NormalDist
@@ -18,17 +19,26 @@ from reticent.smallcells.points import Points
 from reticent.smallcells.pooled import PooledCells
 from reticent.smallcells.smooth import SmoothCells
 from reticent.smallcells.table import CellTable, finite, roots
+from reticent.smallcells.theilsen import TheilSenCells
 
 STEPS = 10**6
 """Steps of the published range. Its width over this is the grid of what leaves."""
 
+CANDIDATES = 10**4
+"""Steps of the range among which Theil-Sen chooses."""
+
 USUAL, SMOOTHEST = 8, 64
+MATCHINGS = 8
 SMOOTH_WORDS = (
     "privacy noise only: the interval covers the cell's own estimate, kept within the range, with at least the stated "
     "chance; the variance of the noise is an unbiased estimate of it; sampling error comes on top"
 )
 UNBOUGHT_WORDS = (
     "the scale of the noise is confidential; give noise_epsilon for its variance and for intervals"
+)
+CHOSEN_WORDS = (
+    "chosen near the median of lines through random pairs of respondents; a choice has no variance of its own to "
+    "publish, and a least-squares line is not what it estimates"
 )
 POOLED_WORDS = (
     "privacy noise only, Laplace of a public scale: its variance is exact, and the interval covers the cell's own "
@@ -43,7 +53,7 @@ ONE_RECORD = (
     "use method = 'smooth'"
 )
 ALL = "all cells"
-Spec = SmoothCells | PooledCells | ObservedCells
+Spec = SmoothCells | PooledCells | ObservedCells | TheilSenCells
 
 
 def steps_between(neighbours: Neighbours) -> int:
@@ -70,6 +80,9 @@ def spec_of(cells: Cells, schema: Schema, neighbours: Neighbours) -> Spec:
             least=cells.least,
             m=cells.smoothness or 16,
         )
+    if cells.method is Method.THEIL_SEN:
+        coarse = replace(aim, steps=CANDIDATES)
+        return TheilSenCells(aim=coarse, epsilon=cells.epsilon / k, matchings=cells.matchings or MATCHINGS)
     return SmoothCells(
         aim=aim,
         epsilon=cells.epsilon / k,
@@ -123,12 +136,18 @@ def answer_cells(
         return _observed_table(cells, spec, points, bits)
     if isinstance(spec, PooledCells):
         return _pooled_table(cells, spec, points, bits)
-    made = _smooth_table(cells, spec, points, bits)
+    made = _smooth_table(spec, points, bits) if isinstance(spec, SmoothCells) else _chosen(spec, points, bits)
     counts = noisy_counts(points, epsilon=cells.count_epsilon / k, bits=bits) if cells.count_epsilon else None
     return _with_counts(cells, made, counts, spent=k * spec.cost + cells.count_epsilon, k=k)
 
 
-def _smooth_table(cells: Cells, spec: SmoothCells, points: Points, bits: Bits) -> dict[str, Any]:
+def _chosen(spec: TheilSenCells, points: Points, bits: Bits) -> dict[str, Any]:
+    nothing = [None] * points.cells
+    made = spec.measure(points, bits=bits).estimates()
+    return {"estimates": made, "variances": nothing, "widths": nothing, "meaning": CHOSEN_WORDS}
+
+
+def _smooth_table(spec: SmoothCells, points: Points, bits: Bits) -> dict[str, Any]:
     made = spec.measure(points, bits=bits)
     if made.levels is None:
         nothing = [None] * points.cells

@@ -149,8 +149,8 @@ def _method(section: CellsSection, at: str) -> Method:
             f"the method is {LABEL}; write accept_observed = true to go on, or use method = 'smooth'",
             field=f"{at}.accept_observed",
         )
-    if method is Method.THEIL_SEN and section.estimate.predict is None:
-        raise PlanError("Theil-Sen is built for predict; use it, or another method", field=f"{at}.estimate")
+    if method is Method.THEIL_SEN and section.estimate.mean:
+        raise PlanError("a mean has no line through two points; use another method", field=f"{at}.estimate")
     return method
 
 
