@@ -6,7 +6,7 @@ axes, with the other groups' factors in, and fits its margins in turn.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from math import prod
+from math import inf, prod
 
 import numpy as np
 
@@ -74,8 +74,8 @@ def _fold(number: int, margin: Margin, axes: tuple[int, ...], shape: tuple[int, 
         number=number,
         shape=margin.totals.shape,
         totals=totals,
-        scale=np.where(totals > 0, totals, totals.sum()),
-        floor=LEAST * float(totals.max()),
+        scale=totals if totals.all() else np.where(totals > 0, totals, margin.total),
+        floor=LEAST * margin.total,
         lead=lead,
         trail=trail,
         middle=tuple(length for _, length in inner),
@@ -109,8 +109,7 @@ class Group:
     @property
     def reach(self) -> float:
         """How far the factors are from 1, as a ratio."""
-        sizes = [part[part > 0] for part in self.parts]
-        return max(max(float(part.max()), float(1 / part.min())) if part.size else 1.0 for part in sizes)
+        return max(_reach(part) for part in self.parts)
 
     def forget(self) -> None:
         """All factors 1."""
@@ -151,6 +150,12 @@ class Group:
         if given is self._given and self._cells is not None:
             return self._cells
         return np.asarray(given * self.factors())
+
+
+def _reach(part: Floats) -> float:
+    """The largest of the factors and of their inverses, but for factors of 0."""
+    least = float(part.min()) or float(part.min(initial=inf, where=part > 0))
+    return max(float(part.max()), 1 / least)
 
 
 def group_axes(shape: tuple[int, ...], margins: Sequence[Margin]) -> tuple[list[Group], tuple[int, ...]]:

@@ -74,7 +74,7 @@ def _start(table: ArrayLike) -> Floats:
     start = np.array(table, dtype=np.float64)
     if start.ndim == 0 or start.size == 0:
         raise PlanError("it has no cells.", field="table")
-    if not (np.isfinite(start).all() and (start >= 0).all()):
+    if not 0 <= start.min() <= start.max() < inf:  # which nan is not
         raise PlanError("its cells must be finite and not negative; collapse it first.", field="table")
     return start
 
@@ -118,7 +118,9 @@ def _multiplied(table: Floats, tree: Side) -> Floats:
     """The table times all factors, which are 1 again afterwards."""
     order = [axis for group in tree.groups for axis in group.axes]
     factors = tree.factors().reshape([table.shape[axis] for axis in order])
-    free = tuple(axis for axis in range(table.ndim) if axis not in order)
     for group in tree.groups:
         group.forget()
-    return np.asarray(table * np.expand_dims(factors.transpose(np.argsort(order)), free))
+    if order != list(range(table.ndim)):
+        free = tuple(axis for axis in range(table.ndim) if axis not in order)
+        factors = np.expand_dims(factors.transpose(np.argsort(order)), free)
+    return np.asarray(table * factors)
