@@ -16,7 +16,7 @@ def foreseen_cells(plan: Plan) -> list[dict[str, Any]]:
     """What each table of cells will cost and how noisy it will be, as plain values."""
     if not plan.cells:
         return []
-    from reticent.smallcells.foresee import foresee  # compiles: loaded where a plan has cells, and only there
+    from reticent.smallcells.foresee import foresee  # compiles, so loaded only where a plan has cells
 
     found = []
     for cells in plan.cells:

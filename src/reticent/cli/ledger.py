@@ -62,12 +62,18 @@ def spent(ledger: File) -> None:
     """What was spent and what is left."""
     from reticent.decimals import show as decimal
     from reticent.privacy.ledger import Ledger
+    from reticent.release.beside import beside_epsilon
 
     book = Ledger.open(ledger)
     facts = book.facts
     typer.echo(
         f"{facts.dataset}: {facts.unit} {decimal(book.spent)} spent of {decimal(facts.budget)}, {decimal(book.left)} left"
     )
+    beside = beside_epsilon(book.entries())
+    if "delta" in beside:
+        typer.echo(f"delta {beside['delta']} in all")
+    for release in beside.get("observed", []):
+        typer.echo(f"{release}: observed, not differentially private; its epsilon bounds nothing")
 
 
 @app.command(epilog="Example: reticent ledger verify acs.ledger.db --receipts releases")

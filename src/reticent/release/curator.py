@@ -9,11 +9,11 @@ from typing import Any
 from reticent import files
 from reticent.decimals import show
 from reticent.engine.base import Engine
-from reticent.errors import PlanError, ResourceError
+from reticent.errors import ResourceError
 from reticent.noise.bits import SystemBits
 from reticent.noise.source import SystemNoise
-from reticent.prepare.donors import NO_REPAIR
 from reticent.privacy.ledger import Ledger, Reservation
+from reticent.release.beside import beside_epsilon
 from reticent.release.document import document
 from reticent.release.evaluate import evaluate, wants_of
 from reticent.release.plan import Plan
@@ -34,7 +34,7 @@ class Curator:
 
     def release(self, plan: Plan, survey: Survey, out: Path, *, step: Step = lambda _: None) -> Release:
         """Publish the plan into `out`. The same id and plan again give the same bytes and no charge."""
-        _check(plan)
+        wants_of(plan)
         if self._ledger.state(plan.release_id) != "none":
             return self._publish(self._reserve(plan), out)
         check_cells(plan)
@@ -50,7 +50,7 @@ class Curator:
 
     def resume(self, plan: Plan, survey: Survey, out: Path, *, step: Step = lambda _: None) -> Release:
         """Finish a release that was cut off: once, without a new charge."""
-        _check(plan)
+        wants_of(plan)
         answer = self._ledger.answer(plan.release_id)
         if answer is not None:
             return self._publish(self._reserve(plan), out)
@@ -77,7 +77,7 @@ class Curator:
 
     def _committed(self, plan: Plan, engine: Engine, reservation: Reservation, step: Step) -> Reservation:
         """Read the rows, add the noise, and put the answer on disk in the ledger before anybody sees it."""
-        tallies = engine.tally(plan.schema, [*wants_of(plan), *cell_wants(plan)])
+        tallies = engine.tally(plan.schema, [*wants_of(plan), *cell_wants(plan)], plan.repair)
         step("tallied")
         answers = evaluate(plan, tallies, SystemNoise(), step=step)
         tables = run_cells(plan, tallies, SystemBits(), step=step)
@@ -88,7 +88,12 @@ class Curator:
                 f"was planned at {show(plan.cost)} but ran otherwise; nothing is published", field="ask"
             )
         made = document(
-            plan, answers, receipt=reservation.receipt.as_dict(), engine=engine.version, tables=tables
+            plan,
+            answers,
+            receipt=reservation.receipt.as_dict(),
+            engine=engine.version,
+            tables=tables,
+            beside=beside_epsilon(self._ledger.entries(), upto=reservation.receipt.entry),
         )
         data = Release(made).to_bytes()
         self._ledger.commit(reservation, data)
@@ -134,12 +139,6 @@ def _observed(plan: Plan) -> dict[str, Any]:
         return {}
     reserved = sum((cells.cost for cells in tables), Fraction(0))
     return {"observed": {"tables": [cells.name for cells in tables], "reserved": show(reserved)}}
-
-
-def _check(plan: Plan) -> None:
-    if plan.repair != NO_REPAIR:
-        raise PlanError("is read, but not carried out yet; use missing = 'available'", field="repair")
-    wants_of(plan)
 
 
 def _is_published(path: Path, digest: str | None) -> bool:

@@ -33,6 +33,7 @@ def document(
     receipt: Mapping[str, Any] | None,
     engine: str,
     tables: Mapping[str, CellTable] | None = None,
+    beside: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The whole release. `receipt` is None for a rehearsal, which is marked as such and promises nothing."""
     claims = [
@@ -56,6 +57,7 @@ def document(
         "answers": [_answer(ask, answers[ask.name], plan) for ask in plan.asks],
         **_tables(plan, told),
         "receipt": dict(receipt) if receipt is not None else None,
+        **({"beside_epsilon": dict(beside)} if beside else {}),
         "plan": plan.digest,
         "planning": {
             "rows": plan.rows,

@@ -127,6 +127,7 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
             field="protect.epsilon",
         )
     _check_delta(plan, sections.protect)
+    _check_names(plan)
     return plan
 
 
@@ -147,6 +148,15 @@ def _cap(section: ProtectSection) -> Fraction:
             field="protect.epsilon",
         )
     return cap
+
+
+def _check_names(plan: Plan) -> None:
+    asked = {ask.name for ask in plan.asks}
+    for place, cells in enumerate(plan.cells):
+        if cells.name in asked:
+            raise PlanError(
+                f"an ask is called {cells.name!r} too; choose another", field=f"cells[{place}].name"
+            )
 
 
 def _check_delta(plan: Plan, section: ProtectSection) -> None:

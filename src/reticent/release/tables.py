@@ -1,14 +1,13 @@
 """The tables of small cells of a plan: what they want of the rows, what they would refuse, and what they give."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
 from reticent.engine.results import Tallies
 from reticent.engine.wants import Points as Want
 from reticent.errors import ResourceError
-from reticent.noise.bits import Bits, SystemBits
+from reticent.noise.bits import Bits
 from reticent.release.plan import Plan
 from reticent.smallcells.points import Points
 from reticent.smallcells.table import CellTable
@@ -23,9 +22,7 @@ def check_cells(plan: Plan) -> None:
     """Refuse what a release could not do, by trying it on one cell that nobody is in."""
     if not plan.cells:
         return
-    from reticent.smallcells.run import (
-        answer_cells,
-    )  # compiles: loaded where a plan has cells, and only there
+    from reticent.smallcells.run import try_cells  # compiles, so loaded only where a plan has cells
 
     for cells in plan.cells:
         want = cells.want(plan.schema)
@@ -36,8 +33,7 @@ def check_cells(plan: Plan) -> None:
             x_steps=1 if cells.x is None else want.steps(plan.schema, cells.x),
             y_steps=want.steps(plan.schema, cells.y),
         )
-        one = replace(cells, groups=None)
-        answer_cells(one, nobody, plan.schema, plan.neighbours, bits=SystemBits())
+        try_cells(cells, nobody, plan.schema, plan.neighbours)
 
 
 def run_cells(
@@ -46,9 +42,7 @@ def run_cells(
     """Every table of the plan, in order; each must have cost what was planned."""
     if not plan.cells:
         return {}
-    from reticent.smallcells.run import (
-        answer_cells,
-    )  # compiles: loaded where a plan has cells, and only there
+    from reticent.smallcells.run import answer_cells  # compiles, so loaded only where a plan has cells
 
     made: dict[str, CellTable] = {}
     for cells in plan.cells:

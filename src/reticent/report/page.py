@@ -10,6 +10,7 @@ from markupsafe import Markup
 from reticent.release.document import CAUTION, RELIABLE
 from reticent.release.release import Release
 from reticent.report import words
+from reticent.report.cells import cell_tables
 from reticent.report.charts import HOW, svg
 from reticent.report.clean import barless, clean, columns_of, is_table, unit_of
 from reticent.report.numbers import downward, nearest, percent, places, upward
@@ -32,6 +33,7 @@ def page(release: Release) -> bytes:
         "how": HOW,
         "single": _lines([answer for answer in answers if not is_table(answer)], []),
         "tables": [_table(answer) for answer in answers if is_table(answer)],
+        "cells": cell_tables(document),
         "upward": upward,
         "limits": (RELIABLE, CAUTION),
         "meanings": _meanings(answers),

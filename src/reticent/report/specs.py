@@ -6,6 +6,7 @@ from typing import Any
 
 from reticent.release.release import Release
 from reticent.report import marks
+from reticent.report.cells import cell_charts
 from reticent.report.clean import barless, clean, columns_of, is_table, unit_of
 from reticent.report.marks import Spec
 
@@ -36,6 +37,7 @@ def specs(release: Release) -> tuple[Chart, ...]:
             singles.setdefault(_family(answer, answers), []).append(answer)
     drawn: list[Drawn] = [(unit, None, _singles(group)) for unit, group in singles.items()]
     drawn += [(_name(answer), _name(answer), _table(answer)) for answer in answers if is_table(answer)]
+    drawn += cell_charts(document)
     return tuple(
         Chart(
             key=f"chart-{i}",

@@ -89,6 +89,7 @@ def budget(document: Document) -> dict[str, str] | None:
     if document.get("published") is not True or receipt.get("charged") is None:
         return None
     before, charged = receipt.get("spent_before"), receipt["charged"]
+    beside = document.get("beside_epsilon") or {}
     total = _sum(before, charged)
     return {
         "unit": str(receipt.get("unit") or "epsilon"),
@@ -97,6 +98,8 @@ def budget(document: Document) -> dict[str, str] | None:
         "total": total or "not stated",
         "left": str(receipt["left_after"]) if receipt.get("left_after") is not None else "not stated",
         "factor": factor(Fraction(total)) if total and receipt.get("unit") == "epsilon" else "",
+        "delta": str(beside.get("delta") or ""),
+        "observed": ", ".join(str(each) for each in beside.get("observed") or []),
     }
 
 
@@ -116,6 +119,12 @@ def methodology(document: Document) -> str:
     used = dict.fromkeys(str(p.get("mechanism")) for a in answers for p in a.get("parts") or [])
     software = document.get("software") or {}
     noises = " and ".join(used) or "no mechanism of its own"
+    if claim.get("measure") == "observed":
+        return _observed_methodology(document)
+    if document.get("cells"):
+        noises = " and ".join(
+            [*used, *dict.fromkeys(f"the method {table['method']!r}" for table in document["cells"])]
+        )
     return (
         f"The statistics in “{document.get('title')}” were computed from the data set "
         f"{document.get('dataset')} under differential privacy ({claim.get('words')}). The protected unit is "
@@ -124,6 +133,20 @@ def methodology(document: Document) -> str:
         "bars cover the privacy noise at their stated level; sampling error is added only where a total "
         "margin of error is given, and nonresponse bias is not covered. The cost was recorded in a ledger "
         f"before any row was read. Software: reticent {software.get('reticent')}, {software.get('engine')}."
+    )
+
+
+def _observed_methodology(document: Document) -> str:
+    """The same paragraph where a table is observed: it must not sound like a promise."""
+    software = document.get("software") or {}
+    tables = document.get("cells") or []
+    named = "; ".join(f"“{table['name']}”" for table in tables if table.get("label"))
+    return (
+        f"The statistics in “{document.get('title')}” were computed from the data set {document.get('dataset')}. "
+        f"The tables {named} carry noise scaled to the largest sensitivity seen in the data (Chetty and Friedman): "
+        f"{tables[0].get('label') if len(tables) == 1 else 'observed, not differentially private'}. "
+        "The release as a whole has no formal guarantee. What was set aside for it was recorded in a ledger before "
+        f"any row was read. Software: reticent {software.get('reticent')}, {software.get('engine')}."
     )
 
 

@@ -7,7 +7,7 @@ from statistics import NormalDist
 from typing import Any
 
 from reticent.errors import PlanError
-from reticent.noise.bits import Bits
+from reticent.noise.bits import Bits, SystemBits
 from reticent.schema import Schema
 from reticent.sensitivity.neighbours import Neighbours
 from reticent.smallcells.aim import Aim
@@ -117,6 +117,15 @@ def _observed(cells: Cells, aim: Aim, schema: Schema) -> ObservedCells:
         equal_sizes=cells.equal_sizes,
         grid=aim.step,
     )
+
+
+def try_cells(cells: Cells, nobody: Points, schema: Schema, neighbours: Neighbours) -> None:
+    """Run the section on one cell that nobody is in, so that what it refuses is refused before a row is read."""
+    spec = spec_of(cells, schema, neighbours)
+    if isinstance(spec, TheilSenCells):
+        spec.through(nobody)  # all it can refuse; the choice itself takes ten seconds to compile
+    else:
+        answer_cells(replace(cells, groups=None), nobody, schema, neighbours, bits=SystemBits())
 
 
 def answer_cells(

@@ -1,0 +1,144 @@
+"""Tables of small cells on a page: a summary, the first cells, and two pictures, from released numbers alone."""
+
+from collections.abc import Iterator, Mapping
+from math import sqrt
+from typing import Any
+
+from reticent.report import marks
+from reticent.report.marks import BLUE, PALE, Spec
+from reticent.report.numbers import downward, nearest, upward
+
+SHOWN = 60
+BINS = 40
+DOTS = 400
+DIGITS = 4
+Table = Mapping[str, Any]
+
+
+def cell_tables(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What a page says of each table of cells."""
+    return [
+        {
+            **{key: value for key, value in table.items() if key != "columns"},
+            "titled": titled(table),
+            "total": len(table["columns"]["cell"]),
+            "lines": _lines(table),
+        }
+        for table in document.get("cells") or []
+    ]
+
+
+def titled(table: Table) -> str:
+    """The name; wherever an observed table is named, so is what it is."""
+    return f"{table['name']} ({table['label']})" if table.get("label") else str(table["name"])
+
+
+def _lines(table: Table) -> list[dict[str, Any]]:
+    columns = table["columns"]
+    found = []
+    for place, cell in enumerate(columns["cell"][:SHOWN]):
+        low, high = columns["low"][place], columns["high"][place]
+        bar = f"{downward(low, DIGITS)} to {upward(high, DIGITS)}" if low is not None else ""
+        error, count = columns["standard_error"][place], columns["count"][place]
+        found.append(
+            {
+                "cell": cell,
+                "estimate": nearest(columns["estimate"][place], DIGITS) or "withheld",
+                "error": upward(error, DIGITS),
+                "bar": bar,
+                "count": "" if count is None else f"{count:,}",
+            }
+        )
+    return found
+
+
+def cell_charts(document: Mapping[str, Any]) -> Iterator[tuple[str, str, tuple[str, Spec]]]:
+    """Title, table, caption and specification of each picture."""
+    for table in document.get("cells") or []:
+        name = str(table["name"])
+        values = [value for value in table["columns"]["estimate"] if value is not None]
+        if len(table["columns"]["cell"]) <= SHOWN:
+            yield titled(table), name, _listed(table)
+        elif values:
+            yield titled(table), name, _histogram(table, values)
+        dots = _dots(table)
+        if dots:
+            yield f"Noise by size, {titled(table)}", name, _scatter(dots)
+
+
+def _listed(table: Table) -> tuple[str, Spec]:
+    """Every cell with its interval."""
+    columns = table["columns"]
+    rows = [
+        {
+            "place": place,
+            "label": str(cell),
+            "value": columns["estimate"][place],
+            "low": columns["low"][place],
+            "high": columns["high"][place],
+            "total_margin": None,
+            "rating": "not rated",
+        }
+        for place, cell in enumerate(columns["cell"])
+    ]
+    level = f"{100 * table['level']:g} %"
+    plot = marks.bars(rows, str(table.get("unit") or table["cell"]))
+    return f"Intervals at {level}, where one is given.", {"data": {"values": rows}, **plot}
+
+
+def _histogram(table: Table, values: list[float]) -> tuple[str, Spec]:
+    """How many cells have an estimate in each of forty bins of the declared range; beyond it, in the outermost."""
+    low, high = table["range"]
+    counts = [0] * BINS
+    for value in values:
+        counts[min(BINS - 1, max(0, int((value - low) / (high - low) * BINS)))] += 1
+    width = (high - low) / BINS
+    rows = [
+        {"from": low + i * width, "to": low + (i + 1) * width, "count": count}
+        for i, count in enumerate(counts)
+    ]
+    spec = {
+        "width": marks.WIDE,
+        "height": 200,
+        "data": {"values": rows},
+        "mark": {"type": "bar", "color": PALE, "stroke": BLUE},
+        "encoding": {
+            "x": {"field": "from", "type": "quantitative", "bin": {"binned": True}, "title": "estimate"},
+            "x2": {"field": "to"},
+            "y": {"field": "count", "type": "quantitative", "title": "cells"},
+        },
+    }
+    return "Noisy estimates; those beyond the declared range stand in the outermost bins.", spec
+
+
+def _dots(table: Table) -> list[dict[str, float]]:
+    """Noisy count and spread of the noise, for cells taken evenly."""
+    columns = table["columns"]
+    pairs = [
+        {"count": count, "spread": sqrt(variance)}
+        for count, variance in zip(columns["count"], columns["noise_variance"], strict=True)
+        if count is not None and count > 0 and variance
+    ]
+    return pairs[:: max(1, -(-len(pairs) // DOTS))]
+
+
+def _scatter(dots: list[dict[str, float]]) -> tuple[str, Spec]:
+    def axis(name: str, title: str) -> Spec:
+        return {
+            "field": name,
+            "type": "quantitative",
+            "title": title,
+            "scale": {"type": "log", "nice": False},
+        }
+
+    spec = {
+        "width": marks.WIDE,
+        "height": 260,
+        "data": {"values": dots},
+        "mark": {"type": "point", "filled": True, "size": 12, "color": BLUE},
+        "encoding": {
+            "x": axis("count", "noisy count of the cell"),
+            "y": axis("spread", "standard deviation of the noise"),
+        },
+    }
+    return f"{len(dots)} cells, both axes logarithmic.", spec
