@@ -29,7 +29,7 @@ def by_loop(table: np.ndarray, step: Coarsening) -> np.ndarray:
 
 
 def over_all(table: np.ndarray, step: Coarsening) -> np.ndarray:
-    """The naive twin, as it is printed in 7.3.2: each coarse cell sums over all finer cells, not those inside it."""
+    """The naive twin (THEORY 10.5): each coarse cell sums over all finer cells, not over those inside it."""
     return np.full(step.coarse_shape, table.sum())
 
 
@@ -42,7 +42,7 @@ def test_a_coarse_cell_is_the_sum_of_the_finer_cells_inside_it(table):
     assert np.array_equal(odd.collapse(table), by_loop(table, odd))
 
 
-def test_the_printed_collapse_counts_people_many_times():
+def test_a_collapse_over_all_finer_cells_counts_people_many_times():
     table = np.arange(12.0).reshape(SHAPE)
     assert not np.array_equal(over_all(table, PAIRS), by_loop(table, PAIRS))
     assert over_all(table, PAIRS).sum() > PAIRS.collapse(table).sum() == table.sum()
