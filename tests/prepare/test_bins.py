@@ -80,6 +80,13 @@ def test_only_short_bins_are_collapsed():
     assert outward(4).collapse(start, lambda members: True).bins == (0, 0, 0, 0)
 
 
+def test_one_round_of_merges_is_not_enough():
+    """20, 12 and -5 with 10 wanted: joining the last two makes them short together, and the first pair is due again."""
+    counts, start = [20, 12, -5], separate([F(1)] * 3)
+    made = outward(3).collapse(start, lambda members: sum(counts[each] for each in members) < 10)
+    assert made.bins == (0, 0, 0)
+
+
 @settings(max_examples=80, deadline=None)
 @given(
     counts=st.lists(st.integers(-20, 60), min_size=2, max_size=7), limit=st.integers(0, 50), data=st.data()

@@ -1,5 +1,6 @@
 """Largest weights: the printed vectors, the definition over all steps of small surveys, and twins that are caught."""
 
+import random
 from fractions import Fraction
 from functools import cache
 
@@ -265,6 +266,20 @@ def test_doubles_only_say_where_to_look(data, bins, k):
         for total, line in zip(totals, lines, strict=True)
     )
     assert weight_ladder(strategy, made, base=base).rung(k) == literal
+
+
+def test_near_ties_below_the_last_digit_of_a_double_are_settled():
+    """Weights 2^50 + r/n: the largest double is often not the largest weight, so doubles alone may not choose."""
+    draw = random.Random(12)
+    mistaken = 0
+    for _ in range(50):
+        counts = [draw.randrange(200, 512) for _ in range(40)]
+        totals = [F(2**50 * n + draw.randrange(n)) for n in counts]
+        weights = [total / n for total, n in zip(totals, counts, strict=True)]
+        assert weight_ladder(separate(totals), heads(*counts), base=EQUAL).rung(0) == max(weights)
+        doubles = np.array([float(total) for total in totals]) / np.array(counts)
+        mistaken += weights[int(doubles.argmax())] != max(weights)
+    assert mistaken > 0
 
 
 BROKEN = {
