@@ -19,6 +19,10 @@ from reticent.smallcells.points import Points
 
 MOST_CELLS = 1_000_000
 DEFAULT_LEVEL = Fraction(95, 100)
+CHANGES = ("any", "corners", "corners added")
+"""What the observed method looks at: all additions and removals; additions in the corners and removals; as published."""
+
+ENVELOPES = ("all sizes", "equal sizes")
 
 
 class Method(StrEnum):
@@ -75,8 +79,8 @@ class Cells:
     smoothness: int | None = None
     matchings: int | None = None
     is_bounded: bool = False
-    corners_only: bool = False
-    equal_sizes: bool = False
+    changes: str = CHANGES[0]
+    envelope: str = ENVELOPES[0]
     written: Mapping[str, Any]
 
     @property

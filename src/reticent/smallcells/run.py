@@ -11,7 +11,7 @@ from reticent.noise.bits import Bits, SystemBits
 from reticent.schema import Schema
 from reticent.sensitivity.neighbours import Neighbours
 from reticent.smallcells.aim import Aim
-from reticent.smallcells.cells import Cells, Method
+from reticent.smallcells.cells import CHANGES, ENVELOPES, Cells, Method
 from reticent.smallcells.counts import noisy_counts
 from reticent.smallcells.observed import release_observed
 from reticent.smallcells.observed_table import Ask as ObservedCells
@@ -113,8 +113,9 @@ def _observed(cells: Cells, aim: Aim, schema: Schema) -> ObservedCells:
         least=max(1, cells.least),
         span=aim.high - aim.low if cells.is_bounded else None,
         instead=(aim.low + aim.high) / 2,
-        corners_only=cells.corners_only,
-        equal_sizes=cells.equal_sizes,
+        corners_only=cells.changes != CHANGES[0],
+        removals=cells.changes != CHANGES[2],
+        equal_sizes=cells.envelope == ENVELOPES[1],
         grid=aim.step,
     )
 

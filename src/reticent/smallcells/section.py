@@ -17,7 +17,15 @@ from reticent.prepare.donors import NO_REPAIR, Repair
 from reticent.privacy.claim import amount
 from reticent.query.rows import AVAILABLE, COMPLETE, Subpopulation
 from reticent.schema import Levels, Schema
-from reticent.smallcells.cells import DEFAULT_LEVEL, MOST_CELLS, Cells, Estimate, Method
+from reticent.smallcells.cells import (
+    CHANGES,
+    DEFAULT_LEVEL,
+    ENVELOPES,
+    MOST_CELLS,
+    Cells,
+    Estimate,
+    Method,
+)
 from reticent.smallcells.groups import GroupsSection, read_groups
 from reticent.smallcells.observed_table import LABEL
 from reticent.tomlfile import Section, fill
@@ -36,7 +44,7 @@ ONLY: Mapping[str, tuple[Method, ...]] = {
     "error_epsilon": (Method.OBSERVED,),
     "least": (Method.POOLED, Method.OBSERVED),
     "groups": (Method.OBSERVED,),
-    "additions": (Method.OBSERVED,),
+    "changes": (Method.OBSERVED,),
     "envelope": (Method.OBSERVED,),
     "accept_observed": (Method.OBSERVED,),
     "smoothness": (Method.SMOOTH, Method.POOLED),
@@ -68,7 +76,7 @@ class CellsSection(Section):
     where: str | None = None
     missing: str = AVAILABLE
     groups: GroupsSection | None = None
-    additions: str | None = None
+    changes: str | None = None
     envelope: str | None = None
     accept_observed: bool | None = None
     smoothness: int | None = Field(default=None, ge=3, le=64)
@@ -122,8 +130,8 @@ def _cells(
         smoothness=section.smoothness,
         matchings=section.matchings,
         is_bounded=bool(section.range),
-        corners_only=_choice(section.additions, ("anywhere", "corners"), f"{at}.additions"),
-        equal_sizes=_choice(section.envelope, ("all sizes", "equal sizes"), f"{at}.envelope"),
+        changes=_choice(section.changes, CHANGES, f"{at}.changes"),
+        envelope=_choice(section.envelope, ENVELOPES, f"{at}.envelope"),
         written=written,
     )
     _check_size(cells.want(schema), schema, at)
@@ -223,11 +231,11 @@ def _groups(section: CellsSection, schema: Schema, at: str) -> Any:
     return read_groups(section.groups, schema.coded[section.cell], field=f"{at}.groups")
 
 
-def _choice(text: str | None, words: tuple[str, str], field: str) -> bool:
-    """Whether the second word was chosen; the first is the default."""
+def _choice(text: str | None, words: tuple[str, ...], field: str) -> str:
+    """The word that was chosen; the first is the default."""
     if text is not None and text not in words:
-        raise PlanError(f"is {words[0]!r} or {words[1]!r}", field=field)
-    return text == words[1]
+        raise PlanError(f"is one of {', '.join(map(repr, words))}", field=field)
+    return text or words[0]
 
 
 def _epsilon(text: str, field: str) -> Fraction:
