@@ -2,7 +2,13 @@
 
 from reticent.errors import PlanError
 from reticent.lab.experiment import Experiment
-from reticent.lab.experiments import amplification, noise_in_context, noise_laws, poststratify_example
+from reticent.lab.experiments import (
+    amplification,
+    donors_income,
+    noise_in_context,
+    noise_laws,
+    poststratify_example,
+)
 from reticent.words import nearest
 
 EXPERIMENTS: dict[str, Experiment] = {
@@ -12,6 +18,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         noise_laws.experiment(),
         amplification.experiment(),
         poststratify_example.experiment(),
+        donors_income.experiment(),
     )
 }
 

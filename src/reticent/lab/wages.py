@@ -1,0 +1,110 @@
+"""A simulated state in which many do not say what they earn, and the asks that donors could answer for them.
+
+A pilot survey teaches who keeps silent: the less schooled, and some groups more than others, at the rates seen
+in household surveys. Its law is fitted (see `reticent.lab.learned`) and drawn afresh on the state. Given age,
+schooling, sex and race, silence tells nothing of the wage, so donors who match on them can mend the answers.
+"""
+
+import tomllib
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from reticent.lab.homes import LEVELS, Array
+from reticent.lab.learned import Form, Silence, fit
+from reticent.lab.lives import YEARS
+from reticent.lab.nonresponse import apply
+from reticent.lab.state import codebook, people
+from reticent.release.plan import Plan, plan_from
+
+PILOT, PILOT_SEED = 50_000, 1
+POVERTY = 15_000
+AGES = ((20, 59), (20, 29), (40, 49))
+NEAR: list[Any] = [{"column": "age", "by": "5"}, "sex", "race", "schooling", "employment"]
+DONORS = {"kind": "donors", "column": "wage", "near": NEAR, "k": 1, "default": "0"}
+CENTRES = {(20, 59): "50000", (20, 29): "30000", (40, 49): "60000"}
+
+
+@cache
+def law() -> Silence:
+    """Who keeps the wage to themselves, learned from a pilot: 33 % with the least schooling, 10 % with the most."""
+    pilot = people(PILOT, seed=PILOT_SEED)
+    asked = pilot["wage"].is_valid()
+    lost = np.random.default_rng(PILOT_SEED).random(PILOT) < _rates(pilot)
+    flags = pa.table({"wage": lost})
+    return fit(pilot.filter(asked), flags.filter(asked), Form.ANSWERS)
+
+
+def _rates(table: pa.Table) -> Array:
+    steps = pc.index_in(table["schooling"].cast(pa.string()), pa.array(LEVELS["schooling"]))
+    years = YEARS[pc.fill_null(steps, 0).to_numpy().astype(int)]
+    more = pc.equal(table["race"].cast(pa.string()), "black").to_numpy()
+    return np.asarray(np.interp(years, [11, 18], [0.33, 0.10]) * np.where(more, 1.6, 1.0))
+
+
+def silent(state: pa.Table, *, seed: int) -> pa.Table:
+    """The state as it answers: some wages are missing."""
+    return apply(state, law().draw(state, seed=seed))
+
+
+def among(ages: tuple[int, int]) -> str:
+    return f"age >= {ages[0]} and age <= {ages[1]}"
+
+
+def asks() -> dict[str, dict[str, Any]]:
+    """Mean wage, and the share above the poverty line, of three ages."""
+    said = {f"{low}-{high}": (low, high) for low, high in AGES}
+    means = {
+        f"mean wage, {name}": {"mean": "wage", "where": among(ages), "centre": CENTRES[ages]}
+        for name, ages in said.items()
+    }
+    shares = {
+        f"above poverty, {name}": {"proportion": f"wage > {POVERTY}", "where": among(ages)}
+        for name, ages in said.items()
+    }
+    return {**means, **shares}
+
+
+def ages_of(name: str) -> tuple[int, int]:
+    """The ages an ask is about."""
+    low, high = name.split(", ")[1].split("-")
+    return int(low), int(high)
+
+
+def truth_of(state: pa.Table) -> dict[str, float]:
+    """The six answers by their textbook formulas, where everybody has said what they earn."""
+    age, wage = state["age"].to_numpy(), np.nan_to_num(state["wage"].to_numpy())
+    found = {}
+    for name, query in asks().items():
+        low, high = ages_of(name)
+        mine = wage[(age >= low) & (age <= high)]
+        found[name] = float(np.mean(mine if "mean" in query else mine > POVERTY))
+    return found
+
+
+def plan(
+    *,
+    epsilon: str,
+    bar: str | None = None,
+    donors: bool = True,
+    sizes: dict[str, int] | None = None,
+    **more: Any,
+) -> Plan:
+    """Each ask at `epsilon`, and `bar` for its error bar; `sizes` are public, `more` is said of the donors."""
+    listed = []
+    for name, query in asks().items():
+        ask: dict[str, Any] = {"name": name, "query": query, "epsilon": epsilon}
+        ask |= {"error_bar": {"epsilon": bar}} if bar else {}
+        ask |= {"size": sizes[name]} if sizes else {}
+        listed.append(ask)
+    data = {
+        "survey": {"source": "rows", "schema": "codebook", "ledger": "none"},
+        "release": {"id": "donors-income"},
+        "protect": {"change": "one respondent added or removed", "epsilon": "1000", "accept_large": True},
+        "repair": [{**DONORS, **more}] if donors else [],
+        "ask": listed,
+    }
+    return plan_from(data, tomllib.loads(codebook()))
