@@ -32,6 +32,7 @@ from reticent.tomlfile import Section, fill
 from reticent.words import is_printable, nearest
 
 LEAST_EPSILON = Fraction(1, 10**6)
+MOST_EPSILON = 1000
 MOST_SECTIONS = 100
 Numeric = str | int | Decimal
 WHY_NOT_SUPPRESS = (
@@ -242,6 +243,8 @@ def _epsilon(text: str, field: str) -> Fraction:
     epsilon = amount(text, field=field)
     if epsilon < LEAST_EPSILON:
         raise PlanError("is smaller than 0.000001; the answer would be noise alone", field=field)
+    if epsilon > MOST_EPSILON:
+        raise PlanError(f"is above {MOST_EPSILON}, which promises nothing at all", field=field)
     return epsilon
 
 
