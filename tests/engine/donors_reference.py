@@ -17,7 +17,7 @@ from reticent.schema import Levels, Schema
 from tests.engine import slow
 from tests.engine.slow import Raw, Row
 
-Place = Callable[[str], int]
+Place = Callable[[str, Sequence[int]], int]
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,17 @@ class Record:
     point: tuple[object, ...]  # the place, then the label: no two records share one
 
 
-def place_of(text: str, digits: int = 16) -> int:
-    """The place that a label and a key have on the circle."""
-    return int(sha256(text.encode()).hexdigest()[:digits], 16)
+P = 2**61 - 1
+
+
+def place_of(key: str, numbers: Sequence[int]) -> int:
+    """The place that a label and a key have on the circle: a cubic of a sum, modulo P."""
+
+    def coefficient(i: int) -> int:
+        return int(sha256(f"{key}|{i}".encode()).hexdigest(), 16) % P
+
+    z = coefficient(0) + sum(coefficient(5 + i) * x for i, x in enumerate(numbers))
+    return sum(coefficient(1 + i) * z**i for i in range(4)) % P
 
 
 def records(
@@ -44,14 +52,9 @@ def records(
     for (owner, _), row in zip(owned, rows, strict=True):
         told = words(schema, columns, row)
         seen[owner, told] += 1
-        label = [*told, seen[owner, told], *[owner] * (schema.unit != "row")]
-        point = (
-            place("|".join([repair.key, *map(str, label)])),
-            *told,
-            seen[owner, told],
-            owner == "",
-            owner,
-        )
+        named = [int(sha256(owner.encode()).hexdigest()[:15], 16)] * (schema.unit != "row")
+        label = [*told, seen[owner, told], *named]
+        point = (place(repair.key, label), *told, seen[owner, told], owner)
         found.append(Record(row, point))
     return found
 

@@ -168,7 +168,7 @@ def by_hand(people: list[Raw], schema: Schema, wants: list[Want], repair: Repair
 
 # covers T08 B096
 @pytest.mark.parametrize("unit", [("row", 1), ("pid", 1), ("pid", 2)], ids=["row", "one", "two"])
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(24))
 def test_donors_are_those_of_the_definition(seed: int, unit: tuple[str, int]):
     """Random people, codebooks of owners, edits, donors of one to three columns: sums, tables and rings."""
     dice, schema = Random(f"{seed} {unit}"), book(*unit)

@@ -71,8 +71,10 @@ class DuckDBEngine:
         check_rings(rings, repair)
         if repair.donors:
             with self._holding(schema, needed(schema, wants, repair), repair) as held:
-                found, rows = held.fill(rings), held.rows()
-                return tallied(schema, wants, lambda some: self._answers(held.cells, rows, some), found)
+                found = held.fill(rings)
+                return tallied(
+                    schema, wants, lambda some: self._answers(held.cells, held.rows(), some), found
+                )
         return tallied(schema, wants, lambda some: self._pass(schema, some, repair), {})
 
     def filled(self, schema: Schema, repair: Repair) -> pa.Table:
@@ -81,7 +83,7 @@ class DuckDBEngine:
         check_repair(repair, schema)
         with self._holding(schema, schema.in_universe_order, repair, keep=(LINE,)) as held:
             held.fill([])
-            return self._run(held.marked().sql("duckdb"), None, "fetch_record_batch").read_all()
+            return self._run(sql.text(held.marked()), None, "fetch_record_batch").read_all()
 
     def close(self) -> None:
         self._connection.close()
@@ -110,9 +112,8 @@ class DuckDBEngine:
 
         def read(source: Source) -> None:
             clean, rows = self._clean(source, schema, columns, repair, keep)
-            key = clean.values.put(repair.key)
-            people = labelled(clean, rows, packing, domains_of(repair), key, clean.keep)
-            self.make(PEOPLE, people.sql("duckdb"), clean.values)
+            people = labelled(clean, rows, packing, domains_of(repair), repair.key, clean.keep)
+            self.make(PEOPLE, sql.text(people), clean.values)
 
         held = Holding(self, schema, packing, repair)
         try:
@@ -167,7 +168,7 @@ class DuckDBEngine:
             table = exp.Table(**place, catalog=sql.name("held"), alias=alias)
         if not line:
             return exp.select().from_(table), names
-        numbered = exp.select(exp.Star(), exp.alias_(sql.column("rowid"), LINE, quoted=True)).from_(table)
+        numbered = exp.select(exp.Star(), sql.alias(sql.column("rowid"), LINE)).from_(table)
         return exp.select().from_(numbered.subquery("r")), names
 
     def fetch(self, statement: exp.Select, values: Values) -> list[tuple[Any, ...]]:
@@ -196,7 +197,7 @@ class DuckDBEngine:
             self._connection.execute(f"DROP TABLE IF EXISTS {sql.name(name).sql('duckdb')}")
 
     def _fetched(self, statement: exp.Select, values: Values, how: str) -> Any:
-        return self._run(statement.sql("duckdb"), values, how)
+        return self._run(sql.text(statement), values, how)
 
     def _run(self, statement: str, values: Values | None, how: str = "fetchall") -> Any:
         found = None

@@ -60,10 +60,12 @@ class Holding:
             donors.column: exp.column("y", table=f"{FILL}{place}", quoted=True)
             for place, donors in enumerate(self.repair.donors)
         }
-        query = exp.select(*self.packing.unpack(self.cells, filled), *more).from_(exp.to_table(PEOPLE))
+        query = exp.select(*self.packing.unpack(self.cells, filled), *more, copy=False)
+        query = query.from_(exp.to_table(PEOPLE), copy=False)
         for place in range(len(self.repair.donors)):
             table = f"{FILL}{place}"
-            query = query.join(exp.to_table(table), on=f"{table}.id = {PEOPLE}.rowid", join_type="left")
+            on = exp.EQ(this=exp.column("id", table=table), expression=exp.column("rowid", table=PEOPLE))
+            query = query.join(exp.to_table(table), on=on, join_type="left", copy=False)
         return query
 
     def marked(self) -> exp.Select:
@@ -74,7 +76,7 @@ class Holding:
             )
             for donors in self.repair.donors
         ]
-        names = [exp.alias_(code(name), name, quoted=True) for name in self.schema.coded]
+        names = [sql.alias(code(name), name) for name in self.schema.coded]
         query = sql.select([*names, *marks_of(self.repair)], self.rows(*marks, sql.column(LINE)))
         return query.order_by(sql.column(LINE))
 
@@ -88,23 +90,23 @@ class Holding:
             donors=donors,
             digit=self.packing.digits[donors.column],
             domain=domains_of(self.repair).index(keys_of(donors)),
-            order=tuple(order_of(self.schema, self.packing)),
+            order=tuple(order_of(self.packing)),
         )
         distances = distances_of(donors, self.schema)
         classes = _dense(self.tables.ask(ringing.classes()), distances)
         looked = visits(distances, classes, donors.k)
         self.tables.give(VISITS, looked.table(classes))
-        self.tables.make(RING, ringing.ring())
+        self.tables.make(RING, ringing.ring(far=looked.far))
         missing = max(0, donors.k - int(classes.donors.sum()))
         self.tables.make(table, ringing.filled(tied=bool(looked.tied.any()), missing=missing))
         return self._rings(ringing, classes, wants) if wants else {}
 
     def _rings(self, ringing: Ringing, classes: Classes, wants: Sequence[Ring]) -> dict[Ring, RingTable]:
         sums = [self._weight(want).sql("duckdb") for want in wants]
-        kept = [sql.column(f"cell{ringing.domain}"), exp.alias_(sql.column("rowid"), "id")]
-        rows = exp.select(*self.packing.unpack(self.cells, {}), *kept).from_(exp.to_table(PEOPLE))
-        rows = rows.where(ringing.digit.is_recipient())
-        found = self.tables.ask(ringing.gaps(rows.sql("duckdb"), sums))
+        kept = [sql.column(f"cell{ringing.domain}"), sql.alias(sql.column("rowid"), "id")]
+        rows = exp.select(*self.packing.unpack(self.cells, {}), *kept, copy=False)
+        rows = rows.from_(exp.to_table(PEOPLE), copy=False).where(ringing.digit.is_recipient(), copy=False)
+        found = self.tables.ask(ringing.gaps(sql.text(rows), sums))
         return {want: _ring_table(want, classes, found, f"s{i}") for i, want in enumerate(wants)}
 
     def _weight(self, want: Ring) -> Sql:

@@ -12,16 +12,14 @@ from sqlglot import exp
 from reticent.engine import sql
 from reticent.engine.cells import Cells
 from reticent.engine.packing import Packing
+from reticent.engine.places import placed
 from reticent.engine.relation import UNIT
 from reticent.engine.sql import Sql
 from reticent.engine.statements import cell_of
 from reticent.engine.wants import Key
-from reticent.schema import Schema
-from reticent.schema.codebook import ROW
 
 NUMBER, PLACE, LINE = "number", "place", "line_"
-SEPARATOR = "|"
-HEX_DIGITS = 16  # of the digest: 64 bits
+HEX_DIGITS = 15  # of a text's digest: 60 bits
 
 
 def labelled(
@@ -29,39 +27,47 @@ def labelled(
     rows: exp.Select,
     packing: Packing,
     domains: Sequence[Sequence[Key]],
-    key: Sql,
+    key: str,
     keep: Sequence[str] = (),
 ) -> exp.Select:
-    """Each row as its label, its place, and its cell in every domain that donors are matched on.
+    """Each row as its words, its place, and its cell in every domain that donors are matched on.
 
     `keep` may hold the number of its line in the source: then that settles which of several equal records is
     first, so that they can be put back.
+
+    Guarantee   a record's words, cells and place are a function of its own answers, its identifier and its
+                running number; the records of a survey, with their numbers, are a function of the set.
+    Adjacency   one record added or removed: no place of a different record changes.
+    Theorem     the labels of THEORY 3.1a.
+    Proof       proofs/engine/labels.md
+    Assumes     `key` is not a function of the rows.
+    Keeps back  all of it.
     """
     matched = [
-        exp.alias_(sql.cast(cell_of(cells, keys), "INTEGER"), f"cell{i}", quoted=True)
-        for i, keys in enumerate(domains)
+        sql.alias(sql.cast(cell_of(cells, keys), "INTEGER"), f"cell{i}") for i, keys in enumerate(domains)
     ]
     kept = [sql.column(name) for name in keep]
     packed = sql.select([*packing.pack(cells), *matched, *kept], rows)
-    equal = [sql.column(name) for name in keep if name == UNIT] + [sql.column(w) for w in packing.words]
+    owner = [UNIT] * (UNIT in keep)
     order = exp.Order(expressions=[sql.column(LINE)]) if LINE in keep else None
+    equal = [sql.column(name) for name in (*owner, *packing.words)]
     number = exp.Window(this=exp.RowNumber(), partition_by=equal, order=order)
-    numbered = sql.select([exp.Star(), exp.alias_(number, NUMBER, quoted=True)], packed)
-    place = exp.alias_(_place(key, [*packing.words, NUMBER, *(n for n in keep if n == UNIT)]), PLACE)
-    return sql.select([exp.Star(), place], numbered)
+    numbered = sql.select([exp.Star(), sql.alias(number, NUMBER)], packed)
+    label = [*map(sql.column, packing.words), sql.column(NUMBER), *(_digest(name) for name in owner)]
+    left = [*packing.words, *(f"cell{i}" for i in range(len(domains))), *(n for n in keep if n != UNIT)]
+    return placed(numbered, label, key, keep=left, name=PLACE)
 
 
-def order_of(schema: Schema, packing: Packing) -> list[str]:
-    """The columns that put records in their order on the ring: the place, and the label where two places tie."""
-    return [PLACE, *packing.words, NUMBER, *[UNIT] * (schema.unit != ROW)]
+def order_of(packing: Packing) -> list[str]:
+    """What puts records in order on the ring: the place and, where two places tie, the words.
+
+    Records that still tie agree in all that any statement can see; their order changes nothing.
+    """
+    return [PLACE, *packing.words]
 
 
-def _place(key: Sql, label: Sequence[str]) -> Sql:
-    """The first 64 bits of the SHA-256 of the key and the label, as a number."""
-    text = key
-    for name in label:
-        part = sql.cast(sql.column(name), "VARCHAR")
-        part = exp.Coalesce(this=part, expressions=[exp.Literal.string("")]) if name == UNIT else part
-        text = exp.DPipe(this=exp.DPipe(this=text, expression=exp.Literal.string(SEPARATOR)), expression=part)
+def _digest(name: str) -> Sql:
+    """The first 60 bits of a text's SHA-256, as a number."""
+    text = exp.Coalesce(this=sql.column(name), expressions=[exp.Literal.string("")])
     start = sql.call("left", sql.call("sha256", text), sql.number(HEX_DIGITS))
-    return sql.try_cast(exp.DPipe(this=exp.Literal.string("0x"), expression=start), "UBIGINT")
+    return sql.try_cast(exp.DPipe(this=exp.Literal.string("0x"), expression=start), "BIGINT")

@@ -34,11 +34,19 @@ class Visits:
     take: Counts = field(repr=False)
     tied: NDArray[np.bool_] = field(repr=False)
 
+    @property
+    def far(self) -> bool:
+        """Whether anybody looks beyond the own cell."""
+        return bool(self.distance.any())
+
     def table(self, classes: Classes) -> pa.Table:
-        """One line for each visit, numbered, with the number of donors found there."""
+        """One line for each visit, numbered, with the number of donors found there. A cell's visit to itself has
+        the cell's own number."""
         columns = {name: getattr(self, name) for name in ("cell", "other", "distance", "take")}
         whole = {name: pa.array(column.astype(np.int32)) for name, column in columns.items()}
-        whole["visit"] = pa.array(np.arange(len(self.cell), dtype=np.int32))
+        others = len(classes.donors) + np.arange(len(self.cell))
+        visit = np.where(self.cell == self.other, self.cell, others)
+        whole["visit"] = pa.array(visit.astype(np.int32))
         whole["tied"], whole["donors"] = pa.array(self.tied), pa.array(classes.donors[self.other])
         return pa.table(whole)
 

@@ -75,18 +75,12 @@ class Packing:
         for digit in self.digits.values():
             worth = sql.times(_digit(cells, digit), sql.number(digit.below))
             found[digit.word] = sql.plus(found[digit.word], worth)
-        return [exp.alias_(word, name, quoted=True) for name, word in found.items()]
+        return [sql.alias(word, name) for name, word in found.items()]
 
     def unpack(self, cells: Cells, filled: Mapping[str, Sql]) -> list[Sql]:
         """The codes and who was asked, under the names that `cells` knows; `filled` are donors' digits."""
-        codes = [
-            exp.alias_(digit.code(filled.get(name)), f"c_{name}", quoted=True)
-            for name, digit in self.digits.items()
-        ]
-        flags = [
-            exp.alias_(self.digits[name].asked(), flag.name, quoted=True)
-            for name, flag in cells.asked.items()
-        ]
+        codes = [sql.alias(digit.code(filled.get(name)), f"c_{name}") for name, digit in self.digits.items()]
+        flags = [sql.alias(self.digits[name].asked(), flag.name) for name, flag in cells.asked.items()]
         return codes + flags
 
 

@@ -39,7 +39,7 @@ class Clean(Cells):
 
     def select(self, source: exp.Select, columns: Sequence[str]) -> exp.Select:
         """`source` with the codes of `columns`, at most `at_most` rows a respondent, edits and universes applied."""
-        codes = [exp.alias_(self._code(c), f"c_{c}", quoted=True) for c in columns]
+        codes = [sql.alias(self._code(c), f"c_{c}") for c in columns]
         kept = [sql.column(name) for name in self.keep if name != UNIT]
         query = source.select(*(codes or [sql.number(0)]), *kept)  # to count everybody, any row will do
         if self.schema.unit != ROW:
@@ -65,11 +65,11 @@ class Clean(Cells):
         source = self.schema.columns[self.schema.unit].source
         unit = sql.cast(sql.column(self.raw[source]), "VARCHAR")
         filled = exp.Nullif(this=sql.call("trim", unit), expression=exp.Literal.string(""))
-        query = query.select(exp.alias_(filled, UNIT, quoted=True))
+        query = query.select(sql.alias(filled, UNIT))
         by = [exp.Ordered(this=code(c), nulls_first=True) for c in columns]
         order = exp.Order(expressions=by) if by else None  # without a column, one row is as good as another
         place = exp.Window(this=exp.RowNumber(), partition_by=[sql.column(UNIT)], order=order)
-        ranked = sql.select([exp.Star(), exp.alias_(place, "place_", quoted=True)], query)
+        ranked = sql.select([exp.Star(), sql.alias(place, "place_")], query)
         alone = sql.is_null(sql.column(UNIT))
         first = exp.LTE(this=sql.column("place_"), expression=sql.number(self.schema.at_most))
         return sql.select([exp.Star()], ranked, exp.or_(alone, first))
@@ -81,7 +81,7 @@ class Clean(Cells):
             applies = exp.and_(sql.is_null(code(edit.column)), applies)
         deduced = sql.case([(applies, sql.number(edit.code))], code(edit.column))
         kept = [deduced if c == edit.column else code(c) for c in columns]
-        named_ = [exp.alias_(cell, f"c_{c}", quoted=True) for c, cell in zip(columns, kept, strict=True)]
+        named_ = [sql.alias(cell, f"c_{c}") for c, cell in zip(columns, kept, strict=True)]
         return sql.select([*named_, *map(sql.column, self.keep)], query)
 
     def _decided(self, query: exp.Select, ready: Sequence[str], columns: Sequence[str]) -> exp.Select:
@@ -89,8 +89,8 @@ class Clean(Cells):
         flags: dict[Sql, Sql] = {}
         for column in ready:
             self.asked[column] = flags.setdefault(self._universe(column), sql.column(f"a_{column}"))
-        new = [exp.alias_(asked, flag.name, quoted=True) for asked, flag in flags.items()]
-        kept = [exp.alias_(self._cell(c, ready), f"c_{c}", quoted=True) for c in columns]
+        new = [sql.alias(asked, flag.name) for asked, flag in flags.items()]
+        kept = [sql.alias(self._cell(c, ready), f"c_{c}") for c in columns]
         kept += [*dict.fromkeys(self.asked.values()), *map(sql.column, self.keep)]
         return sql.select(kept, sql.select([exp.Star(), *new], query))
 

@@ -9,6 +9,7 @@ counted around.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from reticent.engine import sql
 from reticent.engine.packing import Digit
 from reticent.prepare.donors import Donors, Scheme
 
@@ -31,18 +32,21 @@ class Ringing:
                 count(*) FILTER (WHERE {self._asks}) AS recipients
             FROM ({self._records}) GROUP BY cell"""
 
-    def ring(self) -> str:
-        """Donors and visitors of every cell; `y` is a donor's answer, `visit` the number of a visitor's visit."""
+    def ring(self, *, far: bool) -> str:
+        """Donors and visitors of every cell; `y` is a donor's answer, `visit` the number of a visitor's visit.
+
+        A recipient's visit to its own cell has the cell's number. `far` says whether there are others.
+        """
         order = ", ".join(self.order)
         visitor = ", ".join(f"p.{name}" for name in self.order)
+        away = f""" UNION ALL SELECT p.id, v.other, NULL, v.visit, {visitor}
+            FROM ({self._records}) p JOIN {VISITS} v ON v.cell = p.cell WHERE {self._asks} AND v.distance > 0"""
         return f"""
             SELECT id, cell, y, visit, count(y) OVER (
                 PARTITION BY cell ORDER BY {order} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS r
             FROM (
-                SELECT id, cell, y, NULL AS visit, {order} FROM ({self._records}) WHERE {self._gives}
-                UNION ALL
-                SELECT p.id, v.other, NULL, v.visit, {visitor}
-                FROM ({self._records}) p JOIN {VISITS} v ON v.cell = p.cell WHERE {self._asks})"""
+                SELECT id, cell, CASE WHEN {self._gives} THEN y END AS y, cell AS visit, {order}
+                FROM ({self._records}) WHERE {self._gives} OR {self._asks}{away if far else ""})"""
 
     def filled(self, *, tied: bool, missing: int) -> str:
         """Every recipient with the digit its donors give; `missing` donors are public ones.
@@ -63,11 +67,12 @@ class Ringing:
         return f"""
             SELECT p.cell{self.domain} AS cell, coalesce(v.gap, -1) AS gap, {named}
             FROM ({rows}) p LEFT JOIN (
-                SELECT id, r % donors AS gap FROM {RING} JOIN {VISITS} USING (visit) WHERE distance = 0
+                SELECT id, r % donors AS gap
+                FROM {RING} JOIN {VISITS} USING (visit) WHERE y IS NULL AND distance = 0
             ) v USING (id) GROUP BY ALL"""
 
     def _alone(self) -> str:
-        return f"""SELECT v.id, d.y FROM ({_candidates("NOT tied")}) v
+        return f"""SELECT v.id, d.y FROM ({_candidates("NOT tied", self.donors.k)}) v
             JOIN {RING} d ON d.cell = v.cell AND d.r = v.r AND d.y IS NOT NULL"""
 
     def _tied(self) -> str:
@@ -75,14 +80,15 @@ class Ringing:
         return f"""SELECT id, y FROM (
             SELECT v.id, d.y, v.take,
                 row_number() OVER (PARTITION BY v.id, v.distance ORDER BY v.around, {order}) AS turn
-            FROM ({_candidates("tied")}) v
+            FROM ({_candidates("tied", self.donors.k)}) v
             JOIN {RING} d ON d.cell = v.cell AND d.r = v.r AND d.y IS NOT NULL
             JOIN {PEOPLE} p ON p.rowid = d.id) WHERE turn <= take"""
 
     @property
     def _records(self) -> str:
         order = ", ".join(self.order)
-        digit = self.digit.value().sql("duckdb")
+        kind = "INTEGER" if self.digit.size < 2**31 else "BIGINT"
+        digit = sql.cast(self.digit.value(), kind).sql("duckdb")
         return f"SELECT rowid AS id, cell{self.domain} AS cell, {digit} AS y, {order} FROM {PEOPLE}"
 
     @property
@@ -94,11 +100,12 @@ class Ringing:
         return f"y = {self.digit.answers}"
 
 
-def _candidates(which: str) -> str:
+def _candidates(which: str, k: int) -> str:
     """The donors each visitor could take in the cell it visits; `around` where the ring's start is passed."""
+    turns = "unnest(range(least(v.take, v.donors)))" if k > 1 else "0"
     return f"""SELECT id, cell, (r + j) % donors AS r, r + j >= donors AS around, distance, take
-        FROM (SELECT p.id, p.cell, p.r, v.donors, v.distance, v.take, unnest(range(least(v.take, v.donors))) AS j
-            FROM {RING} p JOIN {VISITS} v USING (visit) WHERE {which})"""
+        FROM (SELECT p.id, p.cell, p.r, v.donors, v.distance, v.take, {turns} AS j
+            FROM {RING} p JOIN {VISITS} v USING (visit) WHERE p.y IS NULL AND {which})"""
 
 
 def _made_of(picked: str, donors: Donors, answers: int) -> str:

@@ -93,6 +93,17 @@ def whole_part(left: Sql, right: int) -> Sql:
     return left if right == 1 else exp.IntDiv(this=exp.Paren(this=left), expression=number(right))
 
 
+def alias(value: Sql, text: str) -> Sql:
+    """The value under a name of ours."""
+    return exp.Alias(this=value, alias=name(text))
+
+
+def text(statement: exp.Select) -> str:
+    """The statement as DuckDB reads it. It is used up."""
+    return statement.sql("duckdb", copy=False)
+
+
 def select(columns: Sequence[Sql], source: exp.Select, where: Sql | None = None) -> exp.Select:
-    query = exp.select(*columns).from_(source.subquery("t"))
-    return query if where is None else query.where(where)
+    """`columns` of `source`, which becomes part of the new statement: to use it twice, copy it."""
+    query = exp.select(*columns, copy=False).from_(source.subquery("t", copy=False), copy=False)
+    return query if where is None else query.where(where, copy=False)

@@ -42,7 +42,7 @@ def _product(schema: Schema, factors: Sequence[str]) -> Sql:
 
 def tables(clean: Cells, rows: exp.Select, wants: Sequence[Table]) -> exp.Select:
     """One row for every non-empty cell of every table: the cell in the place of its table, then `totals`."""
-    cells = [exp.alias_(_cell(clean, want), f"k{i}", quoted=True) for i, want in enumerate(wants)]
+    cells = [sql.alias(_cell(clean, want), f"k{i}") for i, want in enumerate(wants)]
     weights = [weight for weight in totals(wants) if weight is not None]
     inner = sql.select([*cells, *(code(weight) for weight in weights)], rows)
     keys = [sql.column(f"k{i}") for i in range(len(wants))]
