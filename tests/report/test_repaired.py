@@ -12,7 +12,9 @@ from reticent.report.specs import specs
 from tests.report.documents import LAPLACE, answer, estimate, read_back, release
 from tests.report.test_page import text_of
 
-SAID = "missing wage was taken from the nearest donor by age, sex; where donors are lacking, by 250000"
+SAID = (
+    "missing wage was taken from the nearest donor in age and sex; where donors were lacking, 250000 stood in"
+)
 HIDDEN = {
     **LAPLACE,
     "what": "total",
@@ -40,7 +42,7 @@ def bought():
 
 def test_the_page_says_what_was_filled():
     text = text_of(repaired(bare()))
-    assert "Missing wage was taken from the nearest donor by age, sex" in text
+    assert "Missing wage was taken from the nearest donor in age and sex" in text
     assert SAID in words.methodology(repaired(bare()).document)
     assert "What was done about missing answers" not in text_of(release())
 
@@ -62,6 +64,17 @@ def test_a_point_without_a_bar_is_drawn_and_the_caption_says_why():
     assert (first["value"], first["low"], first["high"]) == (900, None, None) and second["low"] == 860
     assert "confidential scale" in chart.caption
     assert "confidential" not in specs(repaired(bought()))[0].caption
+
+
+def test_points_without_any_bar_stand_on_an_axis_that_starts_at_zero():
+    """An axis from a value to itself would have one tick, with a wrong name."""
+
+    def from_zero(*answers) -> bool:
+        (chart,) = specs(repaired(*answers))
+        values = next(layer for layer in chart.spec["layer"] if layer["mark"]["type"] == "point")
+        return values["encoding"]["x"]["scale"]["zero"]
+
+    assert from_zero(bare()) and not from_zero(bare(), bought())
 
 
 def test_confidential_numbers_are_named_as_such():

@@ -25,7 +25,10 @@ Spec = dict[str, Any]
 def points(rows: list[dict[str, Any]]) -> Spec:
     """A point and its whiskers on each line, the label above them."""
     label = {"type": "text", "align": "left", "dy": -14, "fontSize": 14, "limit": WIDE}
-    layers = [_label(label, 0), *_whiskers(None), _points(rows, None)]
+    values = _points(rows, None)
+    if not any(row["low"] is not None for row in rows):
+        values["encoding"]["x"]["scale"] = {"zero": True}  # a point alone spans no axis
+    layers = [_label(label, 0), *_whiskers(None), values]
     return {"width": WIDE, "height": {"step": 44}, "encoding": {"y": _y()}, "layer": layers}
 
 

@@ -36,7 +36,7 @@ def page(release: Release) -> bytes:
         "cells": cell_tables(document),
         "upward": upward,
         "limits": (RELIABLE, CAUTION),
-        "meanings": _meanings(answers),
+        "meanings": _meanings([answer for answer in answers if answer.get("name") not in barless(answers)]),
         "barless": barless(answers),
         "asks": [{**answer, "written": _written(answer)} for answer in answers],
     }
