@@ -1,0 +1,110 @@
+"""How the people of the simulated atlas are drawn: a block of tracts at a time, each from its own random stream."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.errors import PlanError
+
+STATES = 50
+BLOCK = 500
+STEPS = 10_000  # of both ranks
+AT = 0.25
+MEDIAN, SPREAD, LARGEST = 101.0, 0.8, 5_000  # of the sizes of tracts, log-normal: 138 people on average
+LOOSENESS = 2.4  # of ranks: the smaller, the nearer to the ends
+FEWEST, MORE_BIRTHS = 0.02, 0.1  # births without single parents, and how many more where all are single
+
+Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Tracts:
+    """What is true of each tract. `prediction` is the height of its line at 0.25, `births` the rate of births.
+
+    State and share of single parents are public; `people` live there, `asked` of them are asked about a birth.
+    """
+
+    state: Whole
+    single: Floats
+    prediction: Floats
+    slope: Floats
+    births: Floats
+    people: Whole
+    asked: Whole
+
+    def first(self, count: int) -> "Tracts":
+        """The first tracts alone."""
+        return Tracts(**{each.name: getattr(self, each.name)[:count] for each in fields(self)})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Block:
+    """Some tracts and their people: ranks as x (STEPS + 1) + y and births as 0 and 1, both sorted in each tract."""
+
+    tracts: Tracts
+    ranks: Whole
+    births: Whole
+
+
+def blocks(tracts: int, seed: int) -> Iterator[Block]:
+    """Blocks of tracts, the last one cut to measure."""
+    if tracts < 1 or seed < 0:
+        raise PlanError("an atlas needs a tract, and a seed of 0 or more.", field="tracts")
+    better = np.random.default_rng([seed, 0]).normal(0, 0.02, STATES)
+    for first in range(0, tracts, BLOCK):
+        rng = np.random.default_rng([seed, 1 + first // BLOCK])
+        yield _cut(_block(rng, better), tracts - first)
+
+
+def starts_of(sizes: Whole) -> Whole:
+    """Where each tract's people begin, and where the last one's end."""
+    return np.concatenate([[0], np.cumsum(sizes)])
+
+
+def _block(rng: np.random.Generator, better: Floats) -> Block:
+    shares = 1 / np.arange(1, STATES + 1) ** 0.7  # a few large states, many small ones
+    state = rng.choice(STATES, BLOCK, p=shares / shares.sum())
+    single = rng.beta(2, 4, BLOCK)
+    people = np.clip(MEDIAN * np.exp(rng.normal(0, SPREAD, BLOCK)), 1, LARGEST).astype(np.int64)
+    found = Tracts(
+        state=state,
+        single=single,
+        prediction=np.clip(0.5 - 0.25 * single + better[state] + rng.normal(0, 0.035, BLOCK), 0.2, 0.65),
+        slope=np.clip(rng.normal(0.32, 0.08, BLOCK), 0.05, 0.45),
+        births=np.minimum(1, (FEWEST + MORE_BIRTHS * single) * rng.gamma(8, 1 / 8, BLOCK)),
+        people=people,
+        asked=rng.binomial(people, rng.beta(1.5, 13.5, BLOCK)),
+    )
+    return Block(tracts=found, ranks=_ranks(found, rng), births=_births(found, rng))
+
+
+def _ranks(tracts: Tracts, rng: np.random.Generator) -> Whole:
+    """Everybody's two ranks. The mean of y at x is on the tract's line, but for rounding to the grid."""
+    owner = np.repeat(np.arange(BLOCK), tracts.people)
+    middle = np.clip(0.62 - 0.45 * tracts.single + rng.normal(0, 0.06, BLOCK), 0.12, 0.88)[owner]
+    x = _rank(rng, middle)
+    y = _rank(rng, tracts.prediction[owner] + tracts.slope[owner] * (x / STEPS - AT))
+    wide = (STEPS + 1) ** 2
+    in_order: Whole = np.sort(owner * wide + x * (STEPS + 1) + y) % wide
+    return in_order
+
+
+def _rank(rng: np.random.Generator, mean: Floats) -> Whole:
+    """A beta number of this mean, in steps."""
+    return np.rint(STEPS * rng.beta(LOOSENESS * mean, LOOSENESS * (1 - mean))).astype(np.int64)
+
+
+def _births(tracts: Tracts, rng: np.random.Generator) -> Whole:
+    events = rng.binomial(tracts.asked, tracts.births)
+    owner = np.repeat(np.arange(BLOCK), tracts.asked)
+    place = np.arange(len(owner)) - starts_of(tracts.asked)[owner]
+    return np.asarray(place >= (tracts.asked - events)[owner], dtype=np.int64)
+
+
+def _cut(block: Block, tracts: int) -> Block:
+    """The first tracts of a block."""
+    kept = block.tracts.first(tracts)
+    return Block(tracts=kept, ranks=block.ranks[: kept.people.sum()], births=block.births[: kept.asked.sum()])
