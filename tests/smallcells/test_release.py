@@ -145,6 +145,25 @@ def test_the_intervals_hold_what_they_claim():
     assert 0 < outside <= 100
 
 
+def test_an_edit_comes_first_and_donors_of_another_column_change_nothing(monkeypatch: pytest.MonkeyPatch):
+    """A record's own answers may settle y; what donors fill elsewhere is no matter of the cells."""
+    monkeypatch.setattr(smooth, "add_lomax_many", lambda answers, **_: list(answers))
+    wide = book({**COLUMNS, "rooms": {"kind": "integer", "bounds": [1, 9]}})
+    mean = {key: value for key, value in SMOOTH.items() if key != "x"} | {"estimate": {"mean": True}}
+    edit = {"kind": "edit", "if": "parent > 50", "then": {"kid": "20"}, "replace": True}
+    donors = {"kind": "donors", "column": "rooms", "near": ["tract"]}
+    rows = people()
+    table = frame(rows).append_column("rooms", pa.array(["3", None] * 15))
+    plan = Survey(table, schema=wide).plan("r-1", epsilon="20", cells=[mean], repair=[edit, donors])
+    engine = DuckDBEngine(open_frame(table), threads=1)
+    tallies = engine.tally(plan.schema, cell_wants(plan), plan.repair)
+    engine.close()
+    found = run_cells(plan, tallies, SystemBits())["smooth"].estimates
+    for tract, t in zip("1234", found, strict=False):
+        own = [20.0 if float(x or 0) > 50 else float(y or 0) for cell, x, y in rows if cell == tract]
+        assert t is not None and abs(-10 + 40 * float(t) - np.mean(own)) <= 40 / 10**6
+
+
 def _exact(rows: Sequence[Row]) -> list[float]:
     """Predictions at a quarter in the unit square, kept within it; a half in the empty cell."""
     found = []

@@ -1,87 +1,21 @@
 """Read the `[[cells]]` sections of a plan, naming what does not fit. No row has been read."""
 
 from collections.abc import Mapping, Sequence
-from decimal import Decimal
-from fractions import Fraction
 from typing import Any
 
-from pydantic import Field
-
-from reticent.decimals import read_decimal, show
-from reticent.engine.wants import MOST_PLACES, Points
 from reticent.errors import PlanError
-from reticent.predicate.bind import bind
-from reticent.predicate.parse import parse
-from reticent.predicate.tree import Everyone, Predicate, columns_used
 from reticent.prepare.donors import NO_REPAIR, Repair
-from reticent.privacy.claim import amount
-from reticent.query.rows import AVAILABLE, COMPLETE, Subpopulation
-from reticent.schema import Levels, Schema
-from reticent.smallcells.cells import (
-    CHANGES,
-    DEFAULT_LEVEL,
-    ENVELOPES,
-    MOST_CELLS,
-    Cells,
-    Estimate,
-    Method,
-)
-from reticent.smallcells.groups import GroupsSection, read_groups
-from reticent.smallcells.observed_table import LABEL
-from reticent.tomlfile import Section, fill
-from reticent.words import is_printable, nearest
+from reticent.query.rows import Subpopulation
+from reticent.schema import Schema
+from reticent.smallcells import keys
+from reticent.smallcells.cells import CHANGES, ENVELOPES, Cells
+from reticent.smallcells.groups import Groups, read_groups
+from reticent.smallcells.keys import CellsSection
+from reticent.smallcells.refusals import check_given, check_repair, check_size, method_of
+from reticent.tomlfile import fill
+from reticent.words import is_printable
 
-LEAST_EPSILON = Fraction(1, 10**6)
-MOST_EPSILON = 1000
 MOST_SECTIONS = 100
-Numeric = str | int | Decimal
-WHY_NOT_SUPPRESS = (
-    "suppression publishes exact numbers, for which no epsilon stands and no ledger can be charged; "
-    "reticent.smallcells.suppress shows what it does, from Python"
-)
-ONLY: Mapping[str, tuple[Method, ...]] = {
-    "noise_epsilon": (Method.SMOOTH, Method.POOLED),
-    "delta": (Method.POOLED,),
-    "error_epsilon": (Method.OBSERVED,),
-    "least": (Method.POOLED, Method.OBSERVED),
-    "groups": (Method.OBSERVED,),
-    "changes": (Method.OBSERVED,),
-    "envelope": (Method.OBSERVED,),
-    "accept_observed": (Method.OBSERVED,),
-    "smoothness": (Method.SMOOTH, Method.POOLED),
-    "matchings": (Method.THEIL_SEN,),
-}
-
-
-class EstimateSection(Section):
-    predict: Numeric | None = None
-    slope: bool = False
-    mean: bool = False
-
-
-class CellsSection(Section):
-    name: str = Field(min_length=1, max_length=200)
-    cell: str
-    y: str
-    x: str | None = None
-    estimate: EstimateSection
-    method: str
-    epsilon: str
-    count_epsilon: str | None = None
-    noise_epsilon: str | None = None
-    error_epsilon: str | None = None
-    delta: str | None = None
-    range: list[Numeric] = Field(default=[])
-    least: int | None = Field(default=None, ge=2, le=2**40)
-    level: Numeric | None = None
-    where: str | None = None
-    missing: str = AVAILABLE
-    groups: GroupsSection | None = None
-    changes: str | None = None
-    envelope: str | None = None
-    accept_observed: bool | None = None
-    smoothness: int | None = Field(default=None, ge=3, le=64)
-    matchings: int | None = Field(default=None, ge=1, le=1000)
 
 
 def read_cells(
@@ -105,11 +39,11 @@ def _cells(
 ) -> Cells:
     if not is_printable(section.name):
         raise PlanError("holds a control character", field=f"{at}.name")
-    method = _method(section, at)
-    estimate = _estimate(section, schema, at)
+    method = method_of(section, at)
+    estimate = keys.read_estimate(section, schema, at)
     x = None if estimate.kind == "mean" else section.x
-    among = Subpopulation(where=_where(section, schema, at), missing=_missing(section, at))
-    low, high = _range(section, estimate, schema, at)
+    among = Subpopulation(where=keys.read_where(section, schema, at), missing=keys.read_missing(section, at))
+    low, high = keys.read_range(section, estimate, schema, at)
     cells = Cells(
         name=section.name,
         cell=section.cell,
@@ -118,184 +52,30 @@ def _cells(
         among=among,
         estimate=estimate,
         method=method,
-        epsilon=_epsilon(section.epsilon, f"{at}.epsilon"),
-        count_epsilon=_budget(section.count_epsilon, f"{at}.count_epsilon"),
-        noise_epsilon=_budget(section.noise_epsilon, f"{at}.noise_epsilon"),
-        error_epsilon=_budget(section.error_epsilon, f"{at}.error_epsilon"),
-        delta=_delta(section.delta, f"{at}.delta"),
+        epsilon=keys.read_amount(section.epsilon, f"{at}.epsilon"),
+        count_epsilon=keys.read_budget(section.count_epsilon, f"{at}.count_epsilon"),
+        noise_epsilon=keys.read_budget(section.noise_epsilon, f"{at}.noise_epsilon"),
+        error_epsilon=keys.read_budget(section.error_epsilon, f"{at}.error_epsilon"),
+        delta=keys.read_delta(section.delta, f"{at}.delta"),
         low=low,
         high=high,
         least=section.least or 0,
-        level=_level(section.level, f"{at}.level"),
+        level=keys.read_level(section.level, f"{at}.level"),
         groups=_groups(section, schema, at),
         smoothness=section.smoothness,
         matchings=section.matchings,
         is_bounded=bool(section.range),
-        changes=_choice(section.changes, CHANGES, f"{at}.changes"),
-        envelope=_choice(section.envelope, ENVELOPES, f"{at}.envelope"),
+        changes=keys.read_choice(section.changes, CHANGES, f"{at}.changes"),
+        envelope=keys.read_choice(section.envelope, ENVELOPES, f"{at}.envelope"),
         written=written,
     )
-    _check_size(cells.want(schema), schema, at)
-    _check_given(cells, at)
-    _check_repair(cells, repair, at)
+    check_size(cells.want(schema), schema, at)
+    check_given(cells, at)
+    check_repair(cells, repair, at)
     return cells
 
 
-def _method(section: CellsSection, at: str) -> Method:
-    if section.method == "suppress":
-        raise PlanError(WHY_NOT_SUPPRESS, field=f"{at}.method")
-    try:
-        method = Method(section.method)
-    except ValueError:
-        listed = ", ".join(Method)
-        hint = nearest(section.method[:80], [each.value for each in Method])
-        raise PlanError(f"is one of {listed}{hint}", field=f"{at}.method") from None
-    for key, methods in ONLY.items():
-        if getattr(section, key) is not None and method not in methods:
-            raise PlanError(f"does not go with method = {method.value!r}; remove it", field=f"{at}.{key}")
-    if method is Method.OBSERVED and section.accept_observed is not True:
-        raise PlanError(
-            f"the method is {LABEL}; write accept_observed = true to go on, or use method = 'smooth'",
-            field=f"{at}.accept_observed",
-        )
-    if method is Method.THEIL_SEN and section.estimate.mean:
-        raise PlanError("a mean has no line through two points; use another method", field=f"{at}.estimate")
-    return method
-
-
-def _estimate(section: CellsSection, schema: Schema, at: str) -> Estimate:
-    wanted = section.estimate
-    chosen = [wanted.predict is not None, wanted.slope, wanted.mean]
-    if sum(chosen) != 1:
-        raise PlanError(
-            'is one of { predict = "0.25" }, { slope = true }, { mean = true }', field=f"{at}.estimate"
-        )
-    column = schema.column(section.cell, field=f"{at}.cell")
-    if not isinstance(column, Levels) and not column.whole:
-        raise PlanError("is categorical, ordinal or an integer", field=f"{at}.cell")
-    schema.number(section.y, field=f"{at}.y")
-    if wanted.mean:
-        if section.x is not None:
-            raise PlanError("does not go with a mean; remove it", field=f"{at}.x")
-        return Estimate(kind="mean")
-    if section.x is None:
-        raise PlanError("is missing; name the column that y is fitted on", field=f"{at}.x")
-    x = schema.number(section.x, field=f"{at}.x")
-    if wanted.slope:
-        return Estimate(kind="slope")
-    at_x = read_decimal(wanted.predict)
-    if at_x is None or not x.lower <= at_x <= x.upper or (at_x / x.grid).denominator != 1:
-        raise PlanError(
-            f"is a point of {x.name}'s grid from {show(x.lower)} to {show(x.upper)}",
-            field=f"{at}.estimate.predict",
-        )
-    return Estimate(kind="predict", at=at_x)
-
-
-def _range(section: CellsSection, estimate: Estimate, schema: Schema, at: str) -> tuple[Fraction, Fraction]:
-    """What is published lies here. Without a word: within y's bounds, and slopes no steeper than corner to corner."""
-    y = schema.number(section.y, field=f"{at}.y")
-    low, high = y.lower, y.upper
-    if estimate.kind == "slope":
-        steepest = (y.upper - y.lower) / _width(section, schema, at)
-        low, high = -steepest, steepest
-    if section.range:
-        given = [read_decimal(end) for end in section.range]
-        if len(given) != 2 or None in given or not (given[0] or 0) < (given[1] or 0):
-            raise PlanError("is two decimals, the lower one first", field=f"{at}.range")
-        low, high = given[0] or Fraction(0), given[1] or Fraction(0)
-    return low, high
-
-
-def _width(section: CellsSection, schema: Schema, at: str) -> Fraction:
-    x = schema.number(section.x or "", field=f"{at}.x")
-    return x.upper - x.lower
-
-
-def _where(section: CellsSection, schema: Schema, at: str) -> Predicate:
-    if section.where is None:
-        return Everyone()
-    predicate = parse(section.where, field=f"{at}.where")
-    bind(predicate, schema.coded, field=f"{at}.where")
-    return predicate
-
-
-def _missing(section: CellsSection, at: str) -> str:
-    if section.missing not in (AVAILABLE, COMPLETE):
-        raise PlanError("is 'available' or 'complete'", field=f"{at}.missing")
-    return section.missing
-
-
-def _groups(section: CellsSection, schema: Schema, at: str) -> Any:
+def _groups(section: CellsSection, schema: Schema, at: str) -> Groups | None:
     if section.groups is None:
         return None
     return read_groups(section.groups, schema.coded[section.cell], field=f"{at}.groups")
-
-
-def _choice(text: str | None, words: tuple[str, ...], field: str) -> str:
-    """The word that was chosen; the first is the default."""
-    if text is not None and text not in words:
-        raise PlanError(f"is one of {', '.join(map(repr, words))}", field=field)
-    return text or words[0]
-
-
-def _epsilon(text: str, field: str) -> Fraction:
-    epsilon = amount(text, field=field)
-    if epsilon < LEAST_EPSILON:
-        raise PlanError("is smaller than 0.000001; the answer would be noise alone", field=field)
-    if epsilon > MOST_EPSILON:
-        raise PlanError(f"is above {MOST_EPSILON}, which promises nothing at all", field=field)
-    return epsilon
-
-
-def _budget(text: str | None, field: str) -> Fraction:
-    return Fraction(0) if text is None else _epsilon(text, field)
-
-
-def _delta(text: str | None, field: str) -> Fraction:
-    if text is None:
-        return Fraction(0)
-    delta = amount(text, field=field)
-    if delta > Fraction(1, 1000):
-        raise PlanError("is above 0.001; every thousandth respondent could be laid open", field=field)
-    return delta
-
-
-def _level(raw: Numeric | None, field: str) -> Fraction:
-    level = DEFAULT_LEVEL if raw is None else read_decimal(raw)
-    if level is None or not Fraction(1, 2) <= level <= Fraction(9999, 10000):
-        raise PlanError("is a decimal from 0.5 to 0.9999", field=field)
-    return level
-
-
-def _check_size(want: Points, schema: Schema, at: str) -> None:
-    cells = want.cells(schema)
-    if cells > MOST_CELLS:
-        raise PlanError(f"has more than {MOST_CELLS} cells; declare fewer", field=f"{at}.cell")
-    if want.size(schema) > MOST_PLACES:
-        raise PlanError("has too many grid steps for 64 bits; declare coarser grids for x and y", field=at)
-
-
-def _check_given(cells: Cells, at: str) -> None:
-    """The pooled envelope is three releases and a delta, the observed method two."""
-    needed = {
-        Method.POOLED: ("count_epsilon", "noise_epsilon", "delta", "least"),
-        Method.OBSERVED: ("count_epsilon",),
-    }
-    for key in needed.get(cells.method, ()):
-        if not getattr(cells, key):
-            raise PlanError(
-                f"is missing; method = {cells.method.value!r} cannot do without it", field=f"{at}.{key}"
-            )
-
-
-def _check_repair(cells: Cells, repair: Repair, at: str) -> None:
-    filled = {donors.column for donors in repair.donors}
-    used = {cells.cell, cells.y, cells.x or cells.y, *columns_used(cells.among.where)}
-    touched = sorted(filled if cells.among.missing == COMPLETE else filled & used)
-    if touched:
-        raise PlanError(
-            f"{touched[0]} is filled by donors, and nothing bounds a small cell of donated answers; "
-            "use a column that no donor fills",
-            field=at,
-        )
