@@ -8,6 +8,7 @@ from reticent.lab.experiments import (
     noise_in_context,
     noise_laws,
     poststratify_example,
+    small_cells,
 )
 from reticent.words import nearest
 
@@ -19,6 +20,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         amplification.experiment(),
         poststratify_example.experiment(),
         donors_income.experiment(),
+        small_cells.experiment(),
     )
 }
 

@@ -1,0 +1,169 @@
+"""Every method for small cells on the same points, as a reader sees it: estimates, intervals, standard errors.
+
+The mechanisms are those of a release, drawn from bits that can be replayed. Who gets which budget:
+
+    mos           epsilon for the estimates, as much again for counts and for standard errors, as published; no promise
+    mos by state  the same, chi within each state
+    smooth        epsilon for the estimates, as `mos` has it; the noise level is paid on top
+    reticent      smooth with the noise level, all of it within epsilon: what a plan releases
+    pooled        estimates, counts and chi, all of it within epsilon, and delta
+    theil-sen     all of epsilon for the choice
+    suppress      no noise and no promise; tracts with fewer than `LEAST` people are withheld
+"""
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import SupportsFloat
+
+import numpy as np
+
+from reticent.lab.experiment import OURS
+from reticent.noise.bits import Bits
+from reticent.smallcells.aim import Aim
+from reticent.smallcells.counts import noisy_counts
+from reticent.smallcells.estimators import Estimator, Mean, estimates
+from reticent.smallcells.fits import Floats
+from reticent.smallcells.moments import moments
+from reticent.smallcells.observed import release_observed
+from reticent.smallcells.observed_table import Ask
+from reticent.smallcells.points import Points
+from reticent.smallcells.pooled import PooledCells
+from reticent.smallcells.smooth import SmoothCells
+from reticent.smallcells.suppress import FewRespondents, suppress
+from reticent.smallcells.theilsen import TheilSenCells
+
+LEAST = 20
+LEAST_ASKED = 10
+LEVEL = Fraction(95, 100)
+SHARE = Fraction(1, 5)  # of the noise level in a whole budget
+SMOOTHNESS = (
+    10  # what a plan takes for such a share: a noise level of relative size 2/5, so that variances exist
+)
+POOLED = (Fraction(3, 5), Fraction(1, 10), Fraction(3, 10))  # estimates, counts, chi
+POOLED_SMOOTHNESS = 32
+DELTA = Fraction(1, 10**6)
+CANDIDATES = 10**4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Made:
+    """One table. `widths` are half-widths about the cell's own estimate, `errors` standard errors about the truth.
+
+    Not a number where a cell is withheld; None where the method publishes no such thing.
+    """
+
+    estimates: Floats
+    widths: Floats | None = None
+    errors: Floats | None = None
+    is_exact: bool = False
+
+
+Method = Callable[[Points, Estimator, Fraction, Bits], Made]
+
+
+def own_estimates(points: Points, estimator: Estimator) -> Floats:
+    """What the people of each cell say without noise, kept within the range; not a number without a line."""
+    return np.clip(estimates(estimator, moments(points)).floats(), 0, 1)
+
+
+def mos(
+    points: Points,
+    estimator: Estimator,
+    epsilon: Fraction,
+    bits: Bits,
+    *,
+    groups: tuple[int, ...] | None = None,
+) -> Made:
+    """The maximum observed sensitivity as published; intervals from the variance printed beside each estimate."""
+    ask = Ask(
+        estimator=estimator,
+        epsilon=epsilon,
+        count_epsilon=epsilon,
+        error_epsilon=epsilon,
+        groups=groups,
+        least=LEAST,
+    )
+    table = release_observed(points, ask, bits=bits)
+    tail = -math.log(1 - float(LEVEL)) / math.sqrt(2)  # of Laplace noise, in standard deviations
+    return Made(
+        estimates=_floats(table.estimates),
+        widths=tail * np.sqrt(_floats(table.noise_variance)),
+        errors=_floats(table.standard_errors),
+    )
+
+
+def smooth(points: Points, estimator: Estimator, epsilon: Fraction, bits: Bits) -> Made:
+    """The smooth cell mechanism with all of epsilon for the estimates."""
+    return _smooth(points, estimator, epsilon, epsilon * SHARE / (1 - SHARE), bits)
+
+
+def reticent(points: Points, estimator: Estimator, epsilon: Fraction, bits: Bits) -> Made:
+    """The smooth cell mechanism, its noise level paid out of epsilon."""
+    return _smooth(points, estimator, epsilon * (1 - SHARE), epsilon * SHARE, bits)
+
+
+def _smooth(points: Points, estimator: Estimator, epsilon: Fraction, level: Fraction, bits: Bits) -> Made:
+    asked = SmoothCells(
+        aim=Aim(estimator=estimator), epsilon=epsilon, m=SMOOTHNESS, noise_epsilon=level, level=LEVEL
+    )
+    table = asked.measure(points, bits=bits)
+    return Made(estimates=_floats(table.estimates()), widths=table.half_widths())
+
+
+def pooled(points: Points, estimator: Estimator, epsilon: Fraction, bits: Bits) -> Made:
+    """The pooled envelope."""
+    own, counts, chi = (epsilon * share for share in POOLED)
+    asked = PooledCells(
+        aim=Aim(estimator=estimator),
+        epsilon=own,
+        count_epsilon=counts,
+        noise_epsilon=chi,
+        delta=DELTA,
+        least=LEAST,
+        m=POOLED_SMOOTHNESS,
+    )
+    table = asked.measure(points, bits=bits)
+    return Made(estimates=_floats(table.estimates()), widths=_floats(table.half_widths(LEVEL)))
+
+
+def theil_sen(points: Points, estimator: Estimator, epsilon: Fraction, bits: Bits) -> Made:
+    """The median of lines through random pairs, by selection; it publishes no interval."""
+    asked = TheilSenCells(aim=Aim(estimator=estimator, steps=CANDIDATES), epsilon=epsilon)
+    return Made(estimates=_floats(asked.measure(points, bits=bits).estimates()))
+
+
+def suppressed(points: Points, estimator: Estimator) -> Made:
+    """Exact estimates of the cells that are large enough."""
+    return Made(estimates=_floats(suppress(points, estimator, FewRespondents(least=LEAST))), is_exact=True)
+
+
+METHODS: dict[str, Method] = {
+    "mos": mos,
+    "smooth": smooth,
+    OURS: reticent,
+    "pooled": pooled,
+    "theil-sen": theil_sen,
+}
+
+
+def birth_rates(points: Points, epsilon: Fraction, bits: Bits, *, is_observed: bool) -> Floats:
+    """Noisy means of cells whose noisy count is at least `LEAST_ASKED`; not a number elsewhere.
+
+    As observed, epsilon each for means and counts; by the smooth mechanism, three quarters and one quarter of it.
+    """
+    if is_observed:
+        ask = Ask(estimator=Mean(), epsilon=epsilon, count_epsilon=epsilon)
+        table = release_observed(points, ask, bits=bits)
+        means, counts = _floats(table.estimates), _floats(table.counts)
+    else:
+        asked = SmoothCells(aim=Aim(estimator=Mean()), epsilon=epsilon * Fraction(3, 4))
+        means = _floats(asked.measure(points, bits=bits).estimates())
+        counts = _floats(noisy_counts(points, epsilon=epsilon / 4, bits=bits))
+    return np.where(counts >= LEAST_ASKED, means, np.nan)
+
+
+def _floats(values: Iterable[SupportsFloat | None]) -> Floats:
+    """Numbers of any kind as doubles, None as not a number."""
+    return np.array([math.nan if value is None else float(value) for value in values])

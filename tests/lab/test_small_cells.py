@@ -1,0 +1,168 @@
+"""The small-cells experiment: what its lines mean, what suppression loses, and that the page tells what was measured."""
+
+import json
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from scipy.stats import binom
+
+from reticent.lab.cellfacts import ESTIMATOR, facts, printed, world
+from reticent.lab.cellmethods import LEAST, METHODS, SHARE, SMOOTHNESS
+from reticent.lab.experiment import OURS, table_of
+from reticent.lab.experiments import EXPERIMENTS, small_cells
+from reticent.lab.experiments.small_cells import BIRTHS, OWN, RELIABILITY, TRUE
+from reticent.lab.summary import only, rows_of
+from reticent.lab.tracts import MORE_BIRTHS
+from reticent.smallcells.aim import Aim
+from reticent.smallcells.envelope import envelope
+from reticent.smallcells.ladder import smooth_bounds
+from reticent.smallcells.local import local_sensitivity
+from reticent.smallcells.smooth import SmoothCells
+from tests.lab.bounds import ALARM, fits
+
+TRACTS, RUNS, EPSILONS = 300, 2, ("1", "8")
+CELLS = small_cells.experiment(tracts=TRACTS, shown=TRACTS, epsilons=EPSILONS)
+NOISY = (*METHODS, "mos by state")
+
+
+@pytest.fixture(scope="module")
+def outcomes() -> pa.Table:
+    return table_of({index: CELLS.run(index, CELLS.seed_of(index, 1)) for index in range(RUNS)})
+
+
+def errors(outcomes: pa.Table, **wanted: object) -> np.ndarray:
+    lines = only(outcomes, **wanted)
+    return lines["estimate"].to_numpy() - lines["truth"].to_numpy()
+
+
+def test_every_method_has_its_lines_at_every_epsilon(outcomes):
+    """One line for each tract of twenty or more in each run; the pooled envelope may withhold some of them."""
+    used = len(world(TRACTS, TRACTS).used)
+    for epsilon in (1.0, 8.0):
+        for method in NOISY:
+            for query in (OWN, TRUE):
+                lines = len(errors(outcomes, method=method, query=query, epsilon=epsilon))
+                assert 0 < lines <= RUNS * used
+                assert method == "pooled" or lines == RUNS * used
+            assert len(errors(outcomes, method=method, query=RELIABILITY, epsilon=epsilon)) == RUNS
+    rows = rows_of(CELLS, outcomes)
+    json.dumps(rows, allow_nan=False)
+    assert {r["method"] for r in rows if "item" not in r} == {*NOISY, "suppress", "nothing withheld"}
+
+
+def misses(lines: pa.Table, *, widened: float = 1.0) -> tuple[int, int]:
+    """How many intervals miss their truth, and how many there are."""
+    low, high, truth = (lines[name].to_numpy() for name in ("low", "high", "truth"))
+    middle, half = (low + high) / 2, widened * (high - low) / 2
+    return int((np.abs(truth - middle) > half).sum()), len(truth)
+
+
+def covers_as_stated(missed: int, count: int) -> bool:
+    """Between 93 and 97 per cent, as far as chance lets it be told: a false alarm has a chance of 1e-9 each side."""
+    return bool(binom.ppf(ALARM, count, 0.03) <= missed <= binom.isf(ALARM, count, 0.07))
+
+
+@pytest.mark.parametrize("method", ["smooth", OURS, "pooled", "mos", "mos by state"])
+def test_published_intervals_cover_the_tracts_own_estimate(outcomes, method):
+    """Some 1,170 intervals at 95 %; intervals half or four times as wide are told apart from them."""
+    lines = only(outcomes, method=method, query=OWN)
+    assert covers_as_stated(*misses(lines))
+    assert not covers_as_stated(*misses(lines, widened=0.5))
+    assert not covers_as_stated(*misses(lines, widened=4.0))
+
+
+@pytest.mark.parametrize("method", ["mos", "smooth", OURS, "pooled"])
+def test_noise_falls_on_both_sides_alike(outcomes, method):
+    """The sign of some 1,170 errors; Theil-Sen is after another line and need not pass."""
+    moved = errors(outcomes, method=method, query=OWN)
+    assert fits(int((moved > 0).sum()), len(moved), 0.5)
+    assert not fits(int((moved > -2 * np.abs(moved).max()).sum()), len(moved), 0.5)
+
+
+def test_a_larger_epsilon_means_a_smaller_error(outcomes):
+    for method in NOISY:
+        for query in (OWN, TRUE):
+            few, many = (errors(outcomes, method=method, query=query, epsilon=e) for e in (8.0, 1.0))
+            assert np.mean(few**2) < np.mean(many**2), (method, query)
+
+
+def test_noise_lowers_reliability_by_its_share_of_the_variance(outcomes):
+    lines = only(outcomes, query=RELIABILITY)
+    before, after = lines["truth"].to_numpy(), lines["estimate"].to_numpy()
+    assert (after > 0).all() and (after < before).all() and (before < 1).all()
+
+
+def test_beside_the_truth_estimates_are_kept_within_the_range(outcomes):
+    told = only(outcomes, query=TRUE)["estimate"].to_numpy()
+    assert told.min() >= 0 and told.max() <= 1
+    assert only(outcomes, query=OWN, method="smooth")["estimate"].to_numpy().max() > 1
+
+
+def test_suppression_loses_more_than_half_of_the_true_slope(outcomes):
+    """On 3,000 tracts: without it the slope is right within four standard errors, 0.1 over 0.18 sqrt(2,800) each."""
+    shared = world(3_000, 1)
+    lines = {line.method: line for line in small_cells._without_noise(shared) if line.query == BIRTHS}
+    assert abs(lines["nothing withheld"].estimate - MORE_BIRTHS) < 4 * 0.0105
+    assert lines["suppress"].estimate < MORE_BIRTHS / 2
+    items = {line.item: line.value for line in facts(shared)}
+    lost = items["% of the slope of births that suppression takes away, 1 or more asked"]
+    assert lost > 50
+    assert np.isclose(lost / 100, 1 - lines["suppress"].estimate / lines["nothing withheld"].estimate)
+
+
+def spreads(tracts: int, epsilon: int) -> tuple[float, float]:
+    """Root mean square noise of `smooth` and of `mos` over the tracts in use, from their scales: nothing is drawn."""
+    shared, aim, e = world(tracts, 1), Aim(estimator=ESTIMATOR), Fraction(epsilon)
+    sizes = shared.atlas.tracts.people
+    asked = SmoothCells(aim=aim, epsilon=e, m=SMOOTHNESS)
+    smooth = smooth_bounds(shared.atlas.ranks, aim, beta=asked.beta)[shared.used] * float(aim.step)
+    chi = float(envelope(local_sensitivity(shared.atlas.ranks, ESTIMATOR), sizes, least=LEAST).chi[0])
+    observed = 2 * (chi / (epsilon * sizes[shared.used])) ** 2
+    return float(np.sqrt((smooth**2).mean() * asked.unit_variance)), float(np.sqrt(observed.mean()))
+
+
+@pytest.mark.parametrize(("epsilon", "most"), [(8, 1.2), (1, 3.5)])
+def test_the_smooth_mechanism_stays_near_the_observed_method(epsilon, most):
+    """On 3,000 tracts, like with like: all of epsilon for the estimates on both sides."""
+    smooth, mos = spreads(3_000, epsilon)
+    assert smooth <= most * mos
+
+
+def test_the_smoothness_lets_a_variance_be_estimated():
+    """beta / epsilon_s is below one half, whatever epsilon is."""
+    assert Fraction(2, 5) == (1 - SHARE) / SMOOTHNESS / SHARE
+
+
+def test_printed_numbers_are_recomputed_where_that_can_be_done():
+    after, moved = printed()
+    assert (round(after.value, 1), after.printed) == (71.2, 71.0)
+    assert f"{moved.value:.3f}" == f"{moved.printed:.3f}" == "0.137"
+
+
+def test_a_run_depends_on_its_seed_alone(outcomes):
+    again = table_of({1: CELLS.run(1, CELLS.seed_of(1, 1))}).drop_columns(["seconds"])
+    assert again.equals(only(outcomes, run=1).drop_columns(["seconds"]).combine_chunks())
+    assert not table_of({1: CELLS.run(1, 7)}).drop_columns(["seconds"]).equals(again)
+
+
+def test_the_charts_hold_every_method_and_an_envelope_above_every_tract(outcomes):
+    charts = small_cells.figures(outcomes, seed=2026, tracts=TRACTS)
+    panels = [panel["layer"][0]["data"]["values"] for panel in charts["small-cells-error"]["hconcat"]]
+    for rows in panels:
+        assert {(row["method"], row["epsilon"]) for row in rows} == {
+            (m, e) for m in NOISY for e in (1.0, 8.0)
+        }
+    dots = charts["small-cells-envelope"]["layer"][0]["data"]["values"]
+    assert all(dot["local"] <= dot["envelope"] * (1 + 1e-12) for dot in dots)
+    assert any(np.isclose(dot["local"], dot["envelope"]) for dot in dots)
+    assert {row["cells"] for row in charts["small-cells-scatter"]["data"]["values"]} == {
+        "all cells",
+        "cells not suppressed",
+    }
+
+
+def test_the_experiment_is_in_the_list_at_full_size():
+    params = EXPERIMENTS["small-cells"].params
+    assert params["tracts"] == 73_000 and params["epsilons"] == ("0.5", "1", "2", "4", "8")
