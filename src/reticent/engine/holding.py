@@ -14,7 +14,7 @@ from reticent.engine.labels import LINE, order_of
 from reticent.engine.needs import Classes, Counts, visits
 from reticent.engine.packing import Packing, unpacked
 from reticent.engine.results import RingTable
-from reticent.engine.rings import FILL, PEOPLE, RING, VISITS, Ringing
+from reticent.engine.rings import FILL, GUESTS, PEOPLE, RING, VISITS, Ringing
 from reticent.engine.sql import Sql
 from reticent.engine.wants import Key, Ring, keys_of
 from reticent.errors import PlanError
@@ -82,7 +82,7 @@ class Holding:
 
     def drop(self) -> None:
         fills = [f"{FILL}{place}" for place in range(len(self.repair.donors))]
-        for name in (PEOPLE, VISITS, RING, *fills):
+        for name in (PEOPLE, VISITS, RING, GUESTS, *fills):
             self.tables.drop(name)
 
     def _fill(self, donors: Donors, table: str, wants: Sequence[Ring]) -> dict[Ring, RingTable]:
@@ -97,6 +97,7 @@ class Holding:
         looked = visits(distances, classes, donors.k)
         self.tables.give(VISITS, looked.table(classes))
         self.tables.make(RING, ringing.ring(far=looked.far))
+        self.tables.make(GUESTS, ringing.guests())
         missing = max(0, donors.k - int(classes.donors.sum()))
         self.tables.make(table, ringing.filled(tied=bool(looked.tied.any()), missing=missing))
         return self._rings(ringing, classes, wants) if wants else {}

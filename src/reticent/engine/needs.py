@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from reticent.engine.rings import SPOTS
 from reticent.prepare.distance import Distances
 
 Counts = NDArray[np.int64]
@@ -40,13 +41,14 @@ class Visits:
         return bool(self.distance.any())
 
     def table(self, classes: Classes) -> pa.Table:
-        """One line for each visit, numbered, with the number of donors found there. A cell's visit to itself has
-        the cell's own number."""
+        """One line for each visit, numbered, with the first spot and the number of donors found there. A cell's
+        visit to itself has the cell's own number."""
         columns = {name: getattr(self, name) for name in ("cell", "other", "distance", "take")}
         whole = {name: pa.array(column.astype(np.int32)) for name, column in columns.items()}
         others = len(classes.donors) + np.arange(len(self.cell))
         visit = np.where(self.cell == self.other, self.cell, others)
         whole["visit"] = pa.array(visit.astype(np.int32))
+        whole["first"] = pa.array(self.other * SPOTS)
         whole["tied"], whole["donors"] = pa.array(self.tied), pa.array(classes.donors[self.other])
         return pa.table(whole)
 

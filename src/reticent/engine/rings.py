@@ -3,7 +3,7 @@
 PEOPLE holds one line for each record: its label and place, and its cell. VISITS says in which cells a cell's
 recipients look for donors. On RING stand the donors of every cell and all who visit it, in the order of the
 circle, with the number of donors before each: a visitor with r donors before it takes donor r, r + 1, ...,
-counted around.
+counted around. Cell and number together are a `spot`, one number to join by.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,8 @@ from reticent.engine import sql
 from reticent.engine.packing import Digit
 from reticent.prepare.donors import Donors, Scheme
 
-PEOPLE, VISITS, RING, FILL = "people_", "visits_", "ring_", "fill_"
+PEOPLE, VISITS, RING, GUESTS, FILL = "people_", "visits_", "ring_", "guests_", "fill_"
+SPOTS = 2**40  # more than a cell can have donors
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,11 +43,22 @@ class Ringing:
         away = f""" UNION ALL SELECT p.id, v.other, NULL, v.visit, {visitor}
             FROM ({self._records}) p JOIN {VISITS} v ON v.cell = p.cell WHERE {self._asks} AND v.distance > 0"""
         return f"""
-            SELECT id, cell, y, visit, count(y) OVER (
-                PARTITION BY cell ORDER BY {order} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS r
+            SELECT id, y, visit, CAST(cell AS BIGINT) * {SPOTS} + count(y) OVER (
+                PARTITION BY cell ORDER BY {order} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS spot
             FROM (
                 SELECT id, cell, CASE WHEN {self._gives} THEN y END AS y, cell AS visit, {order}
                 FROM ({self._records}) WHERE {self._gives} OR {self._asks}{away if far else ""})"""
+
+    def guests(self) -> str:
+        """Which donors each visitor could take in the cell it visits; `around` where the ring's start is passed.
+
+        A table of its own: it is small beside the ring, and an engine that knows so joins well.
+        """
+        turns = "unnest(range(least(v.take, v.donors)))" if self.donors.k > 1 else "0"
+        return f"""
+            SELECT id, first + (r + j) % donors AS spot, r + j >= donors AS around, distance, take, tied
+            FROM (SELECT p.id, v.first, p.spot - v.first AS r, v.donors, v.distance, v.take, v.tied, {turns} AS j
+                FROM {RING} p JOIN {VISITS} v USING (visit) WHERE p.y IS NULL)"""
 
     def filled(self, *, tied: bool, missing: int) -> str:
         """Every recipient with the digit its donors give; `missing` donors are public ones.
@@ -54,7 +66,14 @@ class Ringing:
         Where cells are `tied`, each offers as many donors as are taken from all; the first on the common ring
         are chosen.
         """
-        picked = self._alone() + (f" UNION ALL {self._tied()}" if tied else "")
+        met = f"{GUESTS} v JOIN {RING} d ON d.spot = v.spot AND d.y IS NOT NULL"
+        picked = f"SELECT v.id, d.y FROM {met} WHERE NOT v.tied"
+        if tied:
+            order = ", ".join(f"p.{name}" for name in self.order)
+            picked += f""" UNION ALL SELECT id, y FROM (
+                SELECT v.id, d.y, v.take,
+                    row_number() OVER (PARTITION BY v.id, v.distance ORDER BY v.around, {order}) AS turn
+                FROM {met} JOIN {PEOPLE} p ON p.rowid = d.id WHERE v.tied) WHERE turn <= take"""
         if missing:
             stand_in = ", ".join(f"({code - self.digit.low})" for code in self.donors.defaults[:missing])
             picked += f""" UNION ALL SELECT p.id, d.y
@@ -67,22 +86,9 @@ class Ringing:
         return f"""
             SELECT p.cell{self.domain} AS cell, coalesce(v.gap, -1) AS gap, {named}
             FROM ({rows}) p LEFT JOIN (
-                SELECT id, r % donors AS gap
+                SELECT id, (spot - first) % donors AS gap
                 FROM {RING} JOIN {VISITS} USING (visit) WHERE y IS NULL AND distance = 0
             ) v USING (id) GROUP BY ALL"""
-
-    def _alone(self) -> str:
-        return f"""SELECT v.id, d.y FROM ({_candidates("NOT tied", self.donors.k)}) v
-            JOIN {RING} d ON d.cell = v.cell AND d.r = v.r AND d.y IS NOT NULL"""
-
-    def _tied(self) -> str:
-        order = ", ".join(f"p.{name}" for name in self.order)
-        return f"""SELECT id, y FROM (
-            SELECT v.id, d.y, v.take,
-                row_number() OVER (PARTITION BY v.id, v.distance ORDER BY v.around, {order}) AS turn
-            FROM ({_candidates("tied", self.donors.k)}) v
-            JOIN {RING} d ON d.cell = v.cell AND d.r = v.r AND d.y IS NOT NULL
-            JOIN {PEOPLE} p ON p.rowid = d.id) WHERE turn <= take"""
 
     @property
     def _records(self) -> str:
@@ -98,14 +104,6 @@ class Ringing:
     @property
     def _asks(self) -> str:
         return f"y = {self.digit.answers}"
-
-
-def _candidates(which: str, k: int) -> str:
-    """The donors each visitor could take in the cell it visits; `around` where the ring's start is passed."""
-    turns = "unnest(range(least(v.take, v.donors)))" if k > 1 else "0"
-    return f"""SELECT id, cell, (r + j) % donors AS r, r + j >= donors AS around, distance, take
-        FROM (SELECT p.id, p.cell, p.r, v.donors, v.distance, v.take, {turns} AS j
-            FROM {RING} p JOIN {VISITS} v USING (visit) WHERE p.y IS NULL AND {which})"""
 
 
 def _made_of(picked: str, donors: Donors, answers: int) -> str:
