@@ -6,18 +6,31 @@ from reticent.engine.results import Tallies
 from reticent.noise.source import Noise
 from reticent.prepare.donors import NO_REPAIR, Repair
 from reticent.query.rows import Subpopulation
+from reticent.refine.veil import Height
 from reticent.schema import Number, Schema
+from reticent.sensitivity.book import Book
 from reticent.sensitivity.neighbours import Neighbours
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
+    """One evaluation. `book` shares hubs between its asks, `heights` the log scales that were released so far.
+
+    A book that was made for the same tallies and repair may be handed in as `known`.
+    """
+
     schema: Schema
     neighbours: Neighbours
     tallies: Tallies = field(repr=False)
     noise: Noise = field(repr=False)
     rows: int | None = None
     repair: Repair = NO_REPAIR
+    known: Book | None = field(default=None, repr=False)
+    book: Book = field(init=False, repr=False)
+    heights: list[Height] = field(init=False, repr=False, default_factory=list)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "book", self.known or Book(self.tallies, self.schema, self.repair))
 
 
 def weight_of(among: Subpopulation, schema: Schema) -> Number | None:

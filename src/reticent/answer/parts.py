@@ -45,7 +45,10 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hidden:
-    """A part whose noise has a scale that was read off the rows: there is a cost, a law and a step to tell, no scale."""
+    """A part whose noise has a scale that was read off the rows: there is a cost, a law and a step to tell, no scale.
+
+    `source` says what makes the scale confidential: donors, or weights.
+    """
 
     what: str
     epsilon: Fraction
@@ -53,7 +56,8 @@ class Hidden:
     beta: Fraction
     mechanism: str = "double Lomax"
     theorem: str = "noise scaled by a smooth bound"
-    proof: str = "proofs/noise/lomax.md"
+    proof: str = "proofs/answer/imputed.md"
+    source: str = "donors"
 
     @property
     def sd(self) -> None:

@@ -12,6 +12,7 @@ from reticent.predicate.bind import bind
 from reticent.predicate.parse import parse
 from reticent.predicate.tree import Everyone, Predicate
 from reticent.query.kinds import (
+    Correlation,
     Count,
     Derived,
     Margin,
@@ -33,6 +34,7 @@ ALLOWED = {
     "proportion": COMMON,
     "mean": COMMON | {"centre"},
     "variance": COMMON | {"centre"},
+    "correlation": COMMON | {"centres"},
     "median": COMMON | {"step"},
     "quantile": COMMON | {"step", "at"},
     "margin": COMMON | {"bins"},
@@ -53,7 +55,7 @@ def read_query(
     for key in raw:
         if key != verb and key not in ALLOWED[verb]:
             raise PlanError(f"{key!r} does not go with {verb}{nearest(key, ALLOWED[verb])}", field=field)
-    if size is not None and verb not in ("mean", "variance", "proportion"):
+    if size is not None and verb not in ("mean", "variance", "correlation", "proportion"):
         raise PlanError(f"a public size does not go with {verb}", field=field.replace("query", "size"))
     build = _BUILD[verb]
     return build(raw, schema, _among(raw, schema, missing, field), size, f"{field}.{verb}")
@@ -113,6 +115,23 @@ def _variance(
 ) -> Query:
     column = _number(raw["variance"], schema, field)
     return Variance(column=column.name, among=among, centre=_centre(raw, column, field), size=size)
+
+
+def _correlation(
+    raw: Mapping[str, Any], schema: Schema, among: Subpopulation, size: int | None, field: str
+) -> Query:
+    named = raw["correlation"]
+    if not isinstance(named, list) or len(named) != 2 or named[0] == named[1]:
+        raise PlanError('names two columns: correlation = ["income", "age"]', field=field)
+    y, z = (_number(name, schema, field) for name in named)
+    centres = raw.get("centres", [None, None])
+    if not isinstance(centres, list) or len(centres) != 2:
+        raise PlanError("gives one centre for each column", field=f"{field}.centres")
+    near, far = (
+        None if text is None else _centre({"centre": text}, column, field)
+        for text, column in zip(centres, (y, z), strict=True)
+    )
+    return Correlation(columns=(y.name, z.name), among=among, centres=(near, far), size=size)
 
 
 def _proportion(
@@ -221,6 +240,7 @@ _BUILD: dict[str, Callable[[Mapping[str, Any], Schema, Subpopulation, int | None
     "total": _total,
     "mean": _mean,
     "variance": _variance,
+    "correlation": _correlation,
     "proportion": _proportion,
     "median": _median,
     "quantile": _quantile,

@@ -8,6 +8,7 @@ divided by the noisy scale, is (X/a) e^-L up to the rounding: a law free of the 
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -27,16 +28,22 @@ _Law = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pivot:
-    """The public parameters of one error bar: Lomax noise at epsilon with bounds smooth in beta, a grid for ln S."""
+    """The public parameters of one error bar: Lomax noise at epsilon with bounds smooth in beta, a grid for ln S.
+
+    epsilon and beta are for one record; `epsilon_scale` pays for neighbours who differ in `steps` of them. Where
+    the height of another ask's bound is used, `lent` is the beta of that one, at most this one's.
+    """
 
     epsilon: Fraction
     beta: Fraction
     epsilon_scale: Fraction
     level: Fraction
     grid: Fraction
+    steps: int = 1
+    lent: Fraction | None = None
 
     def __post_init__(self) -> None:
-        for name in ("epsilon", "beta", "epsilon_scale", "grid"):
+        for name in ("epsilon", "beta", "epsilon_scale", "grid", "steps"):
             if not getattr(self, name) > 0:
                 raise PlanError(f"it is {getattr(self, name)}, but must be positive.", field=name)
         if not 0 < self.level < 1:
@@ -44,7 +51,9 @@ class Pivot:
         lomax(
             epsilon=self.epsilon, beta=self.beta
         )  # refuses what no Lomax noise can carry, while it is early
-        if self.beta / self.grid > 10**4:
+        if not 0 < self.smooth_in <= self.beta:
+            raise PlanError(f"it is {self.lent}, but at most {self.beta} is of use here.", field="lent")
+        if self.smooth_in / self.grid > 10**4:
             raise PlanError(f"it is {self.grid}; a grid below beta/10000 gains nothing.", field="grid")
 
     @property
@@ -52,9 +61,19 @@ class Pivot:
         return lomax(epsilon=self.epsilon, beta=self.beta)
 
     @property
+    def smooth_in(self) -> Fraction:
+        """The beta of the bound whose height is released."""
+        return self.beta if self.lent is None else self.lent
+
+    @property
     def sensitivity(self) -> Global:
-        """How far one respondent moves round(ln S / grid): ceil(beta/grid), and one to spare."""
-        return Global(bound=Fraction(math.ceil(self.beta / self.grid) + 1))
+        """How far one respondent moves round(ln S / grid): ceil(steps beta/grid), and one to spare."""
+        return Global(bound=Fraction(math.ceil(self.steps * self.smooth_in / self.grid) + 1))
+
+    @property
+    def spread(self) -> float:
+        """The scale of the noise on ln S itself."""
+        return float(self.grid * self.scale)
 
     @property
     def scale(self) -> Fraction:
@@ -68,12 +87,12 @@ class Pivot:
         Adjacency   the one the smooth bound was proved for.
         Theorem     THEORY 3.5a.
         Proof       proofs/refine/pivot.md
-        Assumes     smooth.beta is the pivot's beta.
+        Assumes     smooth.beta is the beta the height was planned for.
         Keeps back  the height itself.
         """
-        if smooth.beta != self.beta:
+        if smooth.beta != self.smooth_in:
             raise PlanError(
-                f"it is {smooth.beta}, but the error bar was planned for {self.beta}.", field="beta"
+                f"it is {smooth.beta}, but the error bar was planned for {self.smooth_in}.", field="beta"
             )
         return _rounded_log(smooth.bound, self.grid)
 
@@ -92,18 +111,32 @@ class Pivot:
         S e^(-grid round(ln S / grid)) lies within e^(-grid/2) and e^(grid/2), whatever S is, so the quantile is
         widened by e^(grid/2); the last factor covers the rounding of this sum.
         """
-        law, m = self._law(), int(self.epsilon / self.beta)
-        quantile = falling_root(lambda t: _miss(t, law, m=m), float(1 - self.level), start=1.0)
-        return quantile * math.exp(float(self.grid) / 2) * (1 + 1e-9)
+        return _factor(self)
 
     def half_width(self, released: int) -> float:
         """Half the interval around the noisy answer, from the released integer alone."""
         return self.factor() * math.exp(min(float(self.grid) * released, 700.0))
 
 
-def pivot(*, epsilon: Fraction, beta: Fraction, epsilon_scale: Fraction, level: Fraction) -> Pivot:
+@lru_cache(maxsize=256)
+def _factor(bar: Pivot) -> float:
+    law, m = bar._law(), int(bar.epsilon / bar.beta)
+    quantile = falling_root(lambda t: _miss(t, law, m=m), float(1 - bar.level), start=1.0)
+    return quantile * math.exp(float(bar.grid) / 2) * (1 + 1e-9)
+
+
+def pivot(
+    *, epsilon: Fraction, beta: Fraction, epsilon_scale: Fraction, level: Fraction, steps: int = 1
+) -> Pivot:
     """The pivot on the usual grid, beta/256, where rounding widens a bar by less than one part in 200."""
-    return Pivot(epsilon=epsilon, beta=beta, epsilon_scale=epsilon_scale, level=level, grid=beta / _FINENESS)
+    return Pivot(
+        epsilon=epsilon,
+        beta=beta,
+        epsilon_scale=epsilon_scale,
+        level=level,
+        grid=beta / _FINENESS,
+        steps=steps,
+    )
 
 
 def _miss(t: float, law: _Law, *, m: int) -> float:

@@ -3,11 +3,17 @@
 Let T~ = T + X and s~ = s + Z be published, k = T/s wanted. Then T~ - k s~ = X - kZ has a known law, so
 {k : |T~ - k s~| <= Q(|k|)}, Q the quantile of |X - kZ|, holds the true k with the stated probability. Q grows
 with |k|, so from any outer bound u of the set a better one follows: k <= (T~ + Q(u)) / s~.
+
+Where the scale of a noise is confidential, Q is the joined width of `reticent.refine.joint`.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from math import log
 
+from reticent.refine.joint import LAPLACE, Shape, exponent, joined
 from reticent.refine.quantiles import ratio_half_width
+from reticent.refine.veil import Veiled
 
 ROUNDS = 60
 
@@ -20,17 +26,29 @@ class Noisy:
     scale: float = 0.0
     blur: float = 0.0
 
+    @property
+    def shape(self) -> Shape:
+        return LAPLACE
+
+    def width(self, level: float) -> float:
+        """The noise, as if it were continuous, stays within this distance with probability `level`."""
+        return -log(1 - level) * self.scale
+
+
+Told = Noisy | Veiled
+
 
 def quotient_interval(
-    top: Noisy, bottom: Noisy, *, level: float, low: float, high: float
+    top: Told, bottom: Told, *, level: float, low: float, high: float
 ) -> tuple[float, float]:
     """The interval for top / bottom within the public limits [low, high]."""
     if bottom.value <= 0:
         return low, high
 
+    spread = _spread(top, bottom, level)
+
     def reach(k: float) -> float:
-        spread = ratio_half_width(top.scale, k * bottom.scale, level)
-        return spread + top.blur + k * bottom.blur
+        return spread(k) + top.blur + k * bottom.blur
 
     left, right = low, high
     for _ in range(ROUNDS):
@@ -42,3 +60,15 @@ def quotient_interval(
             return edge, edge
         left, right = max(left, tighter[0]), min(right, tighter[1])
     return left, right
+
+
+def _spread(top: Told, bottom: Told, level: float) -> Callable[[float], float]:
+    """How far X - kZ reaches with probability at least `level`, rounding aside, as a function of k >= 0."""
+    if isinstance(top, Noisy) and isinstance(bottom, Noisy):
+        return lambda k: ratio_half_width(top.scale, k * bottom.scale, level)
+    one, other = top.width(level), bottom.width(level)
+    if not (one and other):
+        return lambda k: one + k * other
+    common = isinstance(top, Veiled) and isinstance(bottom, Veiled) and top.height == bottom.height
+    p = exponent(top.shape, bottom.shape, level=level, common=common)
+    return lambda k: joined(one, k * other, p)

@@ -4,31 +4,46 @@ from collections.abc import Callable
 
 from reticent.answer.base import Answer
 from reticent.answer.context import Context
+from reticent.answer.correlation import answer_correlation
 from reticent.answer.count import answer_count, answer_total
 from reticent.answer.derived import answer_derived
+from reticent.answer.imputed import answer_imputed
 from reticent.answer.margin import answer_margin
 from reticent.answer.quantile import answer_quantile
 from reticent.answer.ratio import answer_mean, answer_proportion
+from reticent.answer.shares import check_budget
 from reticent.answer.variance import answer_variance
 from reticent.engine.results import Tallies
-from reticent.engine.wants import Sum, Table
+from reticent.engine.wants import Ring, Sum, Table, Want
 from reticent.errors import PlanError
 from reticent.noise.laplace import LIMIT
 from reticent.noise.source import Noise
-from reticent.query.kinds import Count, Derived, Margin, Mean, Proportion, Quantile, Total, Variance
+from reticent.query import imputed
+from reticent.query.kinds import (
+    Correlation,
+    Count,
+    Derived,
+    Margin,
+    Mean,
+    Proportion,
+    Quantile,
+    Total,
+    Variance,
+)
 from reticent.release.plan import Ask, Plan
 
 MOST_ROWS = 2**40
 ACCUMULATOR = 2**126
 
 
-def wants_of(plan: Plan) -> list[Sum | Table]:
+def wants_of(plan: Plan) -> list[Want]:
     """Everything the plan needs from the rows; refused from public numbers if a sum could overflow (R04)."""
-    wants: list[Sum | Table] = [want for ask in plan.asks for want in ask.query.wants(plan.schema)]
+    for place, ask in enumerate(plan.asks):
+        _check(ask, plan, f"ask[{place}]")
+    wants = [want for ask in plan.asks for want in imputed.wants(ask.query, plan.schema, plan.repair)]
     for want in wants:
         largest = MOST_ROWS
-        factors = [want.weight] if isinstance(want, Table) else [want.weight, *[want.value] * want.power]
-        for factor in factors:
+        for factor in _factors(want):
             if factor is not None:
                 column = plan.schema.coded[factor]
                 largest *= max(abs(column.low), abs(column.high), 1)
@@ -36,12 +51,45 @@ def wants_of(plan: Plan) -> list[Sum | Table]:
             raise PlanError(
                 "could overflow a 128-bit sum; declare a coarser grid or closer bounds", field="ask"
             )
-        # A margin is measured without coarser steps, so its cells themselves must fit the sampler's 64 bits.
-        if isinstance(want, Table) and all(key.step is None for key in want.keys) and largest > LIMIT:
+        # A margin is measured without coarser steps, so its cells themselves must fit the sampler's 64 bits;
+        # so must the weight of all recipients, which hubs add up.
+        if _is_whole(want) and largest > LIMIT:
+            what = "a margin" if isinstance(want, Table) else "an ask on filled columns"
             raise PlanError(
-                "a margin needs a weight of fewer steps; declare a coarser grid for it", field="ask"
+                f"{what} needs a weight of fewer steps; declare a coarser grid for it", field="ask"
             )
     return wants
+
+
+def _check(ask: Ask, plan: Plan, at: str) -> None:
+    """Refuse what no theorem covers, and an epsilon that no noise for a smooth bound can run at."""
+    imputed.check(ask.query, plan.schema, plan.repair, field=f"{at}.query")
+    if not isinstance(ask.query, Quantile | Margin | Derived):
+        check_budget(
+            ask.query,
+            ask.epsilon,
+            ask.bar,
+            schema=plan.schema,
+            neighbours=plan.neighbours,
+            repair=plan.repair,
+            field=f"{at}.epsilon",
+        )
+
+
+def _is_whole(want: Want) -> bool:
+    """Whether its sums are kept in 64 bits: a margin's cells, and the rings of a column."""
+    return isinstance(want, Ring) or (isinstance(want, Table) and all(key.step is None for key in want.keys))
+
+
+def _factors(want: Want) -> list[str | None]:
+    """The columns that are multiplied to give one row's contribution."""
+    match want:
+        case Sum():
+            return [want.weight, want.other, *[want.value] * want.power]
+        case Table() | Ring():
+            return [want.weight]
+        case _:
+            return []
 
 
 def evaluate(
@@ -49,7 +97,12 @@ def evaluate(
 ) -> dict[str, Answer]:
     """Every ask answered, in order; `step` hears the name of each ask as it is done, and nothing else."""
     context = Context(
-        schema=plan.schema, neighbours=plan.neighbours, tallies=tallies, noise=noise, rows=plan.rows
+        schema=plan.schema,
+        neighbours=plan.neighbours,
+        tallies=tallies,
+        noise=noise,
+        rows=plan.rows,
+        repair=plan.repair,
     )
     answers: dict[str, Answer] = {}
     for ask in plan.asks:
@@ -60,6 +113,12 @@ def evaluate(
 
 def _answer(ask: Ask, context: Context, before: dict[str, Answer]) -> Answer:
     match ask.query:
+        case Correlation() as query:
+            return answer_correlation(query, ask.epsilon, ask.bar, context)
+        case (Count() | Total() | Mean() | Proportion() | Variance()) as query if imputed.uses_smooth(
+            query, context.schema, context.repair
+        ):
+            return answer_imputed(query, ask.epsilon, ask.bar, context)
         case Count() as query:
             return answer_count(query, ask.epsilon, context)
         case Total() as query:

@@ -99,7 +99,8 @@ class Hubs:
         if k < self._k0:
             raise ValueError("a reach is asked for from K0 on")
         while k - self._k0 >= len(self._reach):
-            self._reach.append(next(self._more))
+            is_full = self._reach and self._reach[-1] == self.everybody
+            self._reach.append(self.everybody if is_full else next(self._more))
         return self._reach[k - self._k0]
 
     def serves(self, k: int) -> int:

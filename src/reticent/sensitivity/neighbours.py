@@ -13,3 +13,8 @@ class Neighbours:
     def __post_init__(self) -> None:
         if self.records < 1:
             raise ValueError("a respondent owns at least one record")
+
+    @property
+    def steps(self) -> int:
+        """How many records must be added or removed, one at a time, to get from one to the other."""
+        return self.records * (2 if self.replaced else 1)

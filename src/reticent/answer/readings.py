@@ -1,0 +1,117 @@
+"""A sum with its noise, of either kind: Laplace noise of public scale, or noise whose scale was read off the rows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from reticent.answer.context import Context
+from reticent.answer.parts import AnyPart, measure
+from reticent.answer.ratio import noisy
+from reticent.answer.shares import Shares, is_published, smooth_parts
+from reticent.answer.tasks import Task
+from reticent.refine.pivot import Pivot, pivot
+from reticent.refine.ratio import Told
+from reticent.refine.veil import Height, Veiled
+from reticent.sensitivity.bounds import Smooth
+
+ANY_LEVEL = Fraction(1, 2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """A noisy sum, the parts it cost, and what may be told of its noise: None where its scale is confidential."""
+
+    estimate: Fraction
+    parts: tuple[AnyPart, ...]
+    told: Told | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Purse:
+    """An ask's epsilon and the epsilon of its error bar, shared out: the bar to smooth tasks alone, as their shares."""
+
+    epsilon: Fraction
+    bar: Fraction
+    smooth: Fraction
+
+    def read(self, task: Task, share: Fraction, exact: int, context: Context) -> Reading:
+        """The task measured with its share."""
+        if not task.is_smooth:
+            return read_plain(task, exact, epsilon=self.epsilon * share, context=context)
+        bar = self.bar * share / self.smooth
+        return read_smooth(task, exact, epsilon=self.epsilon * share, bar=bar, context=context)
+
+
+def purse(epsilon: Fraction, bar: Fraction, shares: Shares) -> Purse:
+    """The budgets of an ask's tasks."""
+    smooth = sum((share for task, share in shares if task.is_smooth), Fraction(0))
+    return Purse(epsilon=epsilon, bar=bar, smooth=smooth)
+
+
+def read_plain(task: Task, exact: int, *, epsilon: Fraction, context: Context) -> Reading:
+    """A sum that no donor's answer enters: see `measure`."""
+    measured = measure(
+        exact, task.what, bound=task.bound, grid=task.grid, epsilon=epsilon, noise=context.noise
+    )
+    return Reading(estimate=measured.estimate, parts=(measured.part,), told=noisy(measured))
+
+
+def read_smooth(task: Task, exact: int, *, epsilon: Fraction, bar: Fraction, context: Context) -> Reading:
+    """A sum that donors' answers enter, with noise scaled by its smooth bound; with `bar`, the log scale too.
+
+    Guarantee   (epsilon + bar)-DP for one call.
+    Adjacency   context.neighbours.
+    Theorem     THEORY 2.2, 3.3 and 3.5a; group privacy over the records of a respondent.
+    Proof       proofs/answer/imputed.md
+    Assumes     the tallies hold the exact sum and the task's rings; exact arithmetic.
+    Keeps back  the exact sum, the smooth bound and its logarithm.
+    """
+    # Neighbours are `steps` records apart, so each record may have that part of epsilon.
+    each = epsilon / context.neighbours.steps
+    smooth = context.book.bound(task.moves, epsilon=each)
+    parts = smooth_parts(task, epsilon, bar, neighbours=context.neighbours, repair=context.repair)
+    if is_published(task, context.repair):
+        steps = context.noise.cauchy(Fraction(exact), sensitivity=smooth, epsilon=each, grid=Fraction(1))
+        return Reading(estimate=steps * task.grid, parts=parts, told=None)
+    steps = context.noise.lomax(Fraction(exact), sensitivity=smooth, epsilon=each, grid=Fraction(1))
+    value = steps * task.grid
+    if bar:
+        told: Told | None = _bought(task, smooth, value, each=each, bar=bar, context=context)
+    else:
+        told = _lent(task, smooth.beta, value, each=each, context=context)
+    return Reading(estimate=value, parts=parts, told=told)
+
+
+def _bought(
+    task: Task, smooth: Smooth, value: Fraction, *, each: Fraction, bar: Fraction, context: Context
+) -> Veiled:
+    """The log scale, measured for `bar` and kept for later asks."""
+    steps = context.neighbours.steps
+    law = pivot(epsilon=each, beta=smooth.beta, epsilon_scale=bar, level=ANY_LEVEL, steps=steps)
+    released = context.noise.laplace(law.height(smooth), sensitivity=int(law.sensitivity.bound), epsilon=bar)
+    height = Height(number=len(context.heights), pivot=law, moves=task.moves, released=released)
+    context.heights.append(height)
+    return Veiled(value=float(value), pivot=law, height=height, times=Fraction(1), unit=task.grid)
+
+
+def _lent(task: Task, beta: Fraction, value: Fraction, *, each: Fraction, context: Context) -> Veiled | None:
+    """What an earlier ask's log scale tells of this one: of those that fit, the beta nearest below, then the first."""
+    height = _nearest(task, beta, context.heights)
+    times = height.lends(task.moves, beta=beta) if height else None
+    if height is None or times is None:
+        return None
+    law = Pivot(
+        epsilon=each,
+        beta=beta,
+        epsilon_scale=height.pivot.epsilon_scale,
+        level=ANY_LEVEL,
+        grid=height.pivot.grid,
+        steps=height.pivot.steps,
+        lent=height.pivot.smooth_in,
+    )
+    return Veiled(value=float(value), pivot=law, height=height, times=times, unit=task.grid)
+
+
+def _nearest(task: Task, beta: Fraction, heights: Sequence[Height]) -> Height | None:
+    fitting = [height for height in heights if height.lends(task.moves, beta=beta) is not None]
+    return max(fitting, key=lambda height: height.pivot.smooth_in, default=None)
