@@ -13,7 +13,7 @@ from reticent.smallcells.cells import Cells
 
 COLUMNS = ("cell", "estimate", "noise_variance", "standard_error", "low", "high", "count")
 LINE = ("release", "table", *COLUMNS, "method", "guarantee")
-DECIMALS = 9
+DECIMALS, FINE = 9, 10.0**9
 Number = float | None
 
 
@@ -114,11 +114,11 @@ def _nearest(value: Fraction) -> float:
 
 def _down(value: Fraction, width: float) -> float:
     """The lower end, rounded away."""
-    return floor((float(value) - width) * 10**DECIMALS) / 10**DECIMALS
+    return floor((float(value) - width) * FINE) / FINE
 
 
 def _up(value: Fraction, width: float) -> float:
-    return ceil((float(value) + width) * 10**DECIMALS) / 10**DECIMALS
+    return ceil((float(value) + width) * FINE) / FINE
 
 
 def _short(value: Number, scale: float) -> Number:
