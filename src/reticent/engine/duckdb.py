@@ -83,7 +83,7 @@ class DuckDBEngine:
         check_repair(repair, schema)
         with self._holding(schema, schema.in_universe_order, repair, keep=(LINE,)) as held:
             held.fill([])
-            return self._run(sql.text(held.marked()), None, "fetch_record_batch").read_all()
+            return self._table(sql.text(held.marked()))
 
     def close(self) -> None:
         self._connection.close()
@@ -195,6 +195,14 @@ class DuckDBEngine:
     def drop(self, name: str) -> None:
         with suppress(duckdb.Error):
             self._connection.execute(f"DROP TABLE IF EXISTS {sql.name(name).sql('duckdb')}")
+
+    def _table(self, statement: str) -> pa.Table:
+        found = None
+        with suppress(duckdb.Error, pa.ArrowException, OSError, MemoryError):
+            found = self._connection.sql(statement).to_arrow_table()
+        if found is None:
+            raise EngineError(UNREAD, field="source")
+        return found
 
     def _fetched(self, statement: exp.Select, values: Values, how: str) -> Any:
         return self._run(sql.text(statement), values, how)
