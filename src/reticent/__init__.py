@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from reticent.privacy.claim import Claim as Claim
     from reticent.privacy.ledger import Ledger as Ledger
     from reticent.release.curator import Curator as Curator
+    from reticent.release.imputer import DonorImputer as DonorImputer
     from reticent.release.plan import Plan as Plan
     from reticent.release.plan import read_plan as read_plan
     from reticent.release.release import Release as Release
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Claim": "reticent.privacy.claim",
     "Curator": "reticent.release.curator",
+    "DonorImputer": "reticent.release.imputer",
     "Ledger": "reticent.privacy.ledger",
     "Plan": "reticent.release.plan",
     "Release": "reticent.release.release",
