@@ -28,7 +28,7 @@ def state() -> pa.Table:
 
 
 def tallied(rows: pa.Table, **said: object) -> tuple[Tallies, dict[str, float]]:
-    plan = wages.plan(epsilon="1", **said)  # type: ignore[arg-type]
+    plan = wages.plan(SIZE, epsilon="1", **said)  # type: ignore[arg-type]
     engine = Survey(rows, schema={}, threads=1).open()
     try:
         tallies = engine.tally(plan.schema, wants_of(plan), plan.repair)
@@ -43,7 +43,7 @@ def test_silence_biases_the_mean_and_donors_take_most_of_it_away(state: pa.Table
 
     Over four masks, so that the chance of one draw (about 0.4 %) hardly matters.
     """
-    truth = wages.truth_of(state)
+    truth = wages.truth_of(state, SIZE)
     drawn = [wages.silent(state, seed=mask) for mask in range(4)]
     ignored = np.mean([tallied(rows, donors=False)[1][MEAN] for rows in drawn]) / truth[MEAN] - 1
     filled = np.mean([tallied(rows)[1][MEAN] for rows in drawn]) / truth[MEAN] - 1
@@ -56,7 +56,7 @@ def test_bars_hold_the_filled_answer_as_often_as_they_say(state: pa.Table) -> No
 
     Bars that forget that the scale is itself noisy are too narrow, and are noticed.
     """
-    whole = wages.plan(epsilon="0.8", bar="0.2")
+    whole = wages.plan(SIZE, epsilon="0.8", bar="0.2")
     plan = replace(whole, asks=tuple(ask for ask in whole.asks if ask.name == MEAN))
     tallies, exact = tallied(wages.silent(state, seed=1))
     book, rng = Book(tallies, plan.schema, plan.repair), np.random.default_rng(3)

@@ -1,8 +1,10 @@
-"""A simulated state in which many do not say what they earn, and the asks that donors could answer for them.
+"""People many of whom do not say what they earn, and the asks that donors could answer for them.
 
-A pilot survey teaches who keeps silent: the less schooled, and some groups more than others, at the rates seen
+The people are a simulated state, or real workers of the American Community Survey when their records are at
+hand. In the state a pilot survey teaches who keeps silent: the less schooled, and some groups more than others, at the rates seen
 in household surveys. Its law is fitted (see `reticent.lab.learned`) and drawn afresh on the state. Given age,
 schooling, sex and race, silence tells nothing of the wage, so donors who match on them can mend the answers.
+The workers' silence is their own: the Census Bureau's allocation flags, with its own fillings taken as the truth.
 """
 
 import tomllib
@@ -13,6 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from reticent.errors import PlanError
+from reticent.lab.acs import data_folder, read_workers
 from reticent.lab.homes import LEVELS, Array
 from reticent.lab.learned import Form, Silence, fit
 from reticent.lab.lives import YEARS
@@ -22,10 +26,11 @@ from reticent.release.plan import Plan, plan_from
 
 PILOT, PILOT_SEED = 50_000, 1
 POVERTY = 15_000
-AGES = ((20, 59), (20, 29), (40, 49))
+STATE_AGES, WORKER_AGES = ((20, 59), (20, 29), (40, 49)), ((20, 50), (20, 29), (40, 49))
 NEAR: list[Any] = [{"column": "age", "by": "5"}, "sex", "race", "schooling", "employment"]
 DONORS = {"kind": "donors", "column": "wage", "near": NEAR, "k": 1, "default": "0"}
-CENTRES = {(20, 59): "50000", (20, 29): "30000", (40, 49): "60000"}
+CENTRES = {(20, 59): "50000", (20, 29): "30000", (40, 49): "60000", (20, 50): "50000"}
+WORKERS = 0  # in place of a number of simulated people
 
 
 @cache
@@ -45,18 +50,38 @@ def _rates(table: pa.Table) -> Array:
     return np.asarray(np.interp(years, [11, 18], [0.33, 0.10]) * np.where(more, 1.6, 1.0))
 
 
+def complete(size: int, *, seed: int) -> pa.Table:
+    """The first `size` people of the state, or all of the real workers, with every wage."""
+    return people(size, seed=seed).combine_chunks() if size != WORKERS else _workers()[0]
+
+
 def silent(state: pa.Table, *, seed: int) -> pa.Table:
     """The state as it answers: some wages are missing."""
     return apply(state, law().draw(state, seed=seed))
+
+
+def flagged() -> pa.Table:
+    """The real workers without the wages that had to be filled in."""
+    answers, flags = _workers()
+    return apply(answers, flags.select(["wage"]))
+
+
+@cache
+def _workers() -> tuple[pa.Table, pa.Table]:
+    folder = data_folder()
+    if folder is None:
+        raise PlanError("needs the workers' records; name their folder in RETICENT_DATA", field="NAME")
+    return read_workers(folder)
 
 
 def among(ages: tuple[int, int]) -> str:
     return f"age >= {ages[0]} and age <= {ages[1]}"
 
 
-def asks() -> dict[str, dict[str, Any]]:
+def asks(size: int) -> dict[str, dict[str, Any]]:
     """Mean wage, and the share above the poverty line, of three ages."""
-    said = {f"{low}-{high}": (low, high) for low, high in AGES}
+    ages_asked = STATE_AGES if size != WORKERS else WORKER_AGES
+    said = {f"{low}-{high}": (low, high) for low, high in ages_asked}
     means = {
         f"mean wage, {name}": {"mean": "wage", "where": among(ages), "centre": CENTRES[ages]}
         for name, ages in said.items()
@@ -74,11 +99,11 @@ def ages_of(name: str) -> tuple[int, int]:
     return int(low), int(high)
 
 
-def truth_of(state: pa.Table) -> dict[str, float]:
+def truth_of(state: pa.Table, size: int) -> dict[str, float]:
     """The six answers by their textbook formulas, where everybody has said what they earn."""
     age, wage = state["age"].to_numpy(), np.nan_to_num(state["wage"].to_numpy())
     found = {}
-    for name, query in asks().items():
+    for name, query in asks(size).items():
         low, high = ages_of(name)
         mine = wage[(age >= low) & (age <= high)]
         found[name] = float(np.mean(mine if "mean" in query else mine > POVERTY))
@@ -86,6 +111,7 @@ def truth_of(state: pa.Table) -> dict[str, float]:
 
 
 def plan(
+    size: int,
     *,
     epsilon: str,
     bar: str | None = None,
@@ -95,7 +121,7 @@ def plan(
 ) -> Plan:
     """Each ask at `epsilon`, and `bar` for its error bar; `sizes` are public, `more` is said of the donors."""
     listed = []
-    for name, query in asks().items():
+    for name, query in asks(size).items():
         ask: dict[str, Any] = {"name": name, "query": query, "epsilon": epsilon}
         ask |= {"error_bar": {"epsilon": bar}} if bar else {}
         ask |= {"size": sizes[name]} if sizes else {}

@@ -20,6 +20,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         amplification.experiment(),
         poststratify_example.experiment(),
         donors_income.experiment(),
+        donors_income.workers(),
         small_cells.experiment(),
     )
 }

@@ -18,13 +18,14 @@ Found = list[tuple[Row, dict[str, Floats]]]
 def figures(outcomes: pa.Table, *, size: int) -> dict[str, Spec]:
     """One chart: a panel for every ask. `global` is left out: its boxes would hide all others."""
     found, runs = list(groups(outcomes)), len(outcomes["run"].unique())
+    who = f"{size:,} simulated people" if size else "22,241 workers of the American Community Survey"
     words = (
-        f"{size:,} simulated people, a quarter of whom do not say their wage. Epsilon is that of one ask. "
+        f"{who}, a quarter of whom do not say their wage. Epsilon is that of one ask. "
         "Published: where it is proved private."
     )
     made = boxes(_boxes(found))
     return {
-        "donors-income": titled(
+        "donors-income" if size else "donors-workers": titled(
             made, "Donors' answers against the truth", words, f"{runs:,} runs. {BOX_WORDS}"
         )
     }

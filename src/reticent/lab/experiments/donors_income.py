@@ -29,7 +29,6 @@ from reticent.lab import wages
 from reticent.lab.experiment import OURS, Experiment, Outcome
 from reticent.lab.experiments.donors_figures import figures, widths
 from reticent.lab.quick import NoNoise, QuickNoise
-from reticent.lab.state import people
 from reticent.release.evaluate import evaluate, wants_of
 from reticent.release.plan import Plan
 from reticent.release.survey import Survey
@@ -66,19 +65,19 @@ class Silent:
 @cache
 def world(size: int) -> World:
     """Made once in every worker, and the same in all of them."""
-    state = people(size, seed=STATE_SEED).combine_chunks()
+    state = wages.complete(size, seed=STATE_SEED)
     age = state["age"].to_numpy()
-    held = {name: wages.ages_of(name) for name in wages.asks()}
+    held = {name: wages.ages_of(name) for name in wages.asks(size)}
     sizes = {name: int(np.sum((age >= low) & (age <= high))) for name, (low, high) in held.items()}
-    return World(state=state, truth=wages.truth_of(state), sizes=sizes)
+    return World(state=state, truth=wages.truth_of(state, size), sizes=sizes)
 
 
 @cache
 def silent(size: int, mask: int) -> Silent:
     """The state under one mask of silence, tallied with and without donors."""
     shared = world(size)
-    rows = wages.silent(shared.state, seed=mask)
-    ours, plain = wages.plan(epsilon="1"), wages.plan(epsilon="1", donors=False)
+    rows = wages.silent(shared.state, seed=mask) if size != wages.WORKERS else wages.flagged()
+    ours, plain = wages.plan(size, epsilon="1"), wages.plan(size, epsilon="1", donors=False)
     engine: Engine = Survey(rows, schema={}, threads=1).open()
     try:
         filled = engine.tally(ours.schema, wants_of(ours), ours.repair)
@@ -90,7 +89,7 @@ def silent(size: int, mask: int) -> Silent:
     return Silent(
         filled=filled,
         available=available,
-        gaps=_gaps(rows),
+        gaps=_gaps(rows, size),
         exact={name: value_of(answer) for name, answer in exact.items()},
         ours=book,
         theirs=Book(filled, theirs.schema, theirs.repair),
@@ -99,12 +98,12 @@ def silent(size: int, mask: int) -> Silent:
 
 def published_plan(size: int, epsilon: str) -> Plan:
     """The published mechanism, which takes the sizes as known."""
-    return wages.plan(epsilon=epsilon, sizes=dict(world(size).sizes), bound="published")
+    return wages.plan(size, epsilon=epsilon, sizes=dict(world(size).sizes), bound="published")
 
 
-def _gaps(rows: pa.Table) -> dict[str, int]:
+def _gaps(rows: pa.Table, size: int) -> dict[str, int]:
     age, lost = rows["age"].to_numpy(), rows["wage"].is_null().to_numpy()
-    held = {name: wages.ages_of(name) for name in wages.asks()}
+    held = {name: wages.ages_of(name) for name in wages.asks(size)}
     return {name: int(np.sum(lost & (age >= low) & (age <= high))) for name, (low, high) in held.items()}
 
 
@@ -118,11 +117,11 @@ def run(index: int, seed: int, *, size: int, masks: int, epsilons: tuple[str, ..
     rng = np.random.default_rng(seed)
     outcomes: list[Outcome] = []
     for epsilon in epsilons:
-        outcomes += _lines("ignore", shared, _ignored(rows, epsilon, rng), epsilon)
+        outcomes += _lines("ignore", shared, _ignored(size, rows, epsilon, rng), epsilon)
         outcomes += _lines("global", shared, _global(shared, rows, epsilon, rng), epsilon)
         if Fraction(epsilon) >= 2 * LN2:
             outcomes += _lines("published", shared, _published(size, rows, epsilon, rng), epsilon)
-        outcomes += _ours(shared, rows, epsilon, rng)
+        outcomes += _ours(size, shared, rows, epsilon, rng)
     return outcomes
 
 
@@ -142,8 +141,8 @@ def _lines(
     ]
 
 
-def _ignored(rows: Silent, epsilon: str, rng: np.random.Generator) -> dict[str, float]:
-    plan = wages.plan(epsilon=epsilon, donors=False)
+def _ignored(size: int, rows: Silent, epsilon: str, rng: np.random.Generator) -> dict[str, float]:
+    plan = wages.plan(size, epsilon=epsilon, donors=False)
     found = evaluate(plan, rows.available, QuickNoise(rng))
     return {name: value_of(answer) for name, answer in found.items()}
 
@@ -163,10 +162,10 @@ def _published(size: int, rows: Silent, epsilon: str, rng: np.random.Generator) 
     return {name: value_of(answer) for name, answer in found.items()}
 
 
-def _ours(shared: World, rows: Silent, epsilon: str, rng: np.random.Generator) -> list[Outcome]:
+def _ours(size: int, shared: World, rows: Silent, epsilon: str, rng: np.random.Generator) -> list[Outcome]:
     whole = Fraction(epsilon)
     bar = whole * BAR_SHARE
-    plan = wages.plan(epsilon=show(whole - bar), bar=show(bar))
+    plan = wages.plan(size, epsilon=show(whole - bar), bar=show(bar))
     start = process_time()
     found = evaluate(plan, rows.filled, QuickNoise(rng), book=rows.ours)
     spent = process_time() - start
@@ -194,10 +193,13 @@ def experiment(
     *, size: int = 500_000, masks: int = MASKS, epsilons: tuple[str, ...] = EPSILONS
 ) -> Experiment:
     """The experiment at any size; the one in the list has half a million people and ten draws of silence."""
+    real = size == wages.WORKERS
     return Experiment(
-        name="donors-income",
-        title="Donors for missing wages, with noise that covers the imputation",
-        source="Differentially private k-nearest neighbor missing data imputation, section 6",
+        name="donors-workers" if real else "donors-income",
+        title="The same on real workers and their own silence"
+        if real
+        else "Donors for missing wages, with noise that covers the imputation",
+        source="Differentially private k-nearest neighbor missing data imputation, the experiment on income",
         run=partial(run, size=size, masks=masks, epsilons=epsilons),
         params={"size": size, "masks": masks, "epsilons": epsilons, "near": repr(wages.NEAR)},
         runs=500,
@@ -205,3 +207,8 @@ def experiment(
         figures=partial(figures, size=size),
         more=widths,
     )
+
+
+def workers() -> Experiment:
+    """On 22,241 real workers when their records are at hand; more epsilons, to see where donors begin to win."""
+    return experiment(size=wages.WORKERS, masks=1, epsilons=(*EPSILONS[:4], "4.158884", "8", "16"))
