@@ -116,3 +116,28 @@ def test_a_bound_smoothed_for_another_beta_is_refused():
     with pytest.raises(PlanError):
         EXAMPLE.height(Smooth(bound=Fraction(3), beta=Fraction(1, 4)))
     assert isinstance(EXAMPLE, Pivot)
+
+
+def test_neighbours_several_records_apart_need_as_much_more_noise():
+    """S is smooth for one record; respondents may own three, and be replaced."""
+    far = replace(EXAMPLE, steps=6)
+    assert far.sensitivity.bound == 6 * 256 + 1
+    here, there = (
+        far.height(Smooth(bound=b, beta=far.beta)) for b in (Fraction(5), Fraction(5 * math.exp(6 / 8)))
+    )
+    assert abs(here - there) <= far.sensitivity.bound - 1
+    assert abs(here - there) > EXAMPLE.sensitivity.bound  # forgetting the steps would be found out
+    assert math.isclose(far.spread, float(6 * EXAMPLE.beta / EXAMPLE.epsilon_scale), rel_tol=0.001)
+
+
+def test_a_lent_height_keeps_its_own_law_and_lends_only_to_larger_betas():
+    lent = replace(EXAMPLE, lent=Fraction(1, 16), grid=Fraction(1, 16 * 256))
+    assert lent.sensitivity.bound == 257 and lent.a == EXAMPLE.a
+    assert lent.height(Smooth(bound=Fraction(3), beta=Fraction(1, 16))) == math.floor(
+        16 * 256 * math.log(3) + 0.5
+    )
+    assert lent.factor() < EXAMPLE.factor()  # half the beta at the same cost: half the noise on the log scale
+    with pytest.raises(PlanError):
+        replace(EXAMPLE, lent=Fraction(1, 4))
+    with pytest.raises(PlanError):
+        lent.height(Smooth(bound=Fraction(3), beta=EXAMPLE.beta))
