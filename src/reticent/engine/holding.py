@@ -40,7 +40,16 @@ class Tables(Protocol):
 
 
 class Holding:
-    """Records in PEOPLE and what donors give them, one column after the other, each from original answers."""
+    """Records in PEOPLE and what donors give them, one column after the other, each from original answers.
+
+    Guarantee   every recipient has the answers of the first k donors in its own order, and rings are those of
+                that order; filled rows, as a set, are a function of the set of records.
+    Adjacency   one record added or removed.
+    Theorem     THEORY 3.1a.
+    Proof       proofs/engine/rings.md
+    Assumes     no column is matched on that donors fill; weights of attributes are above 0.
+    Keeps back  all of it until noise is added.
+    """
 
     def __init__(self, tables: Tables, schema: Schema, packing: Packing, repair: Repair) -> None:
         self.tables, self.schema, self.packing, self.repair = tables, schema, packing, repair

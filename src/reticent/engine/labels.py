@@ -39,7 +39,7 @@ def labelled(
                 running number; the records of a survey, with their numbers, are a function of the set.
     Adjacency   one record added or removed: no place of a different record changes.
     Theorem     the labels of THEORY 3.1a.
-    Proof       proofs/engine/labels.md
+    Proof       proofs/engine/rings.md
     Assumes     `key` is not a function of the rows.
     Keeps back  all of it.
     """
