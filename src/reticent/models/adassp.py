@@ -1,0 +1,128 @@
+"""Perturbed sufficient statistics with a ridge that adapts to the noise (AdaSSP)."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from math import ceil, floor
+from typing import Literal
+
+import numpy as np
+from flint import fmpz_mat
+
+from reticent.models.fit import Fit, check, claim_of, sums_of, tell
+from reticent.models.moments import UNIT, Moments, gaussian_moments, laplace_moments, steps
+from reticent.models.records import Records
+from reticent.models.solve import leftover, ridge
+from reticent.models.sources import ModelNoise
+from reticent.models.sums import Sums
+from reticent.privacy.convert import zcdp_to_epsilon
+from reticent.sensitivity.neighbours import Neighbours
+
+PAGE = "proofs/models/adassp.md"
+SHARE = Fraction(1, 8)
+"""Of the budget, for the smallest eigenvalue."""
+
+
+@lru_cache(maxsize=256)
+def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The largest rho, to 24 halvings, for which rho-zCDP is certified to be (epsilon, delta)-DP."""
+    low, high = Fraction(0), Fraction(epsilon)
+    for _ in range(24):
+        middle = (low + high) / 2
+        is_enough = zcdp_to_epsilon(rho=middle, delta=delta) <= epsilon
+        low, high = (middle, high) if is_enough else (low, middle)
+    return low
+
+
+def least_eigenvalue(sums: Sums) -> int:
+    """The largest whole t below the smallest eigenvalue of X'X in steps of 1/UNIT, entries rounded first; exactly.
+
+    A guess in doubles, then moved until the matrix less t is positive definite at t and is not at t + 1.
+    """
+    gram = [[steps(UNIT * value) for value in row] for row in sums.ordinary()[0]]
+    guess = floor(np.linalg.eigvalsh(np.array(gram, dtype=np.float64))[0])
+    low, high, stride = int(guess), int(guess) + 1, 1
+    while not _is_positive(gram, low):
+        low, stride = low - stride, 2 * stride
+    stride = 1
+    while _is_positive(gram, high):
+        high, stride = high + stride, 2 * stride
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if _is_positive(gram, middle) else (low, middle)
+    return low
+
+
+def _is_positive(gram: list[list[int]], t: int) -> bool:
+    """Whether gram - t is positive definite: all leading minors are positive (Sylvester)."""
+    size = len(gram)
+    return all(
+        bool(fmpz_mat([[gram[i][j] - (t if i == j else 0) for j in range(k)] for i in range(k)]).det() > 0)
+        for k in range(1, size + 1)
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdaSSP:
+    """Wang 2018. Without a delta the noise is Laplace; with one it is Gaussian, accounted in zCDP."""
+
+    requires: Literal["sums", "rows"] = "sums"
+
+    def fit(
+        self,
+        data: Sums | Records,
+        *,
+        epsilon: Fraction,
+        delta: Fraction | None = None,
+        neighbours: Neighbours,
+        noise: ModelNoise,
+    ) -> Fit:
+        """Ridge regression on noisy sums; the ridge is what the noise needs beyond the smallest eigenvalue.
+
+        Guarantee   epsilon-DP for one call, or (epsilon, delta)-DP where delta is given.
+        Adjacency   `neighbours`.
+        Theorem     Wang 2018, algorithm 2, with one call for all sums.
+        Proof       proofs/models/adassp.md
+        Assumes     as `laplace_moments` and `gaussian_moments`.
+        Keeps back  the exact sums and the exact eigenvalue.
+        """
+        sums = sums_of(data)
+        check(sums.design, epsilon=epsilon, delta=delta, neighbours=neighbours)
+        if delta is None:
+            found, least = self._laplace(sums, epsilon, neighbours, noise)
+        else:
+            found, least = self._gaussian(sums, rho_for(epsilon, delta), neighbours, noise)
+        theta = ridge(found.gram, found.cross, max(0.0, found.blur - least))
+        claim = claim_of(PAGE, "AdaSSP", epsilon=epsilon, delta=delta, neighbours=neighbours)
+        return tell(sums.design, theta.tolist(), leftover(found, theta), claim)
+
+    def _laplace(
+        self, sums: Sums, epsilon: Fraction, neighbours: Neighbours, noise: ModelNoise
+    ) -> tuple[Moments, float]:
+        own, ones = SHARE * epsilon, [Fraction(1)] * len(sums.products)
+        bound = eigenvalue_bound(sums.design.features, neighbours=neighbours)
+        least = noise.laplace(least_eigenvalue(sums), sensitivity=bound, epsilon=own)
+        found = laplace_moments(sums, scales=ones, epsilon=epsilon - own, neighbours=neighbours, noise=noise)
+        return found, (least - 3 * float(bound / own)) / UNIT
+
+    def _gaussian(
+        self, sums: Sums, rho: Fraction, neighbours: Neighbours, noise: ModelNoise
+    ) -> tuple[Moments, float]:
+        own = SHARE * rho
+        bound = eigenvalue_bound(sums.design.features, neighbours=neighbours)
+        least = noise.gaussian_many([least_eigenvalue(sums)], sensitivity=bound, rho=own)[0]
+        found = gaussian_moments(sums, rho=rho - own, neighbours=neighbours, noise=noise)
+        return found, (least - 2 * bound / (2 * float(own)) ** 0.5) / UNIT
+
+
+def eigenvalue_bound(features: int, *, neighbours: Neighbours) -> int:
+    """In steps: how far one respondent moves `least_eigenvalue`.
+
+    Guarantee   no pair of neighbours has it further apart.
+    Adjacency   `neighbours`; whether a row counts may change with it.
+    Theorem     Weyl: a row of |x|^2 <= p moves the eigenvalue by at most p, coming, going or replaced.
+    Proof       proofs/models/adassp.md
+    Assumes     unit columns; the rounding of entries adds p, that of the eigenvalue 1.
+    Keeps back  nothing: every input is public.
+    """
+    return ceil(neighbours.records * features * Fraction(UNIT)) + features + 1

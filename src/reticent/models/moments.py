@@ -1,0 +1,126 @@
+"""All sums of products with noise, in one call; and what least squares makes of them afterwards."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations_with_replacement
+from math import ceil
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.models.design import Design
+from reticent.models.moves import products_l1, products_l2, root_up
+from reticent.models.sources import ModelNoise
+from reticent.models.sums import Sums
+from reticent.sensitivity.neighbours import Neighbours
+
+UNIT = 1 << 20
+"""Sums of unit columns are counted in steps of 2^-20 before the noise."""
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moments:
+    """Noisy sums of products of unit columns: released, so they may be printed and worked on freely.
+
+    `spread` holds the standard deviation of the noise of each entry.
+    """
+
+    design: Design
+    table: Floats
+    spread: Floats
+
+    @property
+    def count(self) -> float:
+        """How many rows there are, at least 1."""
+        return float(self.design.size or max(1.0, self.table[0, 0]))
+
+    @property
+    def gram(self) -> Floats:
+        """X'X."""
+        return self.table[self._at, self._at]
+
+    @property
+    def cross(self) -> Floats:
+        """X'y."""
+        return self.table[self._at, -1]
+
+    @property
+    def square(self) -> float:
+        """y'y."""
+        return float(self.table[-1, -1])
+
+    @property
+    def blur(self) -> float:
+        """How far the noise moves X'X, roughly: twice the root mean square of its rows."""
+        noise = self.spread[self._at, self._at]
+        return float(2 * np.sqrt((noise**2).sum() / len(noise)))
+
+    @property
+    def _at(self) -> slice:
+        return slice(0 if self.design.intercept else 1, -1)
+
+
+def steps(value: Fraction) -> int:
+    """floor(x + 1/2): two numbers d apart are sent at most d + 1 apart."""
+    return (2 * value.numerator + value.denominator) // (2 * value.denominator)
+
+
+def laplace_moments(
+    sums: Sums, *, scales: Sequence[Fraction], epsilon: Fraction, neighbours: Neighbours, noise: ModelNoise
+) -> Moments:
+    """Every sum of products with discrete Laplace noise; entry (i, j) gets noise in proportion to 1/(a_i a_j).
+
+    Guarantee   epsilon-DP for the whole table, one call.
+    Adjacency   `neighbours`; where the design says so, the number of rows is public.
+    Theorem     THEORY 7.3 with a scale for each column, then the Laplace mechanism on the integers.
+    Proof       proofs/models/moments.md
+    Assumes     the scales are public and positive; a row's z depends on that row alone; exact arithmetic.
+    Keeps back  the exact sums.
+    """
+    entries = _entries(sums)
+    weights = {(i, j): scales[i] * scales[j] * (1 if i == j else 2) for i, j in entries}
+    answers = [steps(UNIT * weights[at] * sums.unit(*at)) for at in entries]
+    bound = ceil(UNIT * products_l1(scales, neighbours=neighbours)) + len(entries)
+    noisy = noise.laplace_many(answers, sensitivity=bound, epsilon=epsilon)
+    size = UNIT * np.array([float(weights[at]) for at in entries])
+    return _moments(sums.design, entries, noisy, size, 2**0.5 * bound / float(epsilon))
+
+
+def gaussian_moments(sums: Sums, *, rho: Fraction, neighbours: Neighbours, noise: ModelNoise) -> Moments:
+    """Every sum of products with discrete Gaussian noise of one scale.
+
+    Guarantee   rho-zCDP for the whole table, one call.
+    Adjacency   `neighbours`; where the design says so, the number of rows is public.
+    Theorem     `products_l2`, then the Gaussian mechanism on the integers.
+    Proof       proofs/models/moments.md
+    Assumes     a row's z depends on that row alone; exact arithmetic.
+    Keeps back  the exact sums.
+    """
+    entries = _entries(sums)
+    answers = [steps(UNIT * sums.unit(*at)) for at in entries]
+    reach = UNIT * products_l2(len(sums.products), neighbours=neighbours)
+    bound = ceil(reach + root_up(Fraction(len(entries))))
+    noisy = noise.gaussian_many(answers, sensitivity=bound, rho=rho)
+    size = np.full(len(entries), float(UNIT))
+    return _moments(sums.design, entries, noisy, size, bound / (2 * float(rho)) ** 0.5)
+
+
+def _entries(sums: Sums) -> list[tuple[int, int]]:
+    """The places (i, j), i <= j, that are released; a public count is not."""
+    pairs = combinations_with_replacement(range(len(sums.products)), 2)
+    return [at for at in pairs if at != (0, 0) or sums.design.size is None]
+
+
+def _moments(
+    design: Design, entries: list[tuple[int, int]], noisy: list[int], size: Floats, sd: float
+) -> Moments:
+    width = len(design.widths)
+    table, spread = np.zeros((width, width)), np.zeros((width, width))
+    table[0, 0] = design.size or 0
+    for (i, j), value, each in zip(entries, noisy, size, strict=True):
+        table[i, j] = table[j, i] = value / each
+        spread[i, j] = spread[j, i] = sd / each
+    return Moments(design=design, table=table, spread=spread)
