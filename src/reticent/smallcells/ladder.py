@@ -5,6 +5,7 @@ rows and never shown.
 """
 
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from flint import arb, ctx
@@ -75,6 +76,7 @@ def _scale(points: Points, aim: Aim, *, beta: Fraction, pooled: bool) -> Scale:
     return Scale(kind, steps, at.numerator, at.denominator, unit, top, fine, coarse, pooled)
 
 
+@lru_cache(maxsize=16)
 def _decay(rate: Fraction, top: int) -> tuple[Floats, Floats]:
     """Doubles just above e^(-rate k), in blocks, for all k that a search can come to: (1 + k) e^(-rate k) top > 1/2."""
     last = _BLOCK
