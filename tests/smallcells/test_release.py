@@ -237,6 +237,32 @@ def test_the_replay_rejects_naive_tables(monkeypatch: pytest.MonkeyPatch):
         assert told[0] != told[1]
 
 
+ONLY = ("1", "3.0", "3.0")
+ODD_TABLES: dict[str, list[Row]] = {
+    "nobody": [],
+    "one": [ONLY],
+    "alike": [ONLY] * 40,
+    "corners": [("1", "0.0", "-10.0"), ("1", "100.0", "30.0")] * 20,
+}
+
+
+# covers B068 B069
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("kind", ["predict", "slope", "mean"])
+@pytest.mark.parametrize("rows", ODD_TABLES)
+def test_every_table_of_rows_has_an_answer(rows: str, kind: str):
+    """Nobody, one person, people all alike, and people in two corners; JSON without an infinity (R01)."""
+    estimate = {"predict": {"predict": "25"}, "slope": {"slope": True}, "mean": {"mean": True}}[kind]
+    beyond = {**SMOOTH, "name": "beyond", "range": ["100", "200"], "noise_epsilon": "0.04"}
+    grouped = {**OBSERVED, "name": "grouped", "envelope": "equal sizes"}
+    grouped["groups"] = {"of": {"a": ["1..2"], "b": ["3..5"]}}
+    bounded = {**OBSERVED, "name": "bounded", "range": ["0", "20"]}
+    asked = [{**each, "estimate": estimate} for each in (SMOOTH, beyond, POOLED, OBSERVED, grouped, bounded)]
+    plan = plan_of(*[{k: v for k, v in each.items() if kind != "mean" or k != "x"} for each in asked])
+    told = seen(plan, ODD_TABLES[rows])
+    assert b"Infinity" not in told and b"NaN" not in told and told.count(b"\nr-1,") == 6 * 5
+
+
 def test_several_records_and_replaced_answers_are_paid_for():
     """Each record between neighbours takes its share: a respondent of three records replaced is six steps."""
     from reticent.smallcells.run import spec_of, steps_between

@@ -113,6 +113,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a float": ({"epsilon": 4.0}, "epsilon"),
     "no budget": ({"epsilon": "0"}, "epsilon: it is 0, but must be positive"),
     "a tiny budget": ({"epsilon": "0.0000001"}, "epsilon: is smaller than 0.000001"),
+    "a level of nothing": ({"noise_epsilon": "0.03"}, "noise_epsilon: is too small to say anything"),
     "a vast budget": ({"epsilon": "1001"}, "epsilon: is above 1000"),
     "a level of certainty": ({"level": "1"}, "level: is a decimal from 0.5 to 0.9999"),
     "a range": ({"range": ["1", "0"]}, "range: is two decimals, the lower one first"),

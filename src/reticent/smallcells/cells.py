@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
+from math import ceil
 from typing import Any, Literal
 
 from reticent.decimals import show
@@ -18,6 +19,7 @@ from reticent.smallcells.observed_table import LABEL
 from reticent.smallcells.points import Points
 
 MOST_CELLS = 1_000_000
+SMOOTHEST = 64
 DEFAULT_LEVEL = Fraction(95, 100)
 CHANGES = ("any", "corners", "corners added")
 """What the observed method looks at: all additions and removals; additions in the corners and removals; as published."""
@@ -96,6 +98,21 @@ class Cells:
     def cost(self) -> Fraction:
         """What the ledger reserves: the estimates, the counts, the noise level and the standard errors, added."""
         return self.epsilon + self.count_epsilon + self.noise_epsilon + self.error_epsilon
+
+    @property
+    def m(self) -> int:
+        """epsilon / beta, the smoothness of the bound: what the plan says, else 16 for `pooled` and 8 for `smooth`.
+
+        The noise level has noise of relative size t = beta / noise_epsilon. A variance can be estimated from it for
+        t < 1/2 (THEORY 8.4), so where a level is bought m is the least from 8 to 64 with t at most two fifths.
+        """
+        if self.smoothness is not None:
+            return self.smoothness
+        if self.method is Method.POOLED:
+            return 16
+        if not self.noise_epsilon:
+            return 8
+        return min(SMOOTHEST, max(8, ceil(Fraction(5, 2) * self.epsilon / self.noise_epsilon)))
 
     def want(self, schema: Schema) -> Want:
         """What is needed of the rows."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from reticent.decimals import show
 from reticent.engine.wants import MOST_PLACES, Points
 from reticent.errors import PlanError
 from reticent.predicate.tree import columns_used
@@ -13,6 +14,9 @@ from reticent.smallcells.keys import CellsSection
 from reticent.smallcells.observed_table import LABEL
 from reticent.words import nearest
 
+MOST_LEVEL_NOISE = (
+    2  # scale of the noise on ln S: intervals are then some hundred times as wide as they could be
+)
 WHY_NOT_SUPPRESS = (
     "suppression publishes exact numbers, for which no epsilon stands and no ledger can be charged; "
     "reticent.smallcells.suppress shows what it does, from Python"
@@ -72,6 +76,17 @@ def check_given(cells: Cells, at: str) -> None:
             raise PlanError(
                 f"is missing; method = {cells.method.value!r} cannot do without it", field=f"{at}.{key}"
             )
+
+
+def check_level(cells: Cells, at: str) -> None:
+    """A noise level with so much noise of its own that it would say nothing is not sold."""
+    least = cells.epsilon / (cells.m * MOST_LEVEL_NOISE)
+    if cells.method is Method.SMOOTH and 0 < cells.noise_epsilon < least:
+        raise PlanError(
+            f"is too small to say anything of noise at epsilon {show(cells.epsilon)} and smoothness {cells.m}; "
+            f"give it at least {show(least)}, or nothing",
+            field=f"{at}.noise_epsilon",
+        )
 
 
 def check_repair(cells: Cells, repair: Repair, at: str) -> None:

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from fractions import Fraction
-from math import ceil, log, sinh
+from math import log, sinh
 from statistics import NormalDist
 from typing import Any
 
@@ -27,7 +27,6 @@ STEPS = 10**6
 CANDIDATES = 10**4
 """Steps of the range among which Theil-Sen chooses."""
 
-USUAL, SMOOTHEST = 8, 64
 MATCHINGS = 8
 SMOOTH_WORDS = (
     "privacy noise only: the interval covers the cell's own estimate, kept within the range, with at least the stated "
@@ -78,7 +77,7 @@ def spec_of(cells: Cells, schema: Schema, neighbours: Neighbours) -> Spec:
             noise_epsilon=cells.noise_epsilon,
             delta=cells.delta,
             least=cells.least,
-            m=cells.smoothness or 16,
+            m=cells.m,
         )
     if cells.method is Method.THEIL_SEN:
         coarse = replace(aim, steps=CANDIDATES)
@@ -86,21 +85,10 @@ def spec_of(cells: Cells, schema: Schema, neighbours: Neighbours) -> Spec:
     return SmoothCells(
         aim=aim,
         epsilon=cells.epsilon / k,
-        m=cells.smoothness or smoothness(cells),
+        m=cells.m,
         noise_epsilon=cells.noise_epsilon / k or None,
         level=cells.level,
     )
-
-
-def smoothness(cells: Cells) -> int:
-    """m where the plan does not say it: 8, or what the variance of the noise needs.
-
-    The noise level has noise of relative size t = beta / noise_epsilon = epsilon / (m noise_epsilon). A variance can be
-    estimated from it for t < 1/2 (THEORY 8.4); two fifths leaves some room.
-    """
-    if not cells.noise_epsilon:
-        return USUAL
-    return min(SMOOTHEST, max(USUAL, ceil(Fraction(5, 2) * cells.epsilon / cells.noise_epsilon)))
 
 
 def _observed(cells: Cells, aim: Aim, schema: Schema) -> ObservedCells:
@@ -163,7 +151,7 @@ def _smooth_table(spec: SmoothCells, points: Points, bits: Bits) -> dict[str, An
         nothing = [None] * points.cells
         parts: dict[str, Any] = {"variances": nothing, "widths": nothing, "meaning": UNBOUGHT_WORDS}
     else:
-        widths = [float(width) for width in made.half_widths()]
+        widths = finite([float(width) for width in made.half_widths()])
         variances = finite([float(each) for each in made.noise_variance()])
         parts = {"variances": variances, "widths": widths, "meaning": SMOOTH_WORDS}
     return {"estimates": made.estimates(), **parts}

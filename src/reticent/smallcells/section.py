@@ -11,7 +11,7 @@ from reticent.smallcells import keys
 from reticent.smallcells.cells import CHANGES, ENVELOPES, Cells
 from reticent.smallcells.groups import Groups, read_groups
 from reticent.smallcells.keys import CellsSection
-from reticent.smallcells.refusals import check_given, check_repair, check_size, method_of
+from reticent.smallcells.refusals import check_given, check_level, check_repair, check_size, method_of
 from reticent.tomlfile import fill
 from reticent.words import is_printable
 
@@ -71,6 +71,7 @@ def _cells(
     )
     check_size(cells.want(schema), schema, at)
     check_given(cells, at)
+    check_level(cells, at)
     check_repair(cells, repair, at)
     return cells
 
