@@ -5,7 +5,8 @@ from math import hypot
 import pytest
 
 from reticent.release.evaluate import evaluate
-from reticent.release.preview import epsilon_for, expectations
+from reticent.release.preview import expectations
+from reticent.release.target import epsilon_for
 from tests.doubles import ZeroNoise
 from tests.tables import EVERY_KIND, book, make_plan, plain_tallies
 

@@ -255,6 +255,18 @@ def test_repairs_that_do_not_go_together_are_refused(name):  # covers T08 B091
     assert problem.value.field == field and words in str(problem.value)
 
 
+def test_a_plan_cannot_ask_for_endless_comparing():  # covers B099
+    """One attribute of as many values as can be compared is read, and may serve many columns; a second is not."""
+    columns = {f"y{i}": {"kind": "integer", "bounds": [0, 9]} for i in range(20)}
+    wide = {name: {"kind": "integer", "bounds": [0, 2000]} for name in ("a", "b", "c", "d", "e")}
+    schema = schema_from({"survey": {"name": "wide", "unit": "row"}, "columns": {**columns, **wide}})
+    same = [{"kind": "donors", "column": f"y{i}", "near": ["a"]} for i in range(20)]
+    assert len(read_repairs(same, schema).repair.donors) == 20
+    other = [{**each, "near": [name]} for each, name in zip(same, wide, strict=False)]
+    with pytest.raises(PlanError, match="too many values, taken together"):
+        read_repairs(other, schema)
+
+
 def test_donors_do_not_go_with_weights_that_depend_on_who_answered():  # covers T09
     with pytest.raises(PlanError, match="depends on who answered"):
         read(DONORS, derived_weights=["nonresponse adjustment"])
@@ -270,7 +282,8 @@ def test_a_repair_is_part_of_the_digest_and_is_said_in_words():
     assert plans[0].digest != plans[1].digest and plans[0].repair != plans[1].repair
     (words,) = plans[1].repair_words
     assert (
-        words == "missing income was taken from the nearest donor by age, sex; where donors are lacking, by 1"
+        words
+        == "missing income was taken from the nearest donor in age and sex; where donors were lacking, 1 stood in"
     )
 
 

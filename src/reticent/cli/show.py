@@ -9,12 +9,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from reticent.answer.parts import AnyPart, Hidden
+from reticent.cli.assumed import assumed_dicts, show_assumed, show_repairs
 from reticent.cli.cells import foreseen_cells, show_foreseen, show_tables
 from reticent.decimals import show
 from reticent.errors import PlanError
 from reticent.release.plan import Plan
-from reticent.release.preview import LEGEND, Expectation, epsilon_for, expectations
+from reticent.release.preview import LEGEND, Expectation, expectations
 from reticent.release.release import Release
+from reticent.release.target import epsilon_for
 from reticent.report.numbers import downward, nearest, places, upward
 
 
@@ -29,10 +32,12 @@ def show_preview(plan: Plan, target: str, *, as_json: bool) -> None:
     if as_json:
         asks = [_as_dict(expectation, wanted) for expectation, wanted in lines]
         told = {"release": plan.release_id, "claim": plan.claim.as_dict(), "asks": asks}
+        told |= {"repairs": list(plan.repair_words)} if plan.repair_words else {}
         typer.echo(json.dumps({**told, **({"cells": tables} if tables else {})}, indent=1))
         return
     typer.echo(f"release {plan.release_id}: {plan.claim}")
     typer.echo(f"cost {show(plan.cost)} of at most {show(plan.cap)}; no row was read and nothing was charged")
+    show_repairs(plan)
     table = Table("ask", "epsilon", "parts", "margin", "kind", *(["epsilon for target"] if cv else []))
     for expectation, wanted in lines:
         extra = [show(wanted) if wanted else "not known"] if cv else []
@@ -41,6 +46,7 @@ def show_preview(plan: Plan, target: str, *, as_json: bool) -> None:
         Console().print(table)
     for kind in dict.fromkeys(expectation.how for expectation, _ in lines):
         typer.echo(f"{kind}: {LEGEND[kind]}")
+    show_assumed([expectation for expectation, _ in lines], target=bool(cv))
     show_foreseen(tables)
 
 
@@ -56,14 +62,17 @@ def _as_dict(expectation: Expectation, wanted: Fraction | None) -> dict[str, obj
         "name": expectation.name,
         "words": expectation.words,
         "epsilon": show(expectation.epsilon),
-        "parts": [
-            {"what": p.what, "epsilon": show(p.epsilon), "sensitivity": show(p.bound)}
-            for p in expectation.parts
-        ],
+        "parts": [_part(part) for part in expectation.parts],
         "margin": None if expectation.margin is None else float(expectation.margin),
         "how": expectation.how,
+        "assumed": assumed_dicts(expectation),
         "epsilon_for_target": None if wanted is None else show(wanted),
     }
+
+
+def _part(part: AnyPart) -> dict[str, object]:
+    bound = None if isinstance(part, Hidden) else show(part.bound)
+    return {"what": part.what, "epsilon": show(part.epsilon), "sensitivity": bound}
 
 
 def _cv(target: str) -> float:

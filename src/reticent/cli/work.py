@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from reticent.cli.confidential import show_findings, show_patterns
+from reticent.cli.confidential import show_findings, show_gaps, show_patterns
 from reticent.cli.show import show_release
 from reticent.engine.duckdb import DuckDBEngine
 from reticent.engine.inspect import inspect
@@ -19,11 +19,14 @@ from reticent.engine.sources import open_path
 from reticent.errors import PlanError
 from reticent.noise.bits import SystemBits
 from reticent.noise.source import SystemNoise
+from reticent.prepare.donors import NO_REPAIR
 from reticent.privacy.ledger import Ledger
+from reticent.release.bounds import book_of, rings_of
 from reticent.release.curator import Curator
 from reticent.release.document import document
 from reticent.release.evaluate import evaluate, wants_of
 from reticent.release.plan import Plan, read_plan
+from reticent.release.recipients import gaps
 from reticent.release.rehearse import simulate
 from reticent.release.release import Release
 from reticent.release.survey import Survey
@@ -62,8 +65,9 @@ def rehearse_plan(path: Path, out: Path | None) -> None:
     engine = DuckDBEngine(simulate(plan.schema, plan.rows))
     try:
         with _bar(plan) as step:
-            tallies = engine.tally(plan.schema, [*wants_of(plan), *cell_wants(plan)])
-            answers = evaluate(plan, tallies, SystemNoise(), step=step)
+            tallies = engine.tally(plan.schema, [*wants_of(plan), *cell_wants(plan)], plan.repair)
+            book = book_of(plan, tallies, step=step)
+            answers = evaluate(plan, tallies, SystemNoise(), step=step, book=book)
             tables = run_cells(plan, tallies, SystemBits(), step=step)
     finally:
         engine.close()
@@ -94,6 +98,8 @@ def check_plan(path: Path, data: str | None) -> None:
         show_findings(findings)
         if silent:
             show_patterns(patterns(engine, plan.schema, silent))
+        if plan.repair != NO_REPAIR:
+            show_gaps(gaps(engine, plan))
     finally:
         engine.close()
 
@@ -139,5 +145,6 @@ def _bar(plan: Plan) -> Iterator[Callable[[str], None]]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True, disable=not sys.stderr.isatty()) as progress:
-        task = progress.add_task("releasing", total=len(plan.asks) + len(plan.cells) + 2)
+        steps = len(plan.asks) + len(plan.cells) + len(rings_of(plan)) + 2
+        task = progress.add_task("releasing", total=steps)
         yield lambda name: progress.update(task, advance=1)

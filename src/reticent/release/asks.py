@@ -7,10 +7,10 @@ from typing import Any
 
 from reticent.decimals import read_decimal
 from reticent.errors import PlanError
-from reticent.prepare.donors import NO_REPAIR, Repair
+from reticent.prepare.donors import NO_REPAIR, Bounding, Repair
 from reticent.privacy.claim import amount
 from reticent.query.imputed import check as check_imputed
-from reticent.query.imputed import uses_smooth
+from reticent.query.imputed import roles
 from reticent.query.kinds import Derived, Margin, Quantile, Query, Variance
 from reticent.query.read import read_query
 from reticent.release.sections import AskSection
@@ -73,7 +73,10 @@ def _bar(section: AskSection, query: Query, schema: Schema, repair: Repair, fiel
     if section.error_bar.epsilon is None:
         return Fraction(0)
     bar = read_epsilon(section.error_bar.epsilon, field=field)
-    if isinstance(query, Quantile) or uses_smooth(query, schema, repair):
+    used = roles(query, schema, repair)
+    if any(repair.of(role.column).bounding is Bounding.PUBLISHED for role in used):
+        raise PlanError("the published noise has no error bar; remove it, or bound by hubs", field=field)
+    if isinstance(query, Quantile) or used:
         return bar
     reason = "follows from the asks it uses" if isinstance(query, Derived) else "has noise of a public size"
     raise PlanError(f"is not needed: this answer {reason}, so its error bar is free; remove it", field=field)

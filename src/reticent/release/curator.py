@@ -14,6 +14,7 @@ from reticent.noise.bits import SystemBits
 from reticent.noise.source import SystemNoise
 from reticent.privacy.ledger import Ledger, Reservation
 from reticent.release.beside import beside_epsilon
+from reticent.release.bounds import book_of
 from reticent.release.document import document
 from reticent.release.evaluate import evaluate, wants_of
 from reticent.release.plan import Plan
@@ -79,7 +80,8 @@ class Curator:
         """Read the rows, add the noise, and put the answer on disk in the ledger before anybody sees it."""
         tallies = engine.tally(plan.schema, [*wants_of(plan), *cell_wants(plan)], plan.repair)
         step("tallied")
-        answers = evaluate(plan, tallies, SystemNoise(), step=step)
+        book = book_of(plan, tallies, step=step)
+        answers = evaluate(plan, tallies, SystemNoise(), step=step, book=book)
         tables = run_cells(plan, tallies, SystemBits(), step=step)
         spent = sum((answer.epsilon for answer in answers.values()), start=Fraction(0))
         spent += sum((table.epsilon for table in tables.values()), start=Fraction(0))

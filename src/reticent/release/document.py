@@ -11,9 +11,10 @@ from reticent.answer.base import UNBOUNDED, Answer, Estimate
 from reticent.answer.parts import AnyPart, Hidden
 from reticent.decimals import show
 from reticent.privacy.claim import compose
-from reticent.query.kinds import Derived, Moments, Proportion, Quantile, Variance
+from reticent.query.kinds import Correlation, Derived, Moments, Proportion, Quantile, Variance
 from reticent.release.cost import claim_of_parts
 from reticent.release.plan import Ask, Plan
+from reticent.release.repair_words import ask_words
 from reticent.smallcells.table import CellTable, described
 
 FORMAT = "reticent-release/1"
@@ -80,7 +81,7 @@ def _answer(ask: Ask, answer: Answer, plan: Plan) -> dict[str, Any]:
     return {
         "name": ask.name,
         "query": {key: _plain(value) for key, value in ask.written.items()},
-        "words": ask.query.words(plan.schema),
+        "words": ask_words(ask.query, plan.schema, plan.repair),
         "unit": unit,
         "claim": {"words": str(claim), **claim.as_dict()} if claim else {"words": "post-processing, no cost"},
         "parts": [_part(part) for part in answer.parts],
@@ -151,6 +152,8 @@ def _unit(ask: Ask, plan: Plan) -> str:
         return units.pop() if query.kind == "difference" and len(units) == 1 else ""
     if isinstance(query, Proportion):
         return "share"
+    if isinstance(query, Correlation):
+        return ""
     return "respondents, weighted" if query.among.weight else "respondents"
 
 

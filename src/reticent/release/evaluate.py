@@ -31,6 +31,7 @@ from reticent.query.kinds import (
     Variance,
 )
 from reticent.release.plan import Ask, Plan
+from reticent.sensitivity.book import Book
 
 MOST_ROWS = 2**40
 ACCUMULATOR = 2**126
@@ -93,9 +94,17 @@ def _factors(want: Want) -> list[str | None]:
 
 
 def evaluate(
-    plan: Plan, tallies: Tallies, noise: Noise, *, step: Callable[[str], None] = lambda _: None
+    plan: Plan,
+    tallies: Tallies,
+    noise: Noise,
+    *,
+    step: Callable[[str], None] = lambda _: None,
+    book: Book | None = None,
 ) -> dict[str, Answer]:
-    """Every ask answered, in order; `step` hears the name of each ask as it is done, and nothing else."""
+    """Every ask answered, in order; `step` hears the name of each ask as it is done, and nothing else.
+
+    Where the same tallies are evaluated many times, a `book` keeps what was found of their rings.
+    """
     context = Context(
         schema=plan.schema,
         neighbours=plan.neighbours,
@@ -103,6 +112,7 @@ def evaluate(
         noise=noise,
         rows=plan.rows,
         repair=plan.repair,
+        known=book,
     )
     answers: dict[str, Answer] = {}
     for ask in plan.asks:

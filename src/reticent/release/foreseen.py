@@ -4,33 +4,38 @@ How many a donor serves is read off the rows, so a preview cannot know it. It ca
 assumption, and the floor: what is left when nobody is missing.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import inf, sqrt
+from math import exp, floor, inf, sqrt
 
+from reticent.answer.parts import Part, plan_part
+from reticent.answer.shares import Asked, is_published, planned
+from reticent.answer.tasks import Task
 from reticent.noise import calibrate
 from reticent.noise.family import Cauchy, Lomax
-from reticent.prepare.donors import Bounding
+from reticent.prepare.donors import Repair
+from reticent.refine.pivot import Pivot, pivot
 from reticent.refine.quantiles import half_width
-from reticent.sensitivity.constants import Constants
-from reticent.sensitivity.hubs import LN2
-from reticent.sensitivity.ladder import smooth_bound, straight
+from reticent.schema import Schema
+from reticent.sensitivity.book import published_beta
+from reticent.sensitivity.moves import Moves
+from reticent.sensitivity.neighbours import Neighbours
 
 NOBODY = 0
 HUBS = (NOBODY, 5, 20, 100)
-FINITE_VARIANCE = 3  # the least tail exponent of Cauchy noise beyond which it has a variance
+FINITE_VARIANCE = 3  # Cauchy noise has a variance beyond this tail exponent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Foreseen:
-    """A part under an assumption; `reach` is the most that a respondent's own row adds to it."""
+    """A part under an assumption: `smooth` is the bound it would have, `bound` the most that one's own row adds."""
 
     what: str
-    epsilon: Fraction
+    bound: Fraction
+    smooth: Fraction
     scale: Fraction
     family: Lomax | Cauchy
-    reach: Fraction
+    pivot: Pivot | None = None
 
     @property
     def sd(self) -> float:
@@ -40,31 +45,79 @@ class Foreseen:
         return float(self.scale) * sqrt(float(self.family.variance()))
 
     def half_width(self, level: Fraction) -> Fraction:
-        """The noise stays within this distance with probability `level`."""
+        """Half of the error bar that was bought, at its median; of the noise's own, where none was."""
+        if self.pivot is not None:
+            return self.smooth * Fraction(replace(self.pivot, level=level).factor())
         return self.scale * Fraction(float(half_width(self.family, level=level)))
 
 
-def foresee(
-    what: str,
-    constants: Sequence[Constants],
+def foreseen_parts(
+    query: Asked,
+    epsilon: Fraction,
+    bar: Fraction,
     *,
     hub: int,
-    epsilon: Fraction,
-    runs_at: Fraction,
-    smoothness: int,
-    bounding: Bounding = Bounding.HUBS,
-) -> Foreseen:
-    """The part whose noise runs at epsilon `runs_at`, if each filled column's busiest donor serves `hub` recipients.
+    schema: Schema,
+    neighbours: Neighbours,
+    repair: Repair,
+) -> tuple[Part | Foreseen, ...]:
+    """One part for each sum of the ask, if each filled column's busiest donor served `hub` recipients."""
+    shares = planned(query, schema, neighbours, repair)
+    sold = sum((share for task, share in shares if task.is_smooth), Fraction(0))
+    found: list[Part | Foreseen] = []
+    for task, share in shares:
+        if not task.is_smooth:
+            found.append(plan_part(task.what, bound=task.bound, grid=task.grid, epsilon=epsilon * share))
+            continue
+        each = epsilon * share / neighbours.steps
+        base, slope = _line(task.moves, hub, schema)
+        if is_published(task, repair):
+            found.append(_cauchy(task, base + slope * (hub == NOBODY), each))
+        else:
+            law = _pivot(each, repair.smoothness, bar * share / sold, neighbours) if bar else None
+            found.append(_lomax(task, base, slope, each, repair.smoothness, law))
+    return tuple(found)
 
-    U_k = c0 + sum of c1 (hub + k): with nobody missing, hub = 0, no survey can have less.
-    """
-    c0, c1 = max(each.c0 for each in constants), sum((each.c1 for each in constants), Fraction(0))
-    if bounding is Bounding.PUBLISHED:
-        gamma = 1 + runs_at / (2 * LN2)
-        a = calibrate.cauchy_as_published(epsilon=runs_at, beta=LN2, gamma=gamma)
-        scale, family = (c0 + c1 * max(1, hub)) / a, Cauchy(gamma)
-        return Foreseen(what=what, epsilon=epsilon, scale=scale, family=family, reach=c0)
-    beta = runs_at / smoothness
-    bound = smooth_bound(straight(base=c0 + c1 * hub, slope=c1), beta).bound
-    scale = bound / calibrate.lomax(epsilon=runs_at, beta=beta)
-    return Foreseen(what=what, epsilon=epsilon, scale=scale, family=Lomax(smoothness), reach=c0)
+
+def _line(moves: Moves, hub: int, schema: Schema) -> tuple[Fraction, Fraction]:
+    """Base and slope of U_k = c0 + sum of c1 (hub + k), by weight where recipients are weighed."""
+    tops = [(c1, schema.coded[ring.weight].high if ring.weight else 1) for ring, c1 in moves.c1]
+    slope = sum((c1 * top for c1, top in tops), Fraction(0))
+    return moves.c0 + slope * hub, slope
+
+
+def _lomax(
+    task: Task, base: Fraction, slope: Fraction, each: Fraction, m: int, law: Pivot | None
+) -> Foreseen:
+    smooth = highest(base, slope, each / m) * task.grid
+    scale = smooth / calibrate.lomax(epsilon=each, beta=each / m)
+    return Foreseen(
+        what=task.what,
+        bound=task.moves.c0 * task.grid,
+        smooth=smooth,
+        scale=scale,
+        family=Lomax(m),
+        pivot=law,
+    )
+
+
+def highest(base: Fraction, slope: Fraction, beta: Fraction) -> Fraction:
+    """max over k of e^(-beta k)(base + slope k), which rises up to k = 1/beta - base/slope; in floating point."""
+    top = max(Fraction(0), 1 / beta - base / slope)
+    rungs = (floor(top), floor(top) + 1)
+    return Fraction(max(exp(-float(beta) * k) * float(base + slope * k) for k in rungs))
+
+
+def _cauchy(task: Task, bound: Fraction, each: Fraction) -> Foreseen:
+    """As published: one donee at least, and no ladder."""
+    beta = published_beta(each)
+    gamma = 1 + each / (2 * beta)
+    smooth = bound * task.grid
+    scale = smooth / calibrate.cauchy_as_published(epsilon=each, beta=beta, gamma=gamma)
+    own = task.moves.c0 * task.grid
+    return Foreseen(what=task.what, bound=own, smooth=smooth, scale=scale, family=Cauchy(gamma))
+
+
+def _pivot(each: Fraction, m: int, bar: Fraction, neighbours: Neighbours) -> Pivot:
+    half = Fraction(1, 2)  # any level; `half_width` puts in its own
+    return pivot(epsilon=each, beta=each / m, epsilon_scale=bar, level=half, steps=neighbours.steps)

@@ -1,26 +1,40 @@
 """Repairs in words: for a preview, a release and its report. Everything said is public."""
 
-from reticent.prepare.donors import Donors, Match, Metric, Scheme
-from reticent.schema import Number, Schema
+from collections.abc import Sequence
+
+from reticent.decimals import show
+from reticent.prepare.donors import Donors, Match, Metric, Repair, Scheme
+from reticent.query.imputed import roles
+from reticent.query.kinds import Query
+from reticent.schema import Schema
 
 
 def donors_words(donors: Donors, schema: Schema) -> str:
-    """`missing wages were filled from the nearest donor ...`, with whom stands in where there is none."""
+    """`missing wage was taken from the nearest donor ...`, and who stands in where there is none."""
     column = schema.coded[donors.column]
     who = {
         Scheme.NEAREST: "taken from the nearest donor",
         Scheme.MEAN: f"filled with the mean of the {donors.k} nearest donors",
         Scheme.MAJORITY: f"filled with the majority of the {donors.k} nearest donors",
     }[donors.scheme]
-    near = ", ".join(_near(match, schema) for match in donors.near)
+    near = _listed([_near(match) for match in donors.near])
     how = ", by one-hot Euclidean distance" if donors.metric is Metric.ONE_HOT else ""
-    values = list(dict.fromkeys(column.text(code) for code in donors.defaults))
-    last = f"where donors are lacking, by {' and '.join(values)}"
-    return f"missing {donors.column} was {who} by {near}{how}; {last}"
+    last = _listed(list(dict.fromkeys(column.text(code) for code in donors.defaults)))
+    return f"missing {donors.column} was {who} in {near}{how}; where donors were lacking, {last} stood in"
 
 
-def _near(match: Match, schema: Schema) -> str:
-    column = schema.coded[match.column]
-    grouped = f" in {len(match.starts)} groups" if match.starts and isinstance(column, Number) else ""
-    weight = f" (weight {match.weight})" if match.weight != 1 else ""
-    return f"{match.column}{grouped}{weight}"
+def ask_words(query: Query, schema: Schema, repair: Repair) -> str:
+    """The ask in words, with the columns in which gaps were filled."""
+    filled = [role.column for role in roles(query, schema, repair)]
+    said = query.words(schema)
+    return f"{said}, gaps in {_listed(filled)} filled from donors" if filled else said
+
+
+def _near(match: Match) -> str:
+    said = [f"{len(match.starts)} groups"] if match.starts else []
+    said += [f"weight {show(match.weight)}"] if match.weight != 1 else []
+    return f"{match.column} ({', '.join(said)})" if said else match.column
+
+
+def _listed(words: Sequence[str]) -> str:
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

@@ -8,7 +8,7 @@ from typing import Any
 from reticent.errors import PlanError
 from reticent.prepare.donors import NO_REPAIR, Donors, Repair
 from reticent.prepare.edits import Edit
-from reticent.prepare.metric import distances_of
+from reticent.prepare.metric import distances_of, values
 from reticent.release.donors import read_donors
 from reticent.release.edits import read_edit
 from reticent.release.repair_words import donors_words
@@ -17,6 +17,7 @@ from reticent.words import nearest
 
 KINDS = ("edit", "donors")
 MOST = 100
+MOST_PAIRS = 2**24  # of values to be compared, so that a plan is read within seconds
 ROTATION = ("hot deck", "rotation", "sequential hot deck", "donor rotation")
 WHY_NOT_ROTATION = (
     "a hot deck with donor rotation has no bound: whom a recipient gets depends on the recipients before it, so "
@@ -55,11 +56,11 @@ def read_repairs(
         else:
             filled, smoothness = read_donors(each, schema, at)
             _check_not_filled(filled, donors, at)
-            _check_domain(filled[0], schema, at)
             donors += filled
             smooth += [smoothness] if smoothness is not None else []
             said += [donors_words(one, schema) for one in filled]
     _check_not_chained(donors)
+    _check_domains(donors, schema)
     _check_weights(donors, derived_weights)
     repair = Repair(
         edits=tuple(edits), donors=tuple(donors), key=ring_key(schema.name), **_smoothness(smooth)
@@ -91,17 +92,25 @@ def _check_first(donors: Sequence[Donors], at: str) -> None:
 
 def _check_not_filled(new: Sequence[Donors], before: Sequence[Donors], at: str) -> None:
     names = [each.column for each in (*before, *new)]
+    if len(names) > MOST:
+        raise PlanError(f"more than {MOST} columns are filled; leave some out", field=f"{at}.columns")
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise PlanError(f"{twice} is filled twice; keep one repair of it", field=f"{at}.column")
 
 
-def _check_domain(donors: Donors, schema: Schema, at: str) -> None:
-    """Public: the cells to match on are counted in the codebook."""
-    try:
-        distances_of(donors, schema)
-    except PlanError as problem:
-        raise PlanError(str(problem.args[0]), field=f"{at}.{problem.field}") from None
+def _check_domains(donors: Sequence[Donors], schema: Schema) -> None:
+    """Public: the cells to match on are counted in the codebook. Columns matched alike are looked at once."""
+    alike = {(each.near, each.metric): each for each in donors}
+    if sum(values(match, schema) ** 2 for near, _ in alike for match in near) > MOST_PAIRS:
+        raise PlanError(
+            "the attributes to match on have too many values, taken together; group them", field="repair.near"
+        )
+    for each in alike.values():
+        try:
+            distances_of(each, schema)
+        except PlanError as problem:
+            raise PlanError(str(problem.args[0]), field=f"repair.{problem.field}") from None
 
 
 def _check_not_chained(donors: Sequence[Donors]) -> None:
