@@ -7,7 +7,7 @@ from sqlglot import exp
 from reticent.engine import sql
 from reticent.engine.predicate_sql import render
 from reticent.engine.sql import Sql
-from reticent.engine.wants import Points, Ring, Rows, Sum, Want
+from reticent.engine.wants import Bins, Points, Ring, Rows, Sum, Want
 from reticent.predicate.bind import AllOf, AnyOf, Bound, CodeIn, Is, Negation
 from reticent.prepare.donors import NO_REPAIR, Repair
 from reticent.schema import Schema
@@ -75,6 +75,7 @@ def _spoken_of(want: Want) -> set[str]:
         return found | {column for column in (want.value, want.other) if column}
     if isinstance(want, Ring):
         return found | {want.column}
+    found |= {want.value} if isinstance(want, Bins) and want.value else set()
     return found | {key.column for key in want.keys}
 
 

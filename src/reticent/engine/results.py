@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.engine.wants import Points, Ring, Sum, Table
+from reticent.engine.wants import Bins, Points, Ring, Sum, Table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +56,21 @@ class PointTable:
     y: NDArray[np.int64] = field(repr=False)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BinTable:
+    """What every base cell of a weighted survey holds: an ordered cell table.
+
+    `count` records of positive base weight, their `total` weight, the `matching` weight of the rows that count
+    (whole numbers of any size), and the `largest` base weights of each cell, falling, then zeros.
+    """
+
+    want: Bins
+    count: NDArray[np.int64] = field(repr=False)
+    total: NDArray[np.int64] = field(repr=False)
+    matching: NDArray[np.object_] = field(repr=False)
+    largest: NDArray[np.int64] = field(repr=False)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tallies:
     """Everything one plan needs from the rows."""
@@ -64,3 +79,4 @@ class Tallies:
     tables: Mapping[Table, ContingencyTable]
     rings: Mapping[Ring, RingTable] = field(default_factory=dict, repr=False)
     points: Mapping[Points, PointTable] = field(default_factory=dict, repr=False)
+    bins: Mapping[Bins, BinTable] = field(default_factory=dict, repr=False)

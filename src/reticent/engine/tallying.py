@@ -6,19 +6,21 @@ from typing import Any
 from sqlglot import exp
 
 from reticent.engine import statements
+from reticent.engine.bins import bin_tables, bins
 from reticent.engine.cells import Cells
 from reticent.engine.points import point_tables, points
-from reticent.engine.results import ContingencyTable, RingTable, SufficientStatistics, Tallies
-from reticent.engine.wants import Points, Ring, Sum, Table, Want
+from reticent.engine.results import BinTable, ContingencyTable, RingTable, SufficientStatistics, Tallies
+from reticent.engine.wants import Bins, Points, Ring, Sum, Table, Want
 from reticent.schema import Schema
 
-Alike = Sequence[Sum] | Sequence[Table] | Sequence[Points]
-"""Wants of one kind: they are answered by one statement."""
+Alike = Sequence[Sum] | Sequence[Table] | Sequence[Points] | Sequence[Bins]
+"""Wants of one kind, bins of one base: they are answered by one statement."""
 
 
 def statement(cells: Cells, rows: exp.Select, wants: Alike) -> exp.Select:
     """The one statement over `rows` that answers `wants`."""
-    built: Any = {Sum: statements.sums, Table: statements.tables, Points: points}[type(wants[0])]
+    kinds = {Sum: statements.sums, Table: statements.tables, Points: points, Bins: bins}
+    built: Any = kinds[type(wants[0])]
     select: exp.Select = built(cells, rows, wants)
     return select
 
@@ -35,7 +37,12 @@ def tallied(
     statistics = SufficientStatistics(sums=dict(zip(sums, numbers, strict=True)))
     filled = _fill(schema, tables, fetch(tables)) if tables else {}
     held = point_tables(schema, clouds, fetch(clouds)) if clouds else {}
-    return Tallies(statistics=statistics, tables=filled, rings=rings, points=held)
+    weighed = [want for want in once if isinstance(want, Bins)]
+    binned: dict[Bins, BinTable] = {}
+    for base in dict.fromkeys(want.base for want in weighed):
+        alike = [want for want in weighed if want.base == base]
+        binned |= bin_tables(schema, alike, fetch(alike))
+    return Tallies(statistics=statistics, tables=filled, rings=rings, points=held, bins=binned)
 
 
 def _fill(

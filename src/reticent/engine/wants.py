@@ -130,4 +130,31 @@ class Points:
         return places
 
 
-Want = Sum | Table | Ring | Points
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bins:
+    """For every base cell of `keys`: records, base weights, the `kept` largest of these, and the weight of `rows`.
+
+    Everybody of positive base weight is in a cell; who holds no code in a key is in its cell number `silent`.
+    With a `value` the weights of the rows are multiplied by it. Without a `weight` everybody weighs 1.
+    """
+
+    rows: Rows
+    keys: tuple[Key, ...]
+    silent: tuple[int, ...]
+    value: str | None = None
+    weight: str | None = None
+    kept: int = 0
+
+    @property
+    def base(self) -> tuple[object, ...]:
+        """What wants share that are answered by one statement."""
+        return self.keys, self.silent, self.weight, self.kept
+
+    def size(self, schema: Schema) -> int:
+        cells = 1
+        for key in self.keys:
+            cells *= key.size(schema)
+        return cells
+
+
+Want = Sum | Table | Ring | Points | Bins
