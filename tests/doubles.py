@@ -31,9 +31,14 @@ class Call:
         return self.kind, len(self.answers), public, self.epsilon
 
     def distance(self, other: "Call") -> int | Fraction:
-        """How far the exact answers are apart: summed, or for scores the largest single move."""
-        moves = [abs(a - b) for a, b in zip(self.answers, other.answers, strict=True)]
-        return max(moves) if self.kind == "select" else sum(moves)
+        """How far the exact answers are apart: summed, or for scores the largest single move.
+
+        Scores that should move together, and move both ways, are as far apart as both moves.
+        """
+        moves = [a - b for a, b in zip(self.answers, other.answers, strict=True)]
+        if self.kind == "select together":
+            return max(0, *moves) - min(0, *moves)
+        return max(map(abs, moves)) if self.kind == "select" else sum(map(abs, moves))
 
 
 @dataclass
@@ -55,14 +60,23 @@ class FrozenNoise:
     def laplace_many(self, answers: Sequence[int], *, sensitivity: int, epsilon: Fraction) -> list[int]:
         return list(self._meet("laplace_many", tuple(answers), sensitivity, epsilon))
 
-    def select(self, scores: Sequence[int], *, sensitivity: int, epsilon: Fraction) -> int:
-        return self._meet("select", tuple(scores), sensitivity, epsilon)[0]
+    def select(
+        self, scores: Sequence[int], *, sensitivity: int, epsilon: Fraction, monotone: bool = False
+    ) -> int:
+        kind = "select together" if monotone else "select"
+        return self._meet(kind, tuple(scores), sensitivity, epsilon)[0]
 
     def lomax(self, answer: Fraction, **parameters: Any) -> int:
         return self._meet_smooth("lomax", answer, **parameters)
 
     def cauchy(self, answer: Fraction, **parameters: Any) -> int:
         return self._meet_smooth("cauchy", answer, **parameters)
+
+    def cauchy4(self, answer: Fraction, **parameters: Any) -> int:
+        return self._meet_smooth("cauchy4", answer, **parameters)
+
+    def student(self, answer: Fraction, **parameters: Any) -> int:
+        return self._meet_smooth("student", answer, **parameters)
 
     def _meet_smooth(
         self, kind: str, answer: Fraction, *, sensitivity: Smooth, epsilon: Fraction, grid: Fraction
@@ -81,7 +95,7 @@ class FrozenNoise:
         # Fixed noise: 3, -2, 1, 3, ... for numbers; the best candidate for a choice.
         fixed = (
             (answers.index(max(answers)),)
-            if call.kind == "select"
+            if call.kind.startswith("select")
             else tuple(answer + (3, -2, 1)[(place + i) % 3] for i, answer in enumerate(answers))
         )
         given = self.prescribed[place] if place < len(self.prescribed) else fixed

@@ -33,10 +33,12 @@ class QuickNoise:
         noise = twins.laplace(self.rng, scale=float(sensitivity / epsilon), size=len(answers))
         return [answer + step for answer, step in zip(answers, noise.tolist(), strict=True)]
 
-    def select(self, scores: Sequence[int], *, sensitivity: int, epsilon: Fraction) -> int:
+    def select(
+        self, scores: Sequence[int], *, sensitivity: int, epsilon: Fraction, monotone: bool = False
+    ) -> int:
         best = max(scores)  # gaps, not scores: a double holds them without loss
         gaps = [float(score - best) for score in scores]
-        rate = float(epsilon / (2 * sensitivity))
+        rate = float(epsilon / (sensitivity if monotone else 2 * sensitivity))
         return int(twins.permute_and_flip(self.rng, gaps, rate=rate, size=1)[0])
 
     def lomax(self, answer: Fraction, *, sensitivity: Smooth, epsilon: Fraction, grid: Fraction) -> int:
@@ -48,6 +50,16 @@ class QuickNoise:
         gamma = 1 + epsilon / (2 * sensitivity.beta)
         a = calibrate.cauchy_as_published(epsilon=epsilon, beta=sensitivity.beta, gamma=gamma)
         x = twins.cauchy(self.rng, gamma=float(gamma), size=1)
+        return _steps(answer, Fraction(x[0]) * sensitivity.bound / a, grid)
+
+    def cauchy4(self, answer: Fraction, *, sensitivity: Smooth, epsilon: Fraction, grid: Fraction) -> int:
+        a = calibrate.cauchy(epsilon=epsilon, beta=sensitivity.beta, gamma=Fraction(4))
+        x = twins.cauchy(self.rng, gamma=4.0, size=1)
+        return _steps(answer, Fraction(x[0]) * sensitivity.bound / a, grid)
+
+    def student(self, answer: Fraction, *, sensitivity: Smooth, epsilon: Fraction, grid: Fraction) -> int:
+        a = calibrate.student4(epsilon=epsilon, beta=sensitivity.beta)
+        x = twins.student(self.rng, size=1)
         return _steps(answer, Fraction(x[0]) * sensitivity.bound / a, grid)
 
 
@@ -66,7 +78,9 @@ class NoNoise:
     def laplace_many(self, answers: Sequence[int], *, sensitivity: int, epsilon: Fraction) -> list[int]:
         return list(answers)
 
-    def select(self, scores: Sequence[int], *, sensitivity: int, epsilon: Fraction) -> int:
+    def select(
+        self, scores: Sequence[int], *, sensitivity: int, epsilon: Fraction, monotone: bool = False
+    ) -> int:
         """The first candidate with the best score."""
         return list(scores).index(max(scores))
 
@@ -74,6 +88,12 @@ class NoNoise:
         return _steps(answer, Fraction(0), grid)
 
     def cauchy(self, answer: Fraction, *, sensitivity: Smooth, epsilon: Fraction, grid: Fraction) -> int:
+        return _steps(answer, Fraction(0), grid)
+
+    def cauchy4(self, answer: Fraction, *, sensitivity: Smooth, epsilon: Fraction, grid: Fraction) -> int:
+        return _steps(answer, Fraction(0), grid)
+
+    def student(self, answer: Fraction, *, sensitivity: Smooth, epsilon: Fraction, grid: Fraction) -> int:
         return _steps(answer, Fraction(0), grid)
 
 

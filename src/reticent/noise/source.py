@@ -6,10 +6,11 @@ from fractions import Fraction
 from typing import Protocol
 
 from reticent.noise.bits import SystemBits
-from reticent.noise.cauchy import add_published
+from reticent.noise.cauchy import add_cauchy, add_published
 from reticent.noise.laplace import add_laplace, add_laplace_many
 from reticent.noise.lomax import add_lomax
 from reticent.noise.selection import permute_and_flip
+from reticent.noise.student import add_student
 from reticent.sensitivity.bounds import Global, Smooth
 
 
@@ -29,8 +30,10 @@ class Noise(Protocol):
         """The answers with discrete Laplace noise each; `sensitivity` bounds the sum of their moves."""
         ...
 
-    def select(self, scores: Sequence[int], *, sensitivity: int, epsilon: Fraction) -> int:
-        """The index of a candidate with nearly the best score."""
+    def select(
+        self, scores: Sequence[int], *, sensitivity: int, epsilon: Fraction, monotone: bool = False
+    ) -> int:
+        """The index of a candidate with nearly the best score; `monotone` where scores rise or fall together."""
         ...
 
     def lomax(self, answer: Fraction, *, sensitivity: Smooth, epsilon: Fraction, grid: Fraction) -> int:
@@ -39,6 +42,14 @@ class Noise(Protocol):
 
     def cauchy(self, answer: Fraction, *, sensitivity: Smooth, epsilon: Fraction, grid: Fraction) -> int:
         """The answer with generalised Cauchy noise as it was published, in steps of the grid."""
+        ...
+
+    def cauchy4(self, answer: Fraction, *, sensitivity: Smooth, epsilon: Fraction, grid: Fraction) -> int:
+        """The answer with generalised Cauchy noise of exponent 4, calibrated exactly, in steps of the grid."""
+        ...
+
+    def student(self, answer: Fraction, *, sensitivity: Smooth, epsilon: Fraction, grid: Fraction) -> int:
+        """The answer with Student noise of three degrees of freedom, in steps of the grid."""
         ...
 
 
@@ -59,9 +70,13 @@ class SystemNoise:
         """See `add_laplace_many`."""
         return add_laplace_many(answers, sensitivity=Global(bound=Fraction(sensitivity)), epsilon=epsilon)
 
-    def select(self, scores: Sequence[int], *, sensitivity: int, epsilon: Fraction) -> int:
+    def select(
+        self, scores: Sequence[int], *, sensitivity: int, epsilon: Fraction, monotone: bool = False
+    ) -> int:
         """See `permute_and_flip`."""
-        return permute_and_flip(scores, sensitivity=sensitivity, epsilon=epsilon, bits=SystemBits())
+        return permute_and_flip(
+            scores, sensitivity=sensitivity, epsilon=epsilon, monotone=monotone, bits=SystemBits()
+        )
 
     def lomax(self, answer: Fraction, *, sensitivity: Smooth, epsilon: Fraction, grid: Fraction) -> int:
         """See `add_lomax`."""
@@ -70,3 +85,11 @@ class SystemNoise:
     def cauchy(self, answer: Fraction, *, sensitivity: Smooth, epsilon: Fraction, grid: Fraction) -> int:
         """See `add_published`."""
         return add_published(answer, sensitivity=sensitivity, epsilon=epsilon, grid=grid, bits=SystemBits())
+
+    def cauchy4(self, answer: Fraction, *, sensitivity: Smooth, epsilon: Fraction, grid: Fraction) -> int:
+        """See `add_cauchy`."""
+        return add_cauchy(answer, sensitivity=sensitivity, epsilon=epsilon, grid=grid, bits=SystemBits())
+
+    def student(self, answer: Fraction, *, sensitivity: Smooth, epsilon: Fraction, grid: Fraction) -> int:
+        """See `add_student`."""
+        return add_student(answer, sensitivity=sensitivity, epsilon=epsilon, grid=grid, bits=SystemBits())

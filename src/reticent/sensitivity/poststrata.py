@@ -7,6 +7,7 @@ largest W_0 within k steps. Both are read off the rows and never shown.
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from flint import arb, ctx
@@ -29,13 +30,13 @@ class Tally:
     """What the rows say, bin by bin: an ordered cell table. All of it is private.
 
     `count` is n, the records of positive base weight; `total` is B and `matching` A, the sums of w and of w y, y
-    being 0 or 1 or whole steps of a value. `largest` has K columns: the largest base weights of each bin,
+    being 0 or 1 or whole steps of a value; A may be whole numbers of any size. `largest` has K columns: the largest base weights of each bin,
     falling, then zeros.
     """
 
     count: Counts = field(repr=False)
     total: Counts = field(repr=False)
-    matching: Counts = field(repr=False)
+    matching: Counts | NDArray[np.object_] = field(repr=False)
     largest: Counts = field(repr=False)
 
     def __post_init__(self) -> None:
@@ -75,8 +76,8 @@ def tally_rows(cells: Counts, weights: Counts, values: Counts, *, size: int, bas
     )
 
 
-def _sums(values: Counts, at: Counts, size: int) -> Counts:
-    sums = np.zeros(size, np.int64)
+def _sums(values: NDArray[Any], at: Counts, size: int) -> NDArray[Any]:
+    sums = np.zeros(size, values.dtype)
     np.add.at(sums, at, values)
     return sums
 
