@@ -24,7 +24,7 @@ from reticent.privacy.ledger import Ledger
 from reticent.release.bounds import book_of, rings_of
 from reticent.release.curator import Curator
 from reticent.release.document import document
-from reticent.release.evaluate import evaluate, wants_of
+from reticent.release.evaluate import evaluate, wants_of, weigh_plan
 from reticent.release.plan import Plan, read_plan
 from reticent.release.recipients import gaps
 from reticent.release.rehearse import simulate
@@ -67,11 +67,14 @@ def rehearse_plan(path: Path, out: Path | None) -> None:
         with _bar(plan) as step:
             tallies = engine.tally(plan.schema, [*wants_of(plan), *cell_wants(plan)], plan.repair)
             book = book_of(plan, tallies, step=step)
-            answers = evaluate(plan, tallies, SystemNoise(), step=step, book=book)
+            weighed = weigh_plan(plan, tallies, SystemNoise())
+            answers = evaluate(plan, tallies, SystemNoise(), step=step, book=book, weighed=weighed)
             tables = run_cells(plan, tallies, SystemBits(), step=step)
     finally:
         engine.close()
-    made = Release(document(plan, answers, receipt=None, engine=engine.version, tables=tables))
+    made = Release(
+        document(plan, answers, receipt=None, engine=engine.version, tables=tables, weighed=weighed)
+    )
     typer.echo("REHEARSAL on rows simulated from the codebook. Not a release: nothing was read or charged.")
     show_release(made)
     if out is not None:

@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from reticent.answer.poststrata import Law
+from reticent.answer.sheets import Asked
+from reticent.answer.weighing import Weighting
 from reticent.decimals import read_decimal
 from reticent.errors import PlanError
 from reticent.prepare.donors import NO_REPAIR, Bounding, Repair
@@ -23,7 +26,7 @@ DEEPEST = 2  # exact quotients of quotients double in length each time, and leav
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """One question: its query, its budget, and the error bar it wants."""
+    """One question: its query, its budget, and the error bar it wants; `weighted` to the plan's known totals, or not."""
 
     name: str
     query: Query
@@ -33,19 +36,34 @@ class Ask:
     variance: str | None = None
     expected: tuple[Fraction, int | None] | None = None
     written: Mapping[str, Any]
+    weighted: bool = False
 
 
-def read_asks(sections: Sequence[AskSection], schema: Schema, repair: Repair = NO_REPAIR) -> tuple[Ask, ...]:
-    """Every ask of a plan, in order, of rows repaired by `repair`."""
-    asks = tuple(_ask(section, schema, repair, f"ask[{i}]") for i, section in enumerate(sections))
+def read_asks(
+    sections: Sequence[AskSection],
+    schema: Schema,
+    repair: Repair = NO_REPAIR,
+    weighting: Weighting | None = None,
+) -> tuple[Ask, ...]:
+    """Every ask of a plan, in order, of rows repaired by `repair`, those that say so weighted by `weighting`."""
+    asks = tuple(_ask(section, schema, repair, weighting, f"ask[{i}]") for i, section in enumerate(sections))
     _check_names(asks)
     return asks
 
 
-def _ask(section: AskSection, schema: Schema, repair: Repair, at: str) -> Ask:
+def _ask(
+    section: AskSection, schema: Schema, repair: Repair, weighting: Weighting | None, at: str
+) -> Ask:
     if not is_printable(section.name):
         raise PlanError("holds a control character", field=f"{at}.name")
-    query = read_query(section.query, schema, missing=section.missing, size=section.size, field=f"{at}.query")
+    weighted = weighting is not None and section.query.get("weight") == weighting.name
+    raw = {key: value for key, value in section.query.items() if not (weighted and key == "weight")}
+    query = read_query(raw, schema, missing=section.missing, size=section.size, field=f"{at}.query")
+    if weighted and not isinstance(query, Asked):
+        raise PlanError(
+            "counts, totals, means and proportions are weighted to known totals; nothing bounds the others yet",
+            field=f"{at}.query.weight",
+        )
     check_imputed(query, schema, repair, field=f"{at}.query")
     level = read_decimal(section.error_bar.level)
     if level is None or not Fraction(1, 2) <= level <= Fraction(9999, 10000):
@@ -61,11 +79,23 @@ def _ask(section: AskSection, schema: Schema, repair: Repair, at: str) -> Ask:
         query=query,
         epsilon=epsilon,
         level=level,
-        bar=_bar(section, query, schema, repair, f"{at}.error_bar.epsilon"),
+        bar=_weighted_bar(section, weighting, f"{at}.error_bar.epsilon")
+        if weighted and weighting is not None
+        else _bar(section, query, schema, repair, f"{at}.error_bar.epsilon"),
         variance=section.variance,
         expected=_expected(section, at),
         written=section.query,
+        weighted=weighted,
     )
+
+
+def _weighted_bar(section: AskSection, weighting: Weighting, field: str) -> Fraction:
+    """The scale of its noise is confidential, so a bar is bought; there is one for Lomax noise."""
+    if section.error_bar.epsilon is None:
+        return Fraction(0)
+    if weighting.law is not Law.LOMAX:
+        raise PlanError("error bars are proved for Lomax noise; take it, or no bar", field=field)
+    return read_epsilon(section.error_bar.epsilon, field=field)
 
 
 def _bar(section: AskSection, query: Query, schema: Schema, repair: Repair, field: str) -> Fraction:

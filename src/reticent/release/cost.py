@@ -3,7 +3,9 @@
 from collections.abc import Iterable
 from fractions import Fraction
 
-from reticent.answer.parts import AnyPart, Hidden
+from reticent.answer.parts import AnyPart, Hidden, Part
+from reticent.answer.sheets import LAWS
+from reticent.answer.weighing import Weighting
 from reticent.prepare.donors import Bounding, Repair
 from reticent.privacy.claim import Change, Claim
 from reticent.query.imputed import roles
@@ -31,6 +33,7 @@ RESTS_ON: dict[type[Query], tuple[str, ...]] = {
     Quantile: ("quantile",),
     Margin: ("margin",),
 }
+LAPLACE_NAME = "discrete Laplace"
 LAPLACE = ("discrete Laplace mechanism", "proofs/noise/laplace.md")
 FLIP = ("permute-and-flip", "proofs/noise/selection.md")
 LINEAR = ("linear sensitivity", "proofs/sensitivity/linear.md")
@@ -43,18 +46,35 @@ DONORS = (
 HEAVY = {
     "double Lomax": ("double Lomax mechanism", "proofs/noise/lomax.md"),
     "generalised Cauchy": ("generalised Cauchy mechanism", "proofs/noise/cauchy.md"),
+    "Student": ("Student mechanism", "proofs/noise/student.md"),
 }
 PIVOT = ("error bar for a confidential scale", "proofs/refine/pivot.md")
+WEIGHTS = (
+    ("answer: weighted", "proofs/answer/weighted.md"),
+    ("post-stratified answers", "proofs/answer/poststrata.md"),
+    ("the largest weight within k steps", "proofs/sensitivity/poststrata.md"),
+    ("smooth bound of a ladder", "proofs/sensitivity/ladder.md"),
+)
+BINS = ("answer: weighing", "proofs/answer/weighing.md")
 SCALE = "noise scale"
 """What the part is called that pays for an error bar when the scale is confidential."""
 
 
 def claim_of(
-    query: Query, epsilon: Fraction, bar: Fraction, change: Change, *, schema: Schema, repair: Repair
+    query: Query,
+    epsilon: Fraction,
+    bar: Fraction,
+    change: Change,
+    *,
+    schema: Schema,
+    repair: Repair,
+    weighting: Weighting | None = None,
 ) -> Claim | None:
     """The claim of one ask, or None for post-processing. An error bar costs `bar` on top of the ask's own."""
     if isinstance(query, Derived):
         return None
+    if weighting is not None:
+        return _weighted(epsilon + bar, change, LAWS[weighting.law], bar=bool(bar))
     return _claim(query, epsilon + bar, change, hidden=_mechanism(query, schema, repair), bar=bool(bar))
 
 
@@ -64,8 +84,25 @@ def claim_of_parts(query: Query, parts: Iterable[AnyPart], change: Change) -> Cl
     total = sum((part.epsilon for part in run), Fraction(0))
     if not total:
         return None
-    hidden = next((part.mechanism for part in run if isinstance(part, Hidden)), None)
-    return _claim(query, total, change, hidden=hidden, bar=any(part.what == SCALE for part in run))
+    found = next((part for part in run if isinstance(part, Hidden)), None)
+    bar = any(part.what == SCALE for part in run)
+    if found is not None and found.source == "weights":
+        return _weighted(total, change, found.mechanism, bar=bar)
+    return _claim(query, total, change, hidden=found.mechanism if found else None, bar=bar)
+
+
+def claim_of_bins(part: Part | None, change: Change) -> Claim | None:
+    """The claim of finding the bins that weights are made in; None where they are fixed."""
+    if part is None:
+        return None
+    noise = LAPLACE if part.mechanism == LAPLACE_NAME else FLIP
+    return Claim(measure="pure", epsilon=part.epsilon, change=change, rests_on=(BINS, noise))
+
+
+def _weighted(total: Fraction, change: Change, mechanism: str, *, bar: bool) -> Claim:
+    told = (PIVOT, LAPLACE) if bar else ()
+    rests_on = (*WEIGHTS, HEAVY[mechanism], *told)
+    return Claim(measure="pure", epsilon=total, change=change, rests_on=rests_on)
 
 
 def _mechanism(query: Query, schema: Schema, repair: Repair) -> str | None:

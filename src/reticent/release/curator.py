@@ -16,7 +16,7 @@ from reticent.privacy.ledger import Ledger, Reservation
 from reticent.release.beside import beside_epsilon
 from reticent.release.bounds import book_of
 from reticent.release.document import document
-from reticent.release.evaluate import evaluate, wants_of
+from reticent.release.evaluate import evaluate, wants_of, weigh_plan
 from reticent.release.plan import Plan
 from reticent.release.release import Release
 from reticent.release.survey import Survey
@@ -81,10 +81,12 @@ class Curator:
         tallies = engine.tally(plan.schema, [*wants_of(plan), *cell_wants(plan)], plan.repair)
         step("tallied")
         book = book_of(plan, tallies, step=step)
-        answers = evaluate(plan, tallies, SystemNoise(), step=step, book=book)
+        weighed = weigh_plan(plan, tallies, SystemNoise())
+        answers = evaluate(plan, tallies, SystemNoise(), step=step, book=book, weighed=weighed)
         tables = run_cells(plan, tallies, SystemBits(), step=step)
         spent = sum((answer.epsilon for answer in answers.values()), start=Fraction(0))
         spent += sum((table.epsilon for table in tables.values()), start=Fraction(0))
+        spent += weighed.epsilon if weighed else Fraction(0)
         if spent != plan.cost:
             raise ResourceError(
                 f"was planned at {show(plan.cost)} but ran otherwise; nothing is published", field="ask"
@@ -95,6 +97,7 @@ class Curator:
             receipt=reservation.receipt.as_dict(),
             engine=engine.version,
             tables=tables,
+            weighed=weighed,
             beside=beside_epsilon(self._ledger.entries(), upto=reservation.receipt.entry),
         )
         data = Release(made).to_bytes()

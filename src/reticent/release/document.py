@@ -9,12 +9,14 @@ from typing import Any
 from reticent import __version__
 from reticent.answer.base import UNBOUNDED, Answer, Estimate
 from reticent.answer.parts import AnyPart, Hidden
+from reticent.answer.weighing import Weighed
 from reticent.decimals import show
 from reticent.privacy.claim import compose
 from reticent.query.kinds import Correlation, Derived, Moments, Proportion, Quantile, Variance
-from reticent.release.cost import claim_of_parts
+from reticent.release.cost import claim_of_bins, claim_of_parts
 from reticent.release.plan import Ask, Plan
 from reticent.release.repair_words import ask_words
+from reticent.release.weights_told import weighted_words, weights_told
 from reticent.smallcells.table import CellTable, described
 
 FORMAT = "reticent-release/1"
@@ -24,7 +26,10 @@ TOTAL_WORDS = (
     "nonresponse bias"
 )
 
-HIDDEN_WORDS = "confidential: how many recipients a donor serves was read off the rows, and sets the scale"
+HIDDEN_WORDS = {
+    "donors": "confidential: how many recipients a donor serves was read off the rows, and sets the scale",
+    "weights": "confidential: how many respondents share a bin was read off the rows, and sets the scale",
+}
 
 
 def document(
@@ -35,12 +40,15 @@ def document(
     engine: str,
     tables: Mapping[str, CellTable] | None = None,
     beside: Mapping[str, Any] | None = None,
+    weighed: Weighed | None = None,
 ) -> dict[str, Any]:
     """The whole release. `receipt` is None for a rehearsal, which is marked as such and promises nothing."""
     claims = [
         c for ask in plan.asks if (c := claim_of_parts(ask.query, answers[ask.name].parts, plan.change))
     ]
     claims += [cells.claim(plan.change) for cells in plan.cells]
+    bins = claim_of_bins(weighed.part if weighed else None, plan.change)
+    claims += [bins] if bins else []
     told = {cells.name: (tables or {})[cells.name] for cells in plan.cells}
     return {
         "format": FORMAT,
@@ -55,6 +63,7 @@ def document(
         },
         "protects": {"unit": plan.schema.unit, "at_most": plan.schema.at_most, "change": plan.change.value},
         "repairs": list(plan.repair_words),
+        **weights_told(plan, weighed),
         "answers": [_answer(ask, answers[ask.name], plan) for ask in plan.asks],
         **_tables(plan, told),
         "receipt": dict(receipt) if receipt is not None else None,
@@ -81,7 +90,7 @@ def _answer(ask: Ask, answer: Answer, plan: Plan) -> dict[str, Any]:
     return {
         "name": ask.name,
         "query": {key: _plain(value) for key, value in ask.written.items()},
-        "words": ask_words(ask.query, plan.schema, plan.repair),
+        "words": ask_words(ask.query, plan.schema, plan.repair) + weighted_words(ask, plan),
         "unit": unit,
         "claim": {"words": str(claim), **claim.as_dict()} if claim else {"words": "post-processing, no cost"},
         "parts": [_part(part) for part in answer.parts],
@@ -133,7 +142,7 @@ def _part(part: AnyPart) -> dict[str, Any]:
     known = {"what": part.what, "mechanism": part.mechanism, "epsilon": show(part.epsilon)}
     told: dict[str, Any]
     if isinstance(part, Hidden):
-        told = {"sensitivity": None, "grid": show(part.unit), "scale": None, "hidden": HIDDEN_WORDS}
+        told = {"sensitivity": None, "grid": show(part.unit), "scale": None, "hidden": HIDDEN_WORDS[part.source]}
     else:
         scale = float(part.scale * part.unit) if part.mechanism == "discrete Laplace" else None
         told = {"sensitivity": show(part.bound), "grid": show(part.unit), "scale": scale}
@@ -154,6 +163,8 @@ def _unit(ask: Ask, plan: Plan) -> str:
         return "share"
     if isinstance(query, Correlation):
         return ""
+    if ask.weighted:
+        return "people"
     return "respondents, weighted" if query.among.weight else "respondents"
 
 

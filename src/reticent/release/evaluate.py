@@ -12,9 +12,13 @@ from reticent.answer.margin import answer_margin
 from reticent.answer.quantile import answer_quantile
 from reticent.answer.ratio import answer_mean, answer_proportion
 from reticent.answer.shares import check_budget
+from reticent.answer.sheets import Asked, weighted_wants
 from reticent.answer.variance import answer_variance
+from reticent.answer.weighing import Weighed, weigh
+from reticent.answer.weighted import answer_weighted
+from reticent.engine.bins import check_bins
 from reticent.engine.results import Tallies
-from reticent.engine.wants import Ring, Sum, Table, Want
+from reticent.engine.wants import Bins, Ring, Sum, Table, Want
 from reticent.errors import PlanError
 from reticent.noise.laplace import LIMIT
 from reticent.noise.source import Noise
@@ -41,8 +45,11 @@ def wants_of(plan: Plan) -> list[Want]:
     """Everything the plan needs from the rows; refused from public numbers if a sum could overflow (R04)."""
     for place, ask in enumerate(plan.asks):
         _check(ask, plan, f"ask[{place}]")
-    wants = [want for ask in plan.asks for want in imputed.wants(ask.query, plan.schema, plan.repair)]
+    wants = [want for ask in plan.asks for want in _wants(ask, plan)]
+    wants += [plan.weight.wanted] if plan.weight else []
     for want in wants:
+        if isinstance(want, Bins):
+            check_bins(want, plan.schema)
         largest = MOST_ROWS
         for factor in _factors(want):
             if factor is not None:
@@ -60,6 +67,12 @@ def wants_of(plan: Plan) -> list[Want]:
                 f"{what} needs a weight of fewer steps; declare a coarser grid for it", field="ask"
             )
     return wants
+
+
+def _wants(ask: Ask, plan: Plan) -> tuple[Want, ...]:
+    if ask.weighted and plan.weight is not None:
+        return weighted_wants(ask.query, plan.schema, plan.weight)
+    return imputed.wants(ask.query, plan.schema, plan.repair)
 
 
 def _check(ask: Ask, plan: Plan, at: str) -> None:
@@ -100,11 +113,14 @@ def evaluate(
     *,
     step: Callable[[str], None] = lambda _: None,
     book: Book | None = None,
+    weighed: Weighed | None = None,
 ) -> dict[str, Answer]:
     """Every ask answered, in order; `step` hears the name of each ask as it is done, and nothing else.
 
-    Where the same tallies are evaluated many times, a `book` keeps what was found of their rings.
+    Where the same tallies are evaluated many times, a `book` keeps what was found of their rings. Bins that were
+    found before are handed in as `weighed`; else they are found first.
     """
+    weighed = weighed or weigh_plan(plan, tallies, noise)
     context = Context(
         schema=plan.schema,
         neighbours=plan.neighbours,
@@ -116,9 +132,25 @@ def evaluate(
     )
     answers: dict[str, Answer] = {}
     for ask in plan.asks:
-        answers[ask.name] = _answer(ask, context, answers)
+        answers[ask.name] = _weighted(ask, plan, context, weighed) or _answer(ask, context, answers)
         step(ask.name)
     return answers
+
+
+def weigh_plan(plan: Plan, tallies: Tallies, noise: Noise) -> Weighed | None:
+    """The bins that all weighted asks of the plan use; None where it has no weights."""
+    if plan.weight is None:
+        return None
+    return weigh(plan.weight, tallies.bins[plan.weight.wanted], neighbours=plan.neighbours, noise=noise)
+
+
+def _weighted(ask: Ask, plan: Plan, context: Context, weighed: Weighed | None) -> Answer | None:
+    """The answer of an ask weighted to known totals; None for others."""
+    if not ask.weighted or plan.weight is None or weighed is None or not isinstance(ask.query, Asked):
+        return None
+    return answer_weighted(
+        ask.query, ask.epsilon, ask.bar, context, weighting=plan.weight, weighed=weighed
+    )
 
 
 def _answer(ask: Ask, context: Context, before: dict[str, Answer]) -> Answer:

@@ -8,14 +8,17 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from reticent.answer.weighing import Weighting
 from reticent.decimals import read_decimal, show
 from reticent.errors import PlanError
 from reticent.prepare.donors import NO_REPAIR, Repair
 from reticent.privacy.claim import Change, Claim, amount, compose
 from reticent.release.asks import Ask, read_asks, read_epsilon
-from reticent.release.cost import claim_of
+from reticent.release.cost import claim_of, claim_of_bins
 from reticent.release.repairs import read_repairs
 from reticent.release.sections import FORMAT, PlanSections, ProtectSection
+from reticent.release.totals import with_totals
+from reticent.release.weights import read_weight, serving
 from reticent.schema import Schema
 from reticent.schema.load import schema_from
 from reticent.sensitivity.neighbours import Neighbours
@@ -42,6 +45,7 @@ class Plan:
     asks: tuple[Ask, ...]
     digest: str
     cells: tuple[Cells, ...] = ()
+    weight: Weighting | None = None
     repair: Repair = NO_REPAIR
     repair_words: tuple[str, ...] = ()
     rows: int | None = None
@@ -62,10 +66,19 @@ class Plan:
     def claims(self) -> tuple[Claim, ...]:
         """One claim for each ask that costs anything and each table of cells, from public numbers alone."""
         found = (
-            claim_of(ask.query, ask.epsilon, ask.bar, self.change, schema=self.schema, repair=self.repair)
+            claim_of(
+                ask.query,
+                ask.epsilon,
+                ask.bar,
+                self.change,
+                schema=self.schema,
+                repair=self.repair,
+                weighting=self.weight if ask.weighted else None,
+            )
             for ask in self.asks
         )
-        asked = tuple(claim for claim in found if claim is not None)
+        bins = claim_of_bins(self.weight.part(self.neighbours), self.change) if self.weight else None
+        asked = tuple(claim for claim in (bins, *found) if claim is not None)
         return (*asked, *(cells.claim(self.change) for cells in self.cells))
 
     @property
@@ -90,6 +103,8 @@ def read_plan(path: Path) -> Plan:
     codebook = read_toml(path.parent / sections.survey.codebook, error=PlanError)
     if sections.cells:
         data = {**data, "cells": with_files(sections.cells, path.parent, rows=sections.survey.source)}
+    if sections.weight is not None:
+        data = {**data, "weight": with_totals(sections.weight, path.parent, rows=sections.survey.source)}
     return replace(plan_from(data, codebook), folder=path.parent)
 
 
@@ -99,21 +114,27 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
     schema = schema_from(dict(codebook))
     if not schema.finished:
         raise PlanError("is marked unfinished; complete it and remove 'unfinished'", field="survey.schema")
-    repairs = read_repairs(sections.repair, schema)
+    change = _change(sections.protect.change, schema)
+    neighbours = Neighbours(replaced=change is Change.REPLACE, records=schema.at_most)
+    rows = sections.expect.rows or schema.sample_size
+    weight = read_weight(sections.weight, schema, rows=rows, neighbours=neighbours)
+    repairs = read_repairs(sections.repair, schema, derived_weights=[weight.name] if weight else [])
     if not sections.ask and not sections.cells:
         raise PlanError("asks nothing; add an [[ask]] or [[cells]]", field="ask")
+    asks = read_asks(sections.ask, schema, repairs.repair, weight)
     plan = Plan(
         release_id=sections.release.id,
         title=sections.release.title,
         schema=schema,
-        change=_change(sections.protect.change, schema),
+        change=change,
         cap=_cap(sections.protect),
-        asks=read_asks(sections.ask, schema, repairs.repair),
+        asks=asks,
+        weight=serving(weight, asks, schema, neighbours) if weight else None,
         cells=read_cells(sections.cells, schema, repair=repairs.repair),
         repair=repairs.repair,
         repair_words=repairs.words,
         digest=_digest(data, codebook),
-        rows=sections.expect.rows or schema.sample_size,
+        rows=rows,
         design_effect=_effect(sections.expect.design_effect),
         source=sections.survey.source,
         table=sections.survey.table,

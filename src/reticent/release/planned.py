@@ -9,6 +9,8 @@ from reticent.answer.parts import AnyPart, Part, plan_part, plan_table
 from reticent.answer.quantile import quantile_parts, rank_bound
 from reticent.answer.ratio import mean_bound, share_bound, split
 from reticent.answer.shares import Asked, planned_parts
+from reticent.answer.sheets import Asked as Weightable
+from reticent.answer.sheets import weighted_parts
 from reticent.answer.variance import SQUARES_SHARE, squares_bound
 from reticent.query.imputed import uses_smooth
 from reticent.query.kinds import (
@@ -27,6 +29,10 @@ from reticent.release.plan import Ask, Plan
 
 def parts_of(ask: Ask, plan: Plan) -> tuple[AnyPart, ...]:
     """The parts an ask will be made of, in the order they are measured."""
+    if ask.weighted and plan.weight is not None and isinstance(ask.query, Weightable):
+        return weighted_parts(
+            ask.query, ask.epsilon, ask.bar, plan.weight, schema=plan.schema, neighbours=plan.neighbours
+        )
     if isinstance(ask.query, Asked) and (
         isinstance(ask.query, Correlation) or uses_smooth(ask.query, plan.schema, plan.repair)
     ):

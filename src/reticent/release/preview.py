@@ -22,6 +22,8 @@ from reticent.release.plan import Ask, Plan
 from reticent.release.planned import parts_of
 from reticent.release.repair_words import ask_words
 from reticent.release.spread import error_of, foreseen, is_smooth, quotient, size_of
+from reticent.release.weights_seen import weighted_error
+from reticent.release.weights_told import weighted_words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,11 +52,13 @@ class Expectation:
 
 
 EXACT, AT_SIZE, IN_RANKS, DERIVED, UNKNOWN = "exact", "at size", "in ranks", "derived", "unknown"
-AT_LEAST, OPEN = "at least", "open"
+AT_LEAST, OPEN, AS_TOTALS = "at least", "open", "as totals"
 LEGEND = {
     EXACT: "the noise is public, so this is its own quantile",
     AT_SIZE: "at the expected size; without an expected value, with the answer at its farthest from the centre",
     AT_LEAST: "the floor, with nobody missing; how busy donors are is confidential, and so is the noise",
+    AS_TOTALS: "if the expected rows had equal base weights and were spread as the totals are; how they are is "
+    "confidential, and so is the noise",
     IN_RANKS: "respondents between the answer and the exact one",
     DERIVED: "follows from the asks it uses",
     OPEN: "depends on the spread of both columns, which is not known beforehand",
@@ -71,7 +75,7 @@ def _expect(ask: Ask, plan: Plan) -> Expectation:
     parts = parts_of(ask, plan)
     made = Expectation(
         name=ask.name,
-        words=ask_words(ask.query, plan.schema, plan.repair),
+        words=ask_words(ask.query, plan.schema, plan.repair) + weighted_words(ask, plan),
         epsilon=sum((part.epsilon for part in parts), Fraction(0)),
         parts=parts,
         margin=None,
@@ -79,6 +83,9 @@ def _expect(ask: Ask, plan: Plan) -> Expectation:
     )
     if isinstance(ask.query, Correlation):
         return made
+    if ask.weighted:
+        noise = weighted_error(ask, plan) if plan.rows else None
+        return replace(made, margin=Fraction(noise[1]), how=AS_TOTALS) if noise else replace(made, how=UNKNOWN)
     if is_smooth(ask, plan):
         assumed = tuple(found for hub in HUBS if (found := _assume(ask, plan, hub)) is not None)
         floor = Fraction(assumed[0].margin) if assumed else None

@@ -11,6 +11,7 @@ from reticent.query.kinds import Correlation, Derived, Mean, Proportion, Quantil
 from reticent.release.plan import Ask, Plan
 from reticent.release.preview import Expectation
 from reticent.release.spread import error_of, expected_value, foreseen, is_smooth, size_of
+from reticent.release.weights_seen import weighted_error
 
 ASSUMED_HUB = 5
 MOST_STEPS = 2**20
@@ -23,6 +24,8 @@ def epsilon_for(expectation: Expectation, ask: Ask, plan: Plan, cv: float) -> Fr
     no answer. Where the scale is confidential the busiest donor is assumed to serve `ASSUMED_HUB` recipients.
     """
     value, divisor = expected_value(ask, plan), 1
+    if ask.weighted:
+        return _weighted(ask, plan, cv * abs(float(ask.expected[0]))) if ask.expected else None
     if isinstance(ask.query, Mean | Proportion | Variance):
         divisor = size_of(ask, plan) or 0
     if not value or not divisor or isinstance(ask.query, Quantile | Correlation | Derived):
@@ -34,6 +37,16 @@ def epsilon_for(expectation: Expectation, ask: Ask, plan: Plan, cv: float) -> Fr
     parts = [part for part in expectation.parts if isinstance(part, Part)]
     steps = ask.epsilon * Fraction(error_of(ask, plan, parts) / allowed) * 1000
     return Fraction(-(-steps.numerator // steps.denominator), 1000)
+
+
+def _weighted(ask: Ask, plan: Plan, allowed: float) -> Fraction | None:
+    """With respondents spread as the totals are."""
+
+    def enough(epsilon: Fraction) -> bool:
+        noise = weighted_error(ask, plan, epsilon)
+        return noise is not None and noise[0] <= allowed
+
+    return _least(enough) if plan.rows and allowed else None
 
 
 def _assumed_error(ask: Ask, plan: Plan, epsilon: Fraction) -> float:

@@ -1,0 +1,135 @@
+"""Known totals of a population, written in a plan or in a public file beside it: one for every combination of bins."""
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from reticent.decimals import read_decimal
+from reticent.errors import PlanError
+from reticent.prepare.bins import BaseCells, Groups
+from reticent.prepare.strategies import Strategy
+from reticent.words import nearest
+
+Rows = list[dict[str, Any]]
+Label = tuple[str, ...]
+TOTAL = "total"
+LARGEST_FILE = 2**24
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """A total for every combination of the bins of `by`, the last one fastest."""
+
+    by: tuple[str, ...]
+    of: Mapping[Label, Fraction]
+
+    def onto(self, by: Sequence[str]) -> "Totals":
+        """The sums over all stratifiers that are not among `by`."""
+        places = [self.by.index(name) for name in by]
+        sums: dict[Label, Fraction] = {}
+        for label, total in self.of.items():
+            short = tuple(label[place] for place in places)
+            sums[short] = sums.get(short, Fraction(0)) + total
+        return Totals(by=tuple(by), of=sums)
+
+
+def read_totals(raw: Rows | str, labels: Mapping[str, Sequence[str]], *, field: str) -> Totals:
+    """Every combination of the labels exactly once, none negative."""
+    if isinstance(raw, str):
+        raise PlanError("a file of totals is read from a plan file; here list them", field=field)
+    found: dict[Label, Fraction] = {}
+    for place, line in enumerate(raw):
+        label, total = _line(line, labels, f"{field}[{place}]")
+        if label in found:
+            raise PlanError(f"{_words(labels, label)} has two totals; keep one", field=f"{field}[{place}]")
+        found[label] = total
+    lost = next((each for each in product(*labels.values()) if each not in found), None)
+    if lost is not None:
+        raise PlanError(
+            f"{_words(labels, lost)} has no total; give one for every combination, 0 where there is nobody",
+            field=field,
+        )
+    if not any(found.values()):
+        raise PlanError("are all 0; a population has somebody in it", field=field)
+    return Totals(by=tuple(labels), of={each: found[each] for each in product(*labels.values())})
+
+
+def _line(line: Mapping[str, Any], labels: Mapping[str, Sequence[str]], at: str) -> tuple[Label, Fraction]:
+    if set(line) != {*labels, TOTAL}:
+        raise PlanError(f"has the columns {', '.join([*labels, TOTAL])} and no others", field=at)
+    for name, known in labels.items():
+        text = str(line[name])
+        if text not in known:
+            hint = nearest(text, known) or f"; the first is {known[0]!r}"
+            raise PlanError(f"{name} has no bin {text[:80]!r}{hint}", field=at)
+    total = read_decimal(line[TOTAL])
+    if total is None or total < 0:
+        raise PlanError("its total is a plain decimal, 0 or more", field=at)
+    return tuple(str(line[name]) for name in labels), total
+
+
+def _words(labels: Mapping[str, Sequence[str]], label: Label) -> str:
+    return "; ".join(f"{name} = {text}" for name, text in zip(labels, label, strict=True)) or "everybody"
+
+
+def totals_of(
+    name: str, cells: BaseCells, fine: Totals, chosen: Mapping[str, Groups | None], *, field: str
+) -> Strategy:
+    """The strategy of these groups, its totals summed from those of the fine bins."""
+    try:
+        bins, places = cells.by(chosen), cells.by(dict.fromkeys(chosen))
+        ordered, sums = list(fine.of.values()), [Fraction(0)] * (max(bins) + 1)
+        for place, bin_ in set(zip(places, bins, strict=True)):
+            sums[bin_] += ordered[place]
+        return Strategy(name=name, bins=bins, totals=tuple(sums))
+    except PlanError as problem:
+        raise PlanError(str(problem.args[0]), field=field) from None
+
+
+def with_totals(raw: Any, folder: Path, *, rows: str) -> Any:
+    """A `[weight]` section whose totals, where they stand in public CSV files, are written out."""
+    if not isinstance(raw, Mapping):
+        return raw
+    made = _written(raw, folder, rows, "weight.totals")
+    strategies = made.get("strategy")
+    if isinstance(strategies, list):
+        listed = [
+            _written(each, folder, rows, f"weight.strategy[{place}].totals")
+            for place, each in enumerate(strategies)
+        ]
+        made = {**made, "strategy": listed}
+    return made
+
+
+def _written(raw: Any, folder: Path, rows: str, field: str) -> Any:
+    name = raw.get("totals") if isinstance(raw, Mapping) else None
+    if not isinstance(name, str):
+        return raw
+    if name == rows:
+        raise PlanError("holds the rows; totals come from a public file", field=field)
+    if not name or name.startswith(("/", "~")) or ".." in name.split("/") or any(c in name for c in "\\$:~"):
+        raise PlanError("stays inside the plan's folder", field=field)
+    return {**raw, "totals": _read(folder / name, field)}
+
+
+def _read(path: Path, field: str) -> Rows:
+    text = None
+    try:
+        if path.stat().st_size <= LARGEST_FILE:
+            text = path.read_text(encoding="utf-8-sig")
+    except (OSError, ValueError):
+        pass
+    if text is None:
+        raise PlanError("cannot be read; give a UTF-8 CSV file of at most 16 MiB", field=field)
+    try:
+        lines = list(csv.DictReader(io.StringIO(text), strict=True))
+    except csv.Error:
+        raise PlanError("is not a CSV file that can be read to its end", field=field) from None
+    if any(None in line or None in line.values() for line in lines):
+        raise PlanError("has a line with more or fewer cells than its first", field=field)
+    return [{str(name).strip(): str(cell).strip() for name, cell in line.items()} for line in lines]
