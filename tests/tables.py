@@ -114,7 +114,7 @@ def tally(plan: Plan, table: pa.Table, *, threads: int = 1) -> Tallies:
     engine = DuckDBEngine(open_frame(table), threads=threads)
     try:
         engine.check(plan.schema)
-        return engine.tally(plan.schema, wants_of(plan))
+        return engine.tally(plan.schema, wants_of(plan), plan.repair)
     finally:
         engine.close()
 

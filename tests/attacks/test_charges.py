@@ -21,6 +21,7 @@ from reticent.engine.sources import open_frame
 from reticent.engine.wants import Sum, Table
 from reticent.errors import BudgetError, EngineError, LedgerError, PlanError
 from reticent.noise.source import SystemNoise
+from reticent.prepare.donors import NO_REPAIR, Repair
 from reticent.privacy.ledger import Ledger
 from reticent.release.curator import Curator
 from reticent.release.evaluate import evaluate
@@ -57,7 +58,7 @@ class Broken:
     def check(self, schema: Schema) -> None:
         pass
 
-    def tally(self, schema: Schema, wants: Sequence[Sum | Table]) -> Tallies:
+    def tally(self, schema: Schema, wants: Sequence[Sum | Table], repair: Repair = NO_REPAIR) -> Tallies:
         raise EngineError("the rows could not be read", field="source")
 
     def close(self) -> None:
