@@ -130,6 +130,11 @@ def _tally_once(name: str, path: str) -> float:
     asked = plans()[name]
     with opened(Path(path)) as engine:
         engine.tally(asked.schema, wants_of(asked))
+    return peak_gib()
+
+
+def peak_gib() -> float:
+    """The peak resident size of this process."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 

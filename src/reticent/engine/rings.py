@@ -46,7 +46,7 @@ class Ringing:
             SELECT id, y, visit, CAST(cell AS BIGINT) * {SPOTS} + count(y) OVER (
                 PARTITION BY cell ORDER BY {order} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS spot
             FROM (
-                SELECT id, cell, CASE WHEN {self._gives} THEN y END AS y, cell AS visit, {order}
+                SELECT id, cell, nullif(y, {self.digit.answers}) AS y, cell AS visit, {order}
                 FROM ({self._records}) WHERE {self._gives} OR {self._asks}{away if far else ""})"""
 
     def guests(self) -> str:

@@ -1,0 +1,171 @@
+"""Donors for a tenth of a million incomes, beside a plain as-of join and scikit-learn's nearest neighbours.
+
+Run as `python -m bench.donors`. One Parquet file of simulated respondents, six matching attributes, 57,600 cells. The
+as-of join is given every record's cell and place, reads three columns, and gives up on cells without donors; ours
+reads the survey, makes codes, labels, places and rings, and looks around. Warm, best of three, taking turns.
+scikit-learn is installed under bench/out, in an environment of its own, and asked for a sample of the recipients.
+"""
+
+import json
+import subprocess
+import venv
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from fractions import Fraction
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow.parquet as pq
+
+from bench import survey
+from bench.people import OUT
+from bench.tally import THREADS, best, opened, peak_gib, show
+from reticent.engine.rings import PEOPLE
+from reticent.engine.wants import Ring, Rows, Sum
+from reticent.prepare.metric import distances_of
+from reticent.sensitivity.constants import count
+from reticent.sensitivity.hubs import Hubs, Rings
+from reticent.sensitivity.ladder import smooth_bound
+
+ROWS, MORE = 1_000_000, 10_000_000
+MOST_TIMES, LEAST_FASTER, MOST_SECONDS, MOST_GROWTH = 3.0, 200.0, 20.0, 12.0
+TOTAL = Sum(rows=Rows(), value="income", power=1)
+RING = Ring(column="income", rows=Rows())
+OTHERS, PACKAGE, SAMPLE = OUT / "donors-others", "scikit-learn==1.9.1", 1_000
+PLAIN = """
+    WITH people AS (SELECT * FROM read_parquet($1)),
+        donors AS (SELECT cell, place, income FROM people WHERE income IS NOT NULL),
+        recipients AS (SELECT cell, place FROM people WHERE income IS NULL),
+        firsts AS (SELECT cell, arg_min(income, place) AS income FROM donors GROUP BY cell),
+        filled AS (
+            SELECT coalesce(d.income, f.income) AS income FROM recipients r
+            ASOF LEFT JOIN donors d ON r.cell = d.cell AND d.place >= r.place
+            LEFT JOIN firsts f ON f.cell = r.cell)
+    SELECT sum(income), count(*) - count(income)
+    FROM (SELECT income FROM donors UNION ALL SELECT income FROM filled)"""
+
+
+def places(rows: int) -> Path:
+    """What the as-of join is given: cell, place and income of every record, made once and kept."""
+    path = OUT / f"donors-places-{rows}.parquet"
+    if not path.exists():
+        schema, repair = survey.schema(), survey.repair()
+        columns = schema.in_universe_order
+        with opened(survey.parquet(rows)) as engine, engine._holding(schema, columns, repair) as held:
+            income = held.packing.digits["income"].code().sql("duckdb")
+            statement = f"SELECT cell0 AS cell, place, {income} AS income FROM {PEOPLE}"
+            pq.write_table(engine._connection.sql(statement).to_arrow_table(), path)
+    return path
+
+
+def beside_plain_sql() -> list[dict[str, Any]]:
+    """A tally with donors and its rings, in units of the as-of join's time."""
+    path, schema, repair = str(places(ROWS)), survey.schema(), survey.repair()
+    plain = duckdb.connect(config={"threads": THREADS})
+    with opened(survey.parquet(ROWS)) as engine:
+        theirs, ours = best(
+            lambda: plain.execute(PLAIN, [path]).fetchall(),
+            lambda: engine.tally(schema, [TOTAL, RING], repair),
+        )
+        total, unfilled = plain.execute(PLAIN, [path]).fetchall()[0]
+        beyond = engine.tally(schema, [TOTAL], repair).statistics[TOTAL] - total
+        if not 0 <= beyond <= unfilled * schema.coded["income"].high:
+            raise AssertionError("the two sides have different donors")
+    times = ours[0] / theirs[0], ours[1] / theirs[1]
+    row = {"plain_wall": theirs[0], "plain_cpu": theirs[1], "ours_wall": ours[0], "ours_cpu": ours[1]}
+    return [
+        {"name": "tally with donors", **row, "times_wall": times[0], "times_cpu": times[1]}
+        | {"ok": min(times) <= MOST_TIMES}
+    ]
+
+
+def beside_scikit_learn() -> list[dict[str, Any]]:
+    """All recipients by brute force, scaled up from a sample, in units of our time."""
+    python = _others()
+    if python is None:
+        return [{"name": f"{PACKAGE} cannot be installed here: skipped", "ok": True}]
+    given = [str(python), str(Path(__file__).with_name("donors_sklearn.py")), str(survey.parquet(ROWS))]
+    told = subprocess.run([*given, str(SAMPLE)], capture_output=True, text=True, check=True).stdout
+    found = json.loads(told)
+    schema, repair = survey.schema(), survey.repair()
+    with opened(survey.parquet(ROWS)) as engine:
+        ((wall, _),) = best(lambda: engine.tally(schema, [TOTAL, RING], repair))
+    theirs = found["seconds"] * found["recipients"] / SAMPLE
+    faster = theirs / wall
+    row = {"sampled": SAMPLE, "sample_s": found["seconds"], "all_s": theirs, "ours_s": wall}
+    return [{"name": "brute force", **row, "faster": faster, "ok": faster >= LEAST_FASTER}]
+
+
+def _others() -> Path | None:
+    python = OTHERS / "bin" / "python"
+    if not python.exists():
+        venv.create(OTHERS, with_pip=True)
+    wanted = [str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check", PACKAGE, "pyarrow"]
+    return python if subprocess.run(wanted, check=False, capture_output=True).returncode == 0 else None
+
+
+def the_bound() -> list[dict[str, Any]]:
+    """The smooth bound of a count at epsilon 1, over the whole domain."""
+    schema, repair = survey.schema(), survey.repair()
+    with opened(survey.parquet(ROWS)) as engine:
+        ring = engine.tally(schema, [RING], repair).rings[RING]
+    rings = Rings(donors=ring.donors, recipients=ring.recipients, gaps=ring.gaps)
+    distances, bounds = distances_of(repair.donors[0], schema), []
+
+    def work() -> None:
+        bounds.append(smooth_bound(Hubs(distances, rings).ladder(count()), Fraction(1, 8)).bound)
+
+    ((wall, cpu),) = best(work)
+    row = {"cells": distances.cells, "bound": float(bounds[0]), "wall": wall, "cpu": cpu}
+    return [{"name": "count, epsilon 1", **row, "ok": min(wall, cpu) <= MOST_SECONDS}]
+
+
+def growth() -> list[dict[str, Any]]:
+    """Ten times the respondents, in the same run; and the peak of memory of a process that does nothing else."""
+    found: list[dict[str, Any]] = []
+    schema, repair = survey.schema(), survey.repair()
+    for rows in (ROWS, MORE):
+        with opened(survey.parquet(rows)) as engine:
+            ((wall, cpu),) = best(lambda engine=engine: engine.tally(schema, [TOTAL, RING], repair))
+        times = (wall / found[-1]["wall"], cpu / found[-1]["cpu"]) if found else (1.0, 1.0)
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+            peak = pool.submit(_tally_once, str(survey.parquet(rows))).result()
+        row = {"wall": wall, "cpu": cpu, "times_wall": times[0], "times_cpu": times[1], "peak_gib": peak}
+        found.append({"name": f"{rows:,} rows", **row, "ok": min(times) <= MOST_GROWTH})
+    return found
+
+
+def _tally_once(path: str) -> float:
+    with opened(Path(path)) as engine:
+        engine.tally(survey.schema(), [TOTAL, RING], survey.repair())
+    return peak_gib()
+
+
+PARTS: dict[str, Callable[[], list[dict[str, Any]]]] = {
+    f"Beside a cyclic as-of join: {ROWS:,} respondents, {THREADS} threads; at most {MOST_TIMES:g} times": (
+        beside_plain_sql
+    ),
+    f"Beside scikit-learn's brute force; at least {LEAST_FASTER:g} times as fast": beside_scikit_learn,
+    f"The bound over all cells; at most {MOST_SECONDS:g} s": the_bound,
+    f"Growth: ten times the rows, at most {MOST_GROWTH:g} times the time": growth,
+}
+
+
+def run() -> list[dict[str, Any]]:
+    """Every measurement as one row."""
+    return [
+        {"part": title.split(":")[0].split(";")[0], **row} for title, part in PARTS.items() for row in part()
+    ]
+
+
+def main() -> None:
+    """Print the tables."""
+    for title, part in PARTS.items():
+        print(f"\n{title}")
+        show(part())
+
+
+if __name__ == "__main__":
+    main()
