@@ -77,12 +77,12 @@ def test_bars_hold_the_filled_answer_as_often_as_they_say(state: pa.Table) -> No
 
 def test_a_run_has_every_method_where_it_is_private() -> None:
     """The published mechanism is left out below 2 ln 2; every other line is there, with finite numbers."""
-    made = donors_income.run(0, 1, size=20_000, masks=1, epsilons=("1", "2"))
+    made = donors_income.run(0, 1, size=20_000, runs_a_mask=1, epsilons=("1", "2"))
     methods = {(line.method, line.epsilon) for line in made}
     assert ("published", 1.0) not in methods and ("published", 2.0) in methods
     for method in ("ignore", "global", OURS, *donors_income.LEVELS):
         assert (method, 1.0) in methods
-    assert len(made) == 6 * (2 * 6 + 1)
+    assert len(made) == 6 * (2 * 6 + 2)
     assert all(np.isfinite(line.estimate or 0.0) for line in made)
     assert "donors-income" in figures(table_of({0: made}), size=20_000)
 
