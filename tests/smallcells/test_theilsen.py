@@ -269,6 +269,7 @@ def test_refuses_what_it_cannot_choose():
     for wrong in (
         {"aim": Aim(estimator=Mean())},
         {"epsilon": Fraction(0)},
+        {"epsilon": Fraction(1, 2000)},
         {"matchings": 0},
         {"widen": 6},
     ):

@@ -27,9 +27,9 @@ from reticent.smallcells.points import Points
 
 Whole = NDArray[np.int64]
 
-_BATCH = 1 << 20
-_DEEPEST = 600
-_LONGEST = 1 << 22
+_MOST, _BATCH = 1 << 20, 1 << 23
+_DEEPEST, _LONGEST = 600, 1 << 22
+"""Powers below e^-600 count for nothing in doubles; a table of the others has no more than 2^22 entries."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +48,10 @@ class TheilSenCells:
             raise PlanError("it must be positive.", field="epsilon")
         if not 1 <= self.matchings <= 1 << 16:
             raise PlanError(f"it is {self.matchings}, but must be from 1 to 65536.", field="matchings")
+        if self.rate * _LONGEST < _DEEPEST:
+            raise PlanError(
+                f"{self.epsilon} is too little for {self.matchings} matchings; use fewer.", field="epsilon"
+            )
         if not 0 <= self.widen <= self.aim.steps:
             raise PlanError("it must be a number of steps within the range.", field="widen")
 
@@ -72,7 +76,7 @@ class TheilSenCells:
         Keeps back  the pairs, the lines through them and all scores.
         """
         chosen: list[int] = []
-        for first, after in _batches(points.starts):
+        for first, after in _batches(points.starts, min(_MOST, _BATCH // self.matchings)):
             chosen += self._batch(points, first, after, bits)
         return TheilSenTable(asked=self, steps=chosen)
 
@@ -143,18 +147,17 @@ def _sorted(steps: Whole, room: Whole, counts: Whole, top: int) -> tuple[Whole, 
 
 @lru_cache(maxsize=8)
 def _decay(rate: Fraction) -> NDArray[np.float64]:
-    """Doubles within 2^-52 of e^(-rate d) for d = 0, 1, ... as long as that is above e^-600, four million at most."""
-    count = min(int(_DEEPEST / rate) + 1, _LONGEST)
+    """Doubles within 2^-52 of e^(-rate d) for d = 0, 1, ... as long as that is not below e^-600."""
+    count = int(_DEEPEST / rate) + 1
     with ctx.workprec(80):
         return np.array([float(ball(-rate * d).exp()) for d in range(count)])
 
 
-def _batches(starts: Whole) -> list[tuple[int, int]]:
-    """Runs of cells with about a million points and cells together."""
-    ends = [0]
+def _batches(starts: Whole, size: int) -> list[tuple[int, int]]:
+    """Runs of cells with about `size` points and cells together, or one cell; memory does not grow with the table."""
+    ends, places = [0], starts + np.arange(len(starts))
     while ends[-1] < len(starts) - 1:
-        reach = starts[ends[-1]] + ends[-1] + _BATCH
-        after = int(np.searchsorted(starts + np.arange(len(starts)), reach, side="right")) - 1
+        after = int(np.searchsorted(places, places[ends[-1]] + size, side="right")) - 1
         ends.append(max(after, ends[-1] + 1))
     return list(pairwise(ends))
 
