@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from reticent.engine.duckdb import DuckDBEngine
+from reticent.engine.lots import Lot
 from reticent.engine.results import Tallies
 from reticent.engine.sources import open_frame
 from reticent.engine.wants import Sum, Table
@@ -58,7 +59,13 @@ class Broken:
     def check(self, schema: Schema) -> None:
         pass
 
-    def tally(self, schema: Schema, wants: Sequence[Sum | Table], repair: Repair = NO_REPAIR) -> Tallies:
+    def tally(
+        self,
+        schema: Schema,
+        wants: Sequence[Sum | Table],
+        repair: Repair = NO_REPAIR,
+        lot: Lot | None = None,
+    ) -> Tallies:
         raise EngineError("the rows could not be read", field="source")
 
     def close(self) -> None:

@@ -46,7 +46,7 @@ def plan(survey):
 def broken(monkeypatch):
     """Rows that cannot be read to the end, until the curator mends them."""
 
-    def fail(self, schema, wants, repair):
+    def fail(self, schema, wants, repair, lot=None):
         raise EngineError("the rows could not be read to the end", field="source")
 
     with monkeypatch.context() as patch:

@@ -69,6 +69,9 @@ def spent(ledger: File) -> None:
     typer.echo(
         f"{facts.dataset}: {facts.unit} {decimal(book.spent)} spent of {decimal(facts.budget)}, {decimal(book.left)} left"
     )
+    for name, charged in book.pieces().items():
+        each = ", ".join(f"{place} {decimal(amount)}" for place, amount in enumerate(charged, 1) if amount)
+        typer.echo(f"partition {name}, {len(charged)} pieces; charged to piece {each}; the most counts")
     beside = beside_epsilon(book.entries())
     if "delta" in beside:
         typer.echo(f"delta {beside['delta']} in all")
@@ -112,6 +115,6 @@ def _what(body: object) -> str:
     shown = {
         k: v
         for k, v in body.items()
-        if isinstance(v, str | int) and k not in ("answer", "holder", "salt", "plan")
+        if isinstance(v, str | int) and k not in ("answer", "holder", "salt", "plan", "key", "binds")
     }
     return ", ".join(f"{key} {value}" for key, value in shown.items())

@@ -12,9 +12,10 @@ from rich.text import Text
 from reticent.answer.parts import AnyPart, Hidden
 from reticent.cli.assumed import assumed_dicts, show_assumed, show_repairs
 from reticent.cli.cells import foreseen_cells, show_foreseen, show_tables
-from reticent.cli.weights import show_bins, show_weights, weights_dict
+from reticent.cli.weights import show_bins, show_drawn, show_weights, weights_dict
 from reticent.decimals import show
 from reticent.errors import PlanError
+from reticent.release.drawn_told import drawn_told
 from reticent.release.plan import Plan
 from reticent.release.preview import LEGEND, Expectation, expectations
 from reticent.release.release import Release
@@ -34,13 +35,14 @@ def show_preview(plan: Plan, target: str, *, as_json: bool) -> None:
         asks = [_as_dict(expectation, wanted) for expectation, wanted in lines]
         told = {"release": plan.release_id, "claim": plan.claim.as_dict(), "asks": asks}
         told |= {"repairs": list(plan.repair_words)} if plan.repair_words else {}
-        told |= weights_dict(plan)
+        told |= {**weights_dict(plan), **drawn_told(plan)}
         typer.echo(json.dumps({**told, **({"cells": tables} if tables else {})}, indent=1))
         return
     typer.echo(f"release {plan.release_id}: {plan.claim}")
     typer.echo(f"cost {show(plan.cost)} of at most {show(plan.cap)}; no row was read and nothing was charged")
     show_repairs(plan)
     show_weights(plan)
+    show_drawn(plan)
     table = Table("ask", "epsilon", "parts", "margin", "kind", *(["epsilon for target"] if cv else []))
     for expectation, wanted in lines:
         extra = [show(wanted) if wanted else "not known"] if cv else []

@@ -5,6 +5,7 @@ from typing import Any
 import typer
 
 from reticent.decimals import show
+from reticent.release.drawn_told import drawn_told
 from reticent.release.plan import Plan
 from reticent.release.release import Release
 from reticent.release.weights_told import weight_words
@@ -22,6 +23,15 @@ def weights_dict(plan: Plan) -> dict[str, Any]:
     if plan.weight is None:
         return {}
     return {"weights": {"words": weight_words(plan.weight), "epsilon": show(plan.weight.epsilon)}}
+
+
+def show_drawn(plan: Plan) -> None:
+    """The piece that is read, and what the promise is worth to those it was drawn from."""
+    told = drawn_told(plan)
+    if "piece" in told:
+        typer.echo(f"reads {told['piece']['words']}")
+    for each in told.get("frames", []):
+        typer.echo(f"{each['words']}; {each['secret']}")
 
 
 def show_bins(release: Release) -> None:

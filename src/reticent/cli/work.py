@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from secrets import token_hex
 
 import typer
 from rich.console import Console
@@ -65,7 +66,9 @@ def rehearse_plan(path: Path, out: Path | None) -> None:
     engine = DuckDBEngine(simulate(plan.schema, plan.rows))
     try:
         with _bar(plan) as step:
-            tallies = engine.tally(plan.schema, [*wants_of(plan), *cell_wants(plan)], plan.repair)
+            lot = plan.partition.lot(token_hex(32)) if plan.partition else None
+            wants = [*wants_of(plan), *cell_wants(plan)]
+            tallies = engine.tally(plan.schema, wants, plan.repair, lot)
             book = book_of(plan, tallies, step=step)
             weighed = weigh_plan(plan, tallies, SystemNoise())
             answers = evaluate(plan, tallies, SystemNoise(), step=step, book=book, weighed=weighed)

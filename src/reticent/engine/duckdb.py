@@ -17,6 +17,7 @@ from reticent.engine.cells import Cells, needed
 from reticent.engine.fence import fenced, private_folder
 from reticent.engine.holding import Holding, check_rings, domains_of
 from reticent.engine.labels import LINE, labelled
+from reticent.engine.lots import Lot
 from reticent.engine.packing import Packing
 from reticent.engine.relation import Clean
 from reticent.engine.results import Tallies
@@ -65,17 +66,24 @@ class DuckDBEngine:
                     field=f"columns.{column.name}",
                 )
 
-    def tally(self, schema: Schema, wants: Sequence[Want], repair: Repair = NO_REPAIR) -> Tallies:
+    def tally(
+        self,
+        schema: Schema,
+        wants: Sequence[Want],
+        repair: Repair = NO_REPAIR,
+        lot: Lot | None = None,
+    ) -> Tallies:
         check_repair(repair, schema)
         rings = [want for want in dict.fromkeys(wants) if isinstance(want, Ring)]
         check_rings(rings, repair)
         if repair.donors:
-            with self._holding(schema, needed(schema, wants, repair), repair) as held:
+            columns = needed(schema, wants, repair) if lot is None else schema.in_universe_order
+            with self._holding(schema, columns, repair, lot=lot) as held:
                 found = held.fill(rings)
                 return tallied(
                     schema, wants, lambda some: self._answers(held.cells, held.rows(), some), found
                 )
-        return tallied(schema, wants, lambda some: self._pass(schema, some, repair), {})
+        return tallied(schema, wants, lambda some: self._pass(schema, some, repair, lot), {})
 
     def filled(self, schema: Schema, repair: Repair) -> pa.Table:
         """CONFIDENTIAL, for the curator: all rows as codes after `repair`, in the source's order, with a mark
@@ -89,12 +97,12 @@ class DuckDBEngine:
         self._connection.close()
         shutil.rmtree(self._spill, ignore_errors=True)
 
-    def _pass(self, schema: Schema, wants: Alike, repair: Repair) -> Any:
+    def _pass(self, schema: Schema, wants: Alike, repair: Repair, lot: Lot | None = None) -> Any:
         """One pass over the rows for `wants`, which are all of one kind."""
-        columns = needed(schema, wants, repair)
+        columns = needed(schema, wants, repair) if lot is None else schema.in_universe_order
 
         def read(source: Source) -> Any:
-            clean, rows = self._clean(source, schema, columns, repair)
+            clean, rows = self._clean(source, schema, columns, repair, lot=lot)
             return self._answers(clean, rows, wants, clean.values)
 
         return self._reading(read)
@@ -105,13 +113,18 @@ class DuckDBEngine:
 
     @contextmanager
     def _holding(
-        self, schema: Schema, columns: Sequence[str], repair: Repair, keep: Sequence[str] = ()
+        self,
+        schema: Schema,
+        columns: Sequence[str],
+        repair: Repair,
+        keep: Sequence[str] = (),
+        lot: Lot | None = None,
     ) -> Iterator[Holding]:
         """The clean rows in a table, read once, dropped at the end."""
         packing = Packing(schema, columns)
 
         def read(source: Source) -> None:
-            clean, rows = self._clean(source, schema, columns, repair, keep)
+            clean, rows = self._clean(source, schema, columns, repair, keep, lot)
             people = labelled(clean, rows, packing, domains_of(repair), repair.key, clean.keep)
             self.make(PEOPLE, sql.text(people), clean.values)
 
@@ -138,6 +151,7 @@ class DuckDBEngine:
         columns: Sequence[str],
         repair: Repair,
         keep: Sequence[str] = (),
+        lot: Lot | None = None,
     ) -> tuple[Clean, exp.Select]:
         values = Values()
         raw = [schema.columns[column].source for column in columns]
@@ -145,7 +159,7 @@ class DuckDBEngine:
         if LINE in keep and isinstance(source, ParquetFiles):
             source = ParquetRows(source.paths)  # in the order of the file
         base, names = self.base(raw, values, source, line=LINE in keep)
-        clean = Clean(schema, names, self.types, values, edits=repair.edits, keep=keep)
+        clean = Clean(schema, names, self.types, values, edits=repair.edits, keep=keep, lot=lot)
         return clean, clean.select(base, columns)
 
     def base(

@@ -7,6 +7,7 @@ from sqlglot import exp
 from reticent.engine import sql
 from reticent.engine.cells import Cells, code, named
 from reticent.engine.codes import level_code, number_code
+from reticent.engine.lots import Lot, drawn
 from reticent.engine.predicate_sql import render
 from reticent.engine.sql import Sql, Values
 from reticent.prepare.edits import Edit
@@ -32,8 +33,10 @@ class Clean(Cells):
         *,
         edits: Sequence[Edit] = (),
         keep: Sequence[str] = (),
+        lot: Lot | None = None,
     ) -> None:
         super().__init__(schema, {})
+        self.lot = lot
         self.raw, self.types, self.values, self.edits = raw, types, values, edits
         self.keep = [*keep, *[UNIT] * (schema.unit != ROW)]
 
@@ -44,6 +47,8 @@ class Clean(Cells):
         query = source.select(*(codes or [sql.number(0)]), *kept)  # to count everybody, any row will do
         if self.schema.unit != ROW:
             query = self._bounded(query, columns)
+        if self.lot is not None:
+            query = self._drawn(query, self.lot, columns)
         for edit in self.edits:
             query = self._edited(query, edit, columns) if edit.column in columns else query
         left = [c for c in columns if self.may_be_structural(c)]
@@ -73,6 +78,13 @@ class Clean(Cells):
         alone = sql.is_null(sql.column(UNIT))
         first = exp.LTE(this=sql.column("place_"), expression=sql.number(self.schema.at_most))
         return sql.select([exp.Star()], ranked, exp.or_(alone, first))
+
+    def _drawn(self, query: exp.Select, lot: Lot, columns: Sequence[str]) -> exp.Select:
+        """The respondents of a piece, all their rows; labels are made of every column of the codebook."""
+        if set(columns) != set(self.schema.coded):
+            raise ValueError("a lot is drawn from all codes of a record")
+        unit = UNIT if self.schema.unit != ROW else None
+        return drawn(query, lot, [f"c_{name}" for name in self.schema.coded], unit, self.values)
 
     def _edited(self, query: exp.Select, edit: Edit, columns: Sequence[str]) -> exp.Select:
         """A record's deduction from its own answers. Nobody knows yet who was asked: what has no code is missing."""

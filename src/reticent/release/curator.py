@@ -74,11 +74,14 @@ class Curator:
             unit="epsilon",
             amount=plan.cost,
             claim={**plan.claim.as_dict(), "accept_large": plan.accepts_large, **_observed(plan)},
+            piece=plan.partition.piece if plan.partition else None,
         )
 
     def _committed(self, plan: Plan, engine: Engine, reservation: Reservation, step: Step) -> Reservation:
         """Read the rows, add the noise, and put the answer on disk in the ledger before anybody sees it."""
-        tallies = engine.tally(plan.schema, [*wants_of(plan), *cell_wants(plan)], plan.repair)
+        cut = plan.partition
+        lot = cut.lot(self._ledger.key(cut.piece.partition)) if cut else None
+        tallies = engine.tally(plan.schema, [*wants_of(plan), *cell_wants(plan)], plan.repair, lot)
         step("tallied")
         book = book_of(plan, tallies, step=step)
         weighed = weigh_plan(plan, tallies, SystemNoise())

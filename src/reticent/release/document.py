@@ -14,6 +14,7 @@ from reticent.decimals import show
 from reticent.privacy.claim import compose
 from reticent.query.kinds import Correlation, Derived, Moments, Proportion, Quantile, Variance
 from reticent.release.cost import claim_of_bins, claim_of_parts
+from reticent.release.drawn_told import drawn_told
 from reticent.release.plan import Ask, Plan
 from reticent.release.repair_words import ask_words
 from reticent.release.weights_told import weighted_words, weights_told
@@ -64,6 +65,7 @@ def document(
         "protects": {"unit": plan.schema.unit, "at_most": plan.schema.at_most, "change": plan.change.value},
         "repairs": list(plan.repair_words),
         **weights_told(plan, weighed),
+        **drawn_told(plan),
         "answers": [_answer(ask, answers[ask.name], plan) for ask in plan.asks],
         **_tables(plan, told),
         "receipt": dict(receipt) if receipt is not None else None,

@@ -34,6 +34,7 @@ from reticent.query.kinds import (
     Total,
     Variance,
 )
+from reticent.release.partition import scaled
 from reticent.release.plan import Ask, Plan
 from reticent.sensitivity.book import Book
 
@@ -132,7 +133,8 @@ def evaluate(
     )
     answers: dict[str, Answer] = {}
     for ask in plan.asks:
-        answers[ask.name] = _weighted(ask, plan, context, weighed) or _answer(ask, context, answers)
+        weighted = _weighted(ask, plan, context, weighed)
+        answers[ask.name] = weighted or scaled(_answer(ask, context, answers), ask.query, plan.partition)
         step(ask.name)
     return answers
 

@@ -15,7 +15,9 @@ from reticent.prepare.donors import NO_REPAIR, Repair
 from reticent.privacy.claim import Change, Claim, amount, compose
 from reticent.release.asks import Ask, read_asks, read_epsilon
 from reticent.release.cost import claim_of, claim_of_bins
+from reticent.release.partition import Partition, check_partition, read_partition
 from reticent.release.repairs import read_repairs
+from reticent.release.sample import Sample, check_sample, frame_claims, read_sample
 from reticent.release.sections import FORMAT, PlanSections, ProtectSection
 from reticent.release.totals import with_totals
 from reticent.release.weights import read_weight, serving
@@ -46,6 +48,8 @@ class Plan:
     digest: str
     cells: tuple[Cells, ...] = ()
     weight: Weighting | None = None
+    partition: Partition | None = None
+    sample: Sample | None = None
     repair: Repair = NO_REPAIR
     repair_words: tuple[str, ...] = ()
     rows: int | None = None
@@ -87,6 +91,11 @@ class Plan:
         return compose(self.claims)
 
     @property
+    def frames(self) -> tuple[tuple[str, Claim], ...]:
+        """What the plan's promise is worth to those it was drawn from, with what has to stay secret for it."""
+        return frame_claims(self.claims, self.change, self.partition, self.sample)
+
+    @property
     def cost(self) -> Fraction:
         """What a release of this plan charges: the epsilon its asks use, which may be below the cap.
 
@@ -116,7 +125,9 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
         raise PlanError("is marked unfinished; complete it and remove 'unfinished'", field="survey.schema")
     change = _change(sections.protect.change, schema)
     neighbours = Neighbours(replaced=change is Change.REPLACE, records=schema.at_most)
+    partition = read_partition(sections.partition, schema, codebook, change)
     rows = sections.expect.rows or schema.sample_size
+    rows = partition.rows(rows) if partition else rows
     weight = read_weight(sections.weight, schema, rows=rows, neighbours=neighbours)
     repairs = read_repairs(sections.repair, schema, derived_weights=[weight.name] if weight else [])
     if not sections.ask and not sections.cells:
@@ -131,6 +142,8 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
         asks=asks,
         weight=serving(weight, asks, schema, neighbours) if weight else None,
         cells=read_cells(sections.cells, schema, repair=repairs.repair),
+        partition=partition,
+        sample=read_sample(sections.sample, schema, change, partition),
         repair=repairs.repair,
         repair_words=repairs.words,
         digest=_digest(data, codebook),
@@ -147,8 +160,11 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
             f"is {show(plan.cap)}, but the asks need {show(plan.cost)}; raise it or ask for less",
             field="protect.epsilon",
         )
+    for place, each in enumerate(sections.ask):
+        check_partition(partition, asks[place].query, each.size, f"ask[{place}].size")
     _check_delta(plan, sections.protect)
     _check_names(plan)
+    check_sample(plan.sample, asks, weight, schema)
     return plan
 
 

@@ -91,6 +91,8 @@ def _expect(ask: Ask, plan: Plan) -> Expectation:
         floor = Fraction(assumed[0].margin) if assumed else None
         return replace(made, margin=floor, how=AT_LEAST if assumed else UNKNOWN, assumed=assumed)
     margin, how = _margin(ask, plan, [part for part in parts if isinstance(part, Part)])
+    if margin is not None and plan.partition is not None and isinstance(ask.query, Count | Total | Margin):
+        margin *= plan.partition.scale
     return replace(made, margin=margin, how=how)
 
 

@@ -87,3 +87,5 @@ class PlanSections(Section):
     ask: list[AskSection] = Field(default=[], max_length=1000)
     cells: list[dict[str, Any]] = Field(default=[])
     weight: dict[str, Any] | None = None
+    partition: dict[str, Any] | None = None
+    sample: dict[str, Any] | None = None

@@ -31,6 +31,8 @@ def epsilon_for(expectation: Expectation, ask: Ask, plan: Plan, cv: float) -> Fr
     if not value or not divisor or isinstance(ask.query, Quantile | Correlation | Derived):
         return None
     allowed = cv * abs(float(value)) * divisor
+    if plan.partition is not None and ask.expected is not None and divisor == 1:
+        allowed *= float(plan.partition.share)  # what is expected speaks of the whole survey
     if is_smooth(ask, plan):
         return _least(lambda epsilon: _assumed_error(ask, plan, epsilon) <= allowed)
     # Public noise is as good as proportional to 1 / epsilon, so one division finds it.

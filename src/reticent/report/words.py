@@ -156,8 +156,26 @@ def _repaired(document: Document) -> str:
 
 
 def repaired(document: Document) -> list[str]:
-    """What was done about missing answers, a sentence each."""
-    return [f"{str(said)[:1].upper()}{str(said)[1:]}." for said in document.get("repairs") or []]
+    """What was done about missing answers, with weights and by lot, a sentence each."""
+    said = [*(document.get("repairs") or []), *_weighted(document), *_drawn(document)]
+    return [f"{str(each)[:1].upper()}{str(each)[1:]}." for each in said]
+
+
+def _weighted(document: Document) -> list[str]:
+    told = document.get("weights") or {}
+    if not told:
+        return []
+    by = " and ".join(str(each) for each in told.get("by") or [])
+    return [
+        f"answers weighted to known totals by {by} use {told.get('bins')} bins ({told.get('strategy')}): "
+        f"{told.get('how')}"
+    ]
+
+
+def _drawn(document: Document) -> list[str]:
+    piece, frames = document.get("piece") or {}, document.get("frames") or []
+    read = [f"only {piece.get('words')}"] if piece else []
+    return read + [f"{each.get('words')}; {each.get('secret')}" for each in frames]
 
 
 def citation(document: Document) -> str:

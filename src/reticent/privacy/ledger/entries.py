@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-KINDS = ("open", "reserve", "resume", "commit", "publish", "note")
+KINDS = ("open", "partition", "reserve", "resume", "commit", "publish", "note")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,10 +60,11 @@ class Receipt:
     spent_before: str
     left_after: str
     raises: tuple[Raise, ...]
+    piece: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, in the order a reader would ask for them."""
-        plain = {name: getattr(self, name) for name in self.__slots__}
+        """Plain values, in the order a reader would ask for them; a piece only where one was charged."""
+        plain = {name: getattr(self, name) for name in self.__slots__ if name != "piece" or self.piece}
         plain["raises"] = [each.as_dict() for each in self.raises]
         return plain
 

@@ -3,12 +3,15 @@
 The same `add` reads old entries and admits new ones, so a ledger can hold nothing that could not be written.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import Any
 
 from reticent.errors import LedgerError, ReticentError
 from reticent.privacy.ledger.amounts import decimal_text, exact
 from reticent.privacy.ledger.chain import START
+from reticent.privacy.ledger.cuts import Cut
 from reticent.privacy.ledger.entries import Entry, Facts, Raise, Receipt
 
 
@@ -33,13 +36,17 @@ class Standing:
 
 @dataclass(slots=True)
 class History:
-    """The sums and states that follow from the entries added so far."""
+    """The sums and states that follow from the entries added so far.
+
+    `spent` is what was charged to the whole, and for every partition the most that was charged to one piece of it.
+    """
 
     number: int = 0
     hash: str = START
     facts: Facts | None = None
     spent: Fraction = Fraction(0)
     releases: dict[str, Standing] = field(default_factory=dict)
+    cuts: dict[str, Cut] = field(default_factory=dict)
     hashes: list[str] = field(default_factory=list)
 
     def add(self, entry: Entry) -> None:
@@ -48,6 +55,7 @@ class History:
         try:
             rules = {
                 "open": self._open,
+                "partition": self._partition,
                 "reserve": self._reserve,
                 "resume": self._resume,
                 "commit": self._commit,
@@ -86,19 +94,40 @@ class History:
         )
         return body["unit"] in ("epsilon", "rho")
 
+    def _partition(self, entry: Entry) -> bool:
+        cut = Cut.read(entry.body)
+        if entry.body["name"] in self.cuts or not cut.fits(self.known()):
+            return False
+        self.cuts[entry.body["name"]] = cut
+        return True
+
+    def more(self, amount: Fraction, piece: Mapping[str, Any] | None) -> Fraction:
+        """How much `spent` grows by a charge: by all of it, or by what takes its piece above all others of the cut."""
+        if piece is None:
+            return amount
+        spent = self.cuts[piece["partition"]].spent
+        above: Fraction = spent[int(piece["number"]) - 1] + amount - max(spent)
+        return max(Fraction(0), above)
+
     def _reserve(self, entry: Entry) -> bool:
         amount = exact(entry.body["amount"], field="amount")
-        if entry.body["release"] in self.releases or not 0 < amount <= self.left:
+        piece = entry.body.get("piece")
+        if piece is not None and not self.cuts[piece["partition"]].has(piece["number"]):
             return False
-        receipt = self._receipt(entry, amount)
-        self.spent += amount
+        more = self.more(amount, piece)
+        if entry.body["release"] in self.releases or not (amount > 0 and more <= self.left):
+            return False
+        receipt = self._receipt(entry, amount, more)
+        self.spent += more
+        if piece is not None:
+            self.cuts[piece["partition"]].spent[piece["number"] - 1] += amount
         self.releases[entry.body["release"]] = Standing(
             plan=entry.body["plan"], receipt=receipt, holder=entry.hash
         )
         return True
 
-    def _receipt(self, entry: Entry, amount: Fraction) -> Receipt:
-        facts = self.known()
+    def _receipt(self, entry: Entry, amount: Fraction, more: Fraction) -> Receipt:
+        facts, piece = self.known(), entry.body.get("piece")
         return Receipt(
             ledger=facts.ledger,
             dataset=facts.dataset,
@@ -109,8 +138,9 @@ class History:
             unit=facts.unit,
             charged=decimal_text(amount, field="amount"),
             spent_before=decimal_text(self.spent, field="spent"),
-            left_after=decimal_text(self.left - amount, field="left"),
+            left_after=decimal_text(self.left - more, field="left"),
             raises=facts.raises,
+            piece=f"{piece['number']} of {piece['partition']}" if piece else "",
         )
 
     def _resume(self, entry: Entry) -> bool:

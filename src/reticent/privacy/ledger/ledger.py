@@ -5,11 +5,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Self
 
-from reticent.errors import BudgetError, LedgerError
+from reticent.errors import BudgetError, LedgerError, PlanError
 from reticent.privacy.ledger import audit, checks
 from reticent.privacy.ledger.amounts import decimal_text
 from reticent.privacy.ledger.book import Book, Page, start
 from reticent.privacy.ledger.chain import digest
+from reticent.privacy.ledger.cuts import Cut, Piece
 from reticent.privacy.ledger.entries import Entry, Facts, Reservation
 from reticent.privacy.ledger.head import read_head
 from reticent.privacy.ledger.history import History, Standing
@@ -19,12 +20,13 @@ from reticent.privacy.ledger.place import check_disk, check_file
 class Ledger:
     """One data set's budget and everything charged to it, in one file with a head file beside it.
 
-    Guarantee   the charges never sum to more than the budget, in exact arithmetic, whoever writes at once.
+    Guarantee   the charges never sum to more than the budget, in exact arithmetic, whoever writes at once; of the
+                pieces of a partition the one that was charged most is counted.
     Adjacency   the one change the ledger was opened for; a release under another is refused.
-    Theorem     composition by addition up to a fixed budget, of epsilon or of rho.
+    Theorem     composition by addition up to a fixed budget, of epsilon or of rho; THEORY 5.2 for pieces.
     Proof       proofs/privacy/ledger.md
     Assumes     a disk that keeps what was flushed; nobody rewrites the file and its head together.
-    Keeps back  nothing: no row, count or bound is ever handed to it.
+    Keeps back  the keys of partitions; no row, count or bound is ever handed to it.
     """
 
     def __init__(self, book: Book) -> None:
@@ -114,20 +116,28 @@ class Ledger:
         unit: str,
         amount: Fraction,
         claim: Mapping[str, Any],
+        piece: Piece | None = None,
     ) -> Reservation:
-        """Charge a release, on disk, before any row is read.
+        """Charge a release, on disk, before any row is read; to a `piece` of the survey, where it reads only that.
+
+        A partition that is not known yet is made, with a fresh secret key. Of its pieces the one that was charged
+        most counts.
 
         The same id and plan again: no charge, and the answer that was given. While there is none yet the
         call is refused: another run is at work on it, or was cut off and waits for `resume` (L06).
         """
         body = checks.reserving(release_id=release_id, plan_hash=plan_hash, amount=amount, claim=claim)
+        if piece is not None:
+            body["piece"] = piece.charged
         with self._book.adding() as page:
             checks.same_facts(page.history.known(), dataset=dataset, change=change, unit=unit)
             standing = page.history.releases.get(release_id)
             if standing is not None:
                 checks.same_plan(release_id, plan_hash, standing.plan)
                 return _given(page, release_id, standing)
-            if amount > page.history.left:
+            if piece is not None:
+                _cut(page, piece)
+            if page.history.more(amount, body.get("piece")) > page.history.left:
                 raise _too_little(page.history, amount)
             page.add("reserve", body)
         return _right(release_id, page.history.releases[release_id])
@@ -183,6 +193,19 @@ class Ledger:
                     f"release {release_id} was published already, as other files.", field="release"
                 )
 
+    def key(self, partition: str) -> str:
+        """The secret key of a partition. Whoever has it and the rows knows who is in which piece."""
+        cut = self._history().cuts.get(partition)
+        if cut is None:
+            raise LedgerError(
+                "there is no such partition; charge one of its pieces first.", field="partition"
+            )
+        return cut.key
+
+    def pieces(self) -> dict[str, tuple[Fraction, ...]]:
+        """What was charged to every piece of every partition."""
+        return {name: tuple(cut.spent) for name, cut in self._history().cuts.items()}
+
     def note(self, text: str, *, raise_budget_to: str | None = None) -> None:
         """A human's remark; with a new budget, the reason for the raise, which every later receipt repeats."""
         with self._book.adding() as page:
@@ -191,6 +214,21 @@ class Ledger:
     def _history(self) -> History:
         with self._book.reading() as page:
             return page.history
+
+
+def _cut(page: Page, piece: Piece) -> None:
+    """Make the partition, or check that it is the one that was made."""
+    known = page.history.cuts.get(piece.partition)
+    if known is not None:
+        known.check(piece)
+        return
+    body = piece.opening()
+    if not Cut.read(body).fits(page.history.known()):
+        raise PlanError(
+            "pieces are worked out for a ledger in epsilon, and pieces of fixed sizes for replaced answers.",
+            field="partition",
+        )
+    page.add("partition", body)
 
 
 def _right(release_id: str, standing: Standing) -> Reservation:

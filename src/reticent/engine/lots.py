@@ -1,0 +1,84 @@
+"""A piece of a survey: the respondents whom a keyed lot puts there. Who they are is confidential, and so is the key.
+
+A respondent's lot is the SHA-256 of the key and of the respondent's label: the identifier, where the codebook has
+one, else all codes of the record with a running number among equal records. The label does not depend on what a
+plan asks or repairs, so every plan under one codebook and key sees the same pieces.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from reticent.engine import sql
+from reticent.engine.sql import Sql, Values
+
+BITS = 60
+HEX_DIGITS = 15
+NUMBER, LOT, PLACE = "number_", "lot_", "lot_place_"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lot:
+    """From `first` up to `last`, not included: ranks of respondents in the order of their lots, or (by `chance`)
+    the first 60 bits of a lot itself."""
+
+    key: str = field(repr=False)
+    first: int
+    last: int
+    chance: bool = False
+
+
+def drawn(rows: exp.Select, lot: Lot, columns: Sequence[str], unit: str | None, values: Values) -> exp.Select:
+    """The rows of the piece. `columns` hold the codes that make a label, `unit` the respondent's identifier.
+
+    Guarantee   respondents have independent uniform lots; pieces by rank are a uniform cut into their sizes, pieces by
+                chance put each respondent on their own; all rows of a respondent go together.
+    Adjacency   either; pieces by rank are used where the number of respondents is public.
+    Theorem     THEORY 5.2 rests on it.
+    Proof       proofs/engine/lots.md
+    Assumes     the key was drawn uniformly and kept from the rows and the asks; SHA-256 under it is a random function.
+    Keeps back  the key, and who is in the piece.
+    """
+    label = _joined([sql.column(name) for name in columns])
+    equal = [sql.column(name) for name in columns]
+    number = exp.Window(this=exp.RowNumber(), partition_by=equal or None)
+    numbered = sql.select([exp.Star(), sql.alias(number, NUMBER)], rows)
+    own = _text(values.put(f"{lot.key}|r|"), label, exp.Literal.string("|"), _word(sql.column(NUMBER)))
+    text = own
+    if unit is not None:
+        named = _text(values.put(f"{lot.key}|u|"), sql.column(unit))
+        text = sql.case([(sql.is_null(sql.column(unit)), own)], named)
+    lots = sql.select([exp.Star(), sql.alias(sql.call("sha256", text), LOT)], numbered)
+    placed = sql.select([exp.Star(), sql.alias(_place(lot), PLACE)], lots)
+    here = exp.and_(
+        exp.GTE(this=sql.column(PLACE), expression=sql.number(lot.first)),
+        exp.LT(this=sql.column(PLACE), expression=sql.number(lot.last)),
+    )
+    return sql.select([exp.Star()], placed, here)
+
+
+def _place(lot: Lot) -> Sql:
+    """The first bits of the lot, or how many respondents have a smaller one."""
+    if lot.chance:
+        start = sql.call("left", sql.column(LOT), sql.number(HEX_DIGITS))
+        return sql.try_cast(exp.DPipe(this=exp.Literal.string("0x"), expression=start), "BIGINT")
+    order = exp.Order(expressions=[sql.column(LOT)])
+    return sql.minus(exp.Window(this=sql.call("dense_rank"), order=order), sql.number(1))
+
+
+def _joined(codes: Sequence[Sql]) -> Sql:
+    text: Sql = exp.Literal.string("")
+    for code in codes:
+        text = _text(text, _word(code), exp.Literal.string("|"))
+    return text
+
+
+def _word(code: Sql) -> Sql:
+    return exp.Coalesce(this=sql.cast(code, "VARCHAR"), expressions=[exp.Literal.string("")])
+
+
+def _text(first: Sql, *rest: Sql) -> Sql:
+    for part in rest:
+        first = exp.DPipe(this=first, expression=part)
+    return first

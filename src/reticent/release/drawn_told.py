@@ -1,0 +1,27 @@
+"""What a release says of the lot it was drawn by: the piece it read, and what its promise is worth to everybody else."""
+
+from typing import Any
+
+from reticent.decimals import show
+from reticent.release.plan import Plan
+
+
+def drawn_told(plan: Plan) -> dict[str, Any]:
+    """Nothing for a release of a whole survey that says nothing of its frame."""
+    told: dict[str, Any] = {}
+    if plan.partition is not None:
+        piece = plan.partition.piece
+        told["piece"] = {
+            "partition": piece.partition,
+            "number": piece.number,
+            "of": len(piece.parts),
+            "draw": piece.draw,
+            "share": show(plan.partition.share),
+            "scale": show(plan.partition.scale),
+            "words": plan.partition.words,
+        }
+    if plan.frames:
+        told["frames"] = [
+            {"words": str(claim), **claim.as_dict(), "secret": secret} for secret, claim in plan.frames
+        ]
+    return told

@@ -1,0 +1,116 @@
+"""Pieces by a keyed lot: every respondent in exactly one, whatever a plan asks, and each as likely as its share."""
+
+from collections import Counter
+from itertools import pairwise
+from random import Random
+
+import pyarrow as pa
+import pytest
+
+from reticent.engine.lots import BITS, Lot
+from reticent.engine.sources import open_frame
+from reticent.engine.wants import Key, Rows, Sum, Table
+from reticent.predicate.bind import Is
+from reticent.prepare.donors import NO_REPAIR, Repair
+from reticent.prepare.edits import Edit
+from reticent.schema import Schema
+from reticent.schema.load import schema_from
+from tests.engine.test_tally import book, native, opened, some_people
+
+KEY = "ab" * 32
+AGES = Table(rows=Rows(), keys=(Key(column="age", silent=True),))
+COLUMNS = {"x": {"kind": "integer", "bounds": [0, 999]}, "y": {"kind": "integer", "bounds": [0, 1]}}
+EACH = Table(rows=Rows(), keys=(Key(column="x"),))
+
+
+def plain(unit: str = "row", at_most: int = 1) -> Schema:
+    columns = {**COLUMNS, **({unit: {"kind": "identifier"}} if unit != "row" else {})}
+    return schema_from({"survey": {"name": "s", "unit": unit, "at_most": at_most}, "columns": columns})
+
+
+def pieces(table: pa.Table, schema: Schema, lots: list[Lot], want: Table = EACH, repair: Repair = NO_REPAIR):
+    with opened(open_frame(table)) as engine:
+        return [engine.tally(schema, [want], repair, lot).tables[want].cells for lot in lots]
+
+
+def ranks(n: int, sizes: list[int], key: str = KEY) -> list[Lot]:
+    ends = [sum(sizes[:i]) for i in range(len(sizes) + 1)]
+    assert ends[-1] == n
+    return [Lot(key=key, first=a, last=b) for a, b in pairwise(ends)]
+
+
+def chances(parts: int, key: str = KEY) -> list[Lot]:
+    ends = [(i << BITS) // parts for i in range(parts + 1)]
+    return [Lot(key=key, first=a, last=b, chance=True) for a, b in pairwise(ends)]
+
+
+def test_every_respondent_is_in_one_piece_of_the_declared_size():
+    table = pa.table({"x": list(range(60)), "y": [0] * 60})
+    found = pieces(table, plain(), ranks(60, [10, 20, 30]))
+    assert [sum(cells) for cells in found] == [10, 20, 30]
+    assert [sum(column) for column in zip(*found, strict=True)][:60] == [1] * 60
+
+
+def test_equal_records_are_dealt_out_like_others():
+    """Forty of one kind: a running number tells them apart, and no piece gets them all."""
+    table = pa.table({"x": [7] * 40, "y": [1] * 40})
+    found = [cells[7] for cells in pieces(table, plain(), ranks(40, [20, 20]))]
+    assert found == [20, 20]
+    parts = [cells[7] for cells in pieces(table, plain(), chances(4))]
+    assert sum(parts) == 40 and max(parts) < 30
+
+
+def test_all_rows_of_a_respondent_go_together():
+    """Three rows each, two kept: sizes count respondents; who has no identifier is one of their own."""
+    who = [f"p{i}" for i in range(20) for _ in range(3)] + [None] * 4
+    table = pa.table({"x": [i // 3 for i in range(60)] + [900, 901, 902, 903], "y": [0] * 64, "who": who})
+    found = pieces(table, plain("who", 2), ranks(24, [6, 18]))
+    for cells in found:
+        assert set(cells[:20]) <= {0, 2}
+    respondents = [sum(count > 0 for count in cells) for cells in found]
+    assert respondents == [6, 18]
+
+
+@pytest.mark.parametrize("unit", [("row", 1), ("pid", 2)])
+def test_pieces_do_not_depend_on_the_plan_the_order_or_the_threads(unit):
+    """Other wants, an edit, shuffled rows: the same people; the naive twin, cut by place in the file, is not so."""
+    schema, dice = book(*unit), Random(3)
+    people = some_people(dice, 200)
+    lots = chances(3)
+    first = pieces(native(people), schema, lots, AGES)
+    edit = Repair(edits=(Edit(column="rooms", code=1, when=Is("rooms", "missing"), replaces=False),))
+    assert pieces(native(people), schema, lots, AGES, edit) == first
+    with opened(open_frame(native(people)), 1) as engine:
+        heads = [engine.tally(schema, [Sum(rows=Rows())], NO_REPAIR, lot).statistics for lot in lots]
+    assert [each[Sum(rows=Rows())] for each in heads] == [sum(cells) for cells in first]
+    dice.shuffle(people)
+    assert pieces(native(people), schema, lots, AGES) == first
+    naive = [
+        pieces(native(people[i::3]), schema, [Lot(key=KEY, first=0, last=10**6)], AGES)[0] for i in range(3)
+    ]
+    assert naive != first
+
+
+def test_another_respondent_leaves_the_lots_of_the_others_alone():
+    """One of fifty replaced: by chance, nobody else changes piece."""
+    rows = list(range(50))
+    before = pieces(pa.table({"x": rows, "y": [0] * 50}), plain(), chances(5))
+    after = pieces(pa.table({"x": [999, *rows[1:]], "y": [0] * 50}), plain(), chances(5))
+    assert [cells[1:50] for cells in before] == [cells[1:50] for cells in after]
+
+
+def test_every_record_is_as_likely_in_every_piece():
+    """Eight records, 400 keys, pieces of 2 and 6: each is in the first 100 times on average. 51 to 149 for all of
+    them fails with chance below 8 x 2e-8; a cut without a key gives 0 or 400."""
+    table = pa.table({"x": list(range(8)), "y": [0] * 8})
+    seen: Counter[int] = Counter()
+    with opened(open_frame(table)) as engine:
+        for trial in range(400):
+            lot = Lot(key=f"{trial:064x}", first=0, last=2)
+            cells = engine.tally(plain(), [EACH], NO_REPAIR, lot).tables[EACH].cells
+            seen.update(i for i in range(8) if cells[i])
+    assert all(51 <= seen[i] <= 149 for i in range(8))
+
+
+def test_the_key_is_in_no_repr():
+    assert KEY not in repr(Lot(key=KEY, first=0, last=1))
