@@ -166,10 +166,8 @@ def _weighted(document: Document) -> list[str]:
     if not told:
         return []
     by = " and ".join(str(each) for each in told.get("by") or [])
-    return [
-        f"answers weighted to known totals by {by} use {told.get('bins')} bins ({told.get('strategy')}): "
-        f"{told.get('how')}"
-    ]
+    bins = f"{told.get('bins')} bins ({told.get('strategy')})"
+    return [f"answers weighted to known totals by {by} use {bins}: {told.get('how')}"]
 
 
 def _drawn(document: Document) -> list[str]:
