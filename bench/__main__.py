@@ -4,7 +4,7 @@ import argparse
 import json
 from importlib import import_module
 
-NAMES = ("tally", "start", "noise", "raking", "cells", "donors")
+NAMES = ("tally", "start", "noise", "raking", "cells", "donors", "models")
 
 
 def main() -> None:
