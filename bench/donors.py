@@ -2,7 +2,8 @@
 
 Run as `python -m bench.donors`. One Parquet file of simulated respondents, six matching attributes, 57,600 cells. The
 as-of join is given every record's cell and place, reads three columns, and gives up on cells without donors; ours
-reads the survey, makes codes, labels, places and rings, and looks around. Warm, best of three, taking turns.
+reads the survey, makes codes, labels, places and rings, and looks around. Warm, best of three, taking turns; times are
+judged by the processor, which other work on the machine disturbs least.
 scikit-learn is installed under bench/out, in an environment of its own, and asked for a sample of the recipients.
 """
 
@@ -61,24 +62,27 @@ def places(rows: int) -> Path:
 
 
 def beside_plain_sql() -> list[dict[str, Any]]:
-    """A tally with donors and its rings, in units of the as-of join's time."""
+    """A tally with donors, alone and with its rings, in units of the as-of join's time, which makes no rings."""
     path, schema, repair = str(places(ROWS)), survey.schema(), survey.repair()
     plain = duckdb.connect(config={"threads": THREADS})
     with opened(survey.parquet(ROWS)) as engine:
-        theirs, ours = best(
+        theirs, *ours = best(
             lambda: plain.execute(PLAIN, [path]).fetchall(),
+            lambda: engine.tally(schema, [TOTAL], repair),
             lambda: engine.tally(schema, [TOTAL, RING], repair),
         )
         total, unfilled = plain.execute(PLAIN, [path]).fetchall()[0]
         beyond = engine.tally(schema, [TOTAL], repair).statistics[TOTAL] - total
         if not 0 <= beyond <= unfilled * schema.coded["income"].high:
             raise AssertionError("the two sides have different donors")
+    return [_beside(name, theirs, each) for name, each in zip(("donors", "and rings"), ours, strict=True)]
+
+
+def _beside(name: str, theirs: tuple[float, float], ours: tuple[float, float]) -> dict[str, Any]:
     times = ours[0] / theirs[0], ours[1] / theirs[1]
     row = {"plain_wall": theirs[0], "plain_cpu": theirs[1], "ours_wall": ours[0], "ours_cpu": ours[1]}
-    return [
-        {"name": "tally with donors", **row, "times_wall": times[0], "times_cpu": times[1]}
-        | {"ok": min(times) <= MOST_TIMES}
-    ]
+    row |= {"times_wall": times[0], "times_cpu": times[1]}
+    return {"name": name, **row, "ok": times[1] <= MOST_TIMES}
 
 
 def beside_scikit_learn() -> list[dict[str, Any]]:
@@ -91,11 +95,13 @@ def beside_scikit_learn() -> list[dict[str, Any]]:
     found = json.loads(told)
     schema, repair = survey.schema(), survey.repair()
     with opened(survey.parquet(ROWS)) as engine:
-        ((wall, _),) = best(lambda: engine.tally(schema, [TOTAL, RING], repair))
-    theirs = found["seconds"] * found["recipients"] / SAMPLE
-    faster = theirs / wall
-    row = {"sampled": SAMPLE, "sample_s": found["seconds"], "all_s": theirs, "ours_s": wall}
-    return [{"name": "brute force", **row, "faster": faster, "ok": faster >= LEAST_FASTER}]
+        ((wall, cpu),) = best(lambda: engine.tally(schema, [TOTAL, RING], repair))
+    whole = found["recipients"] / SAMPLE
+    theirs = {"all_wall": found["wall"] * whole, "all_cpu": found["cpu"] * whole}
+    faster = theirs["all_wall"] / wall, theirs["all_cpu"] / cpu
+    row = {"sampled": SAMPLE, **theirs, "ours_wall": wall, "ours_cpu": cpu}
+    row |= {"faster_wall": faster[0], "faster_cpu": faster[1]}
+    return [{"name": "brute force", **row, "ok": min(faster) >= LEAST_FASTER}]
 
 
 def _others() -> Path | None:
@@ -119,7 +125,7 @@ def the_bound() -> list[dict[str, Any]]:
 
     ((wall, cpu),) = best(work)
     row = {"cells": distances.cells, "bound": float(bounds[0]), "wall": wall, "cpu": cpu}
-    return [{"name": "count, epsilon 1", **row, "ok": min(wall, cpu) <= MOST_SECONDS}]
+    return [{"name": "count, epsilon 1", **row, "ok": wall <= MOST_SECONDS}]
 
 
 def growth() -> list[dict[str, Any]]:
@@ -133,7 +139,7 @@ def growth() -> list[dict[str, Any]]:
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
             peak = pool.submit(_tally_once, str(survey.parquet(rows))).result()
         row = {"wall": wall, "cpu": cpu, "times_wall": times[0], "times_cpu": times[1], "peak_gib": peak}
-        found.append({"name": f"{rows:,} rows", **row, "ok": min(times) <= MOST_GROWTH})
+        found.append({"name": f"{rows:,} rows", **row, "ok": times[1] <= MOST_GROWTH})
     return found
 
 
