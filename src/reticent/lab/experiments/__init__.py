@@ -7,6 +7,8 @@ from reticent.lab.experiments import (
     donors_income,
     noise_in_context,
     noise_laws,
+    partition,
+    poststratify,
     poststratify_example,
     small_cells,
 )
@@ -19,6 +21,9 @@ EXPERIMENTS: dict[str, Experiment] = {
         noise_laws.experiment(),
         amplification.experiment(),
         poststratify_example.experiment(),
+        partition.experiment(),
+        poststratify.experiment(),
+        poststratify.small_bin(),
         donors_income.experiment(),
         donors_income.workers(),
         small_cells.experiment(),
