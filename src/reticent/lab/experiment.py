@@ -68,7 +68,8 @@ class Experiment:
     """One experiment. `run` takes the run's number and its seed; it is a function of a module, or a partial of one.
 
     `params` is everything besides the code that the numbers depend on. `figures` draws charts from all
-    outcomes, by name, as Vega-Lite; `more` adds rows to the summary. An `exact` experiment has one run.
+    outcomes, by name, as Vega-Lite; `more` adds rows to the summary; `carried` says what the rows of a query carry
+    besides. An `exact` experiment has one run.
     """
 
     name: str
@@ -81,6 +82,7 @@ class Experiment:
     exact: bool = False
     figures: Callable[[pa.Table], Mapping[str, Mapping[str, Any]]] | None = field(default=None, repr=False)
     more: Callable[[pa.Table], list[Row]] | None = field(default=None, repr=False)
+    carried: Mapping[str, Row] = field(default_factory=dict, repr=False)
 
     @property
     def module(self) -> str:

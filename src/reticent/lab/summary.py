@@ -20,7 +20,10 @@ def rows_of(experiment: Experiment, outcomes: pa.Table) -> list[Row]:
     """Tidy rows: one for each method, query and epsilon, one for each exact item, and the experiment's own."""
     simulated = outcomes.filter(outcomes["method"].is_valid())
     exact = outcomes.filter(outcomes["item"].is_valid())
-    rows = [_summary(key, lines) for key, lines in groups(simulated)]
+    rows = [
+        {**_summary(key, lines), **experiment.carried.get(key["query"], {})}
+        for key, lines in groups(simulated)
+    ]
     rows += [
         {key: line[key] for key in (*KEYS, "item", "value", "printed") if line[key] is not None}
         for line in exact.to_pylist()

@@ -5,6 +5,7 @@ from reticent.lab.experiment import Experiment
 from reticent.lab.experiments import (
     amplification,
     donors_income,
+    model_imputation,
     noise_in_context,
     noise_laws,
     partition,
@@ -26,6 +27,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         poststratify.small_bin(),
         donors_income.experiment(),
         donors_income.workers(),
+        model_imputation.experiment(),
         small_cells.experiment(),
     )
 }
