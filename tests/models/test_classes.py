@@ -142,3 +142,23 @@ def test_too_many_coefficients_are_refused():
         )
     with pytest.raises(PlanError):
         Classes(ridge=Fraction(0))
+
+
+@pytest.mark.parametrize("neighbours", [ADD, REPLACE])
+@pytest.mark.parametrize("levels", [2, 3])
+def test_the_tilt_covers_every_move_of_the_gradient(levels, neighbours):  # covers T07
+    """All corners and classes that come, or that change places, at steep lines; half the bound is exceeded."""
+    noise, lines = FrozenModelNoise(), 1 if levels == 2 else levels
+    Classes()._tilt(lines, 2, epsilon=Fraction(1), neighbours=neighbours, noise=noise)
+    bound = float(noise.calls[0].sensitivity) / 2**20
+    rng, farthest = np.random.default_rng(levels), 0.0
+    for _ in range(200):
+        b = rng.normal(0, 20, (lines, 2))
+        pulls = [np.zeros(lines * 2)]
+        for x in np.array([(1.0, 1.0), (1.0, -1.0), (-1.0, 1.0), (-1.0, -1.0)]):
+            score = np.concatenate([[0.0], b @ x]) if lines == 1 else b @ x
+            s = np.exp(score - np.logaddexp.reduce(score))
+            pulls += [np.outer((s - e)[-lines:], x).ravel() for e in np.eye(levels)]
+        others = pulls if neighbours.replaced else pulls[:1]
+        farthest = max([farthest, *(np.linalg.norm(a - c) for a in pulls for c in others)])
+    assert bound / 2 < farthest <= bound + 1e-9

@@ -1,6 +1,7 @@
 """Objective perturbation: the density of the line, and the minimum over a ball."""
 
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -121,3 +122,19 @@ def test_shortening_the_free_minimum_is_not_the_same():
     )
     free = np.array([300 / 101, 3.0])
     assert np.linalg.norm(np.array(found, dtype=float) - free / np.linalg.norm(free)) > 0.2
+
+
+@pytest.mark.parametrize("neighbours", [ADD, REPLACE])
+@pytest.mark.parametrize("p", [2, 3])
+def test_the_tilt_covers_every_move_of_the_gradient(p, neighbours):  # covers T07
+    """All corners that come, or that change places, at lines on the surface of the ball; half the bound is exceeded."""
+    noise = FrozenModelNoise()
+    Objective()._tilt(p, epsilon=Fraction(1), neighbours=neighbours, noise=noise)
+    bound = float(noise.calls[0].sensitivity) / 2**20
+    corners = np.array(list(product((-1.0, 1.0), repeat=p + 1)))
+    farthest = 0.0
+    for way in corners[:, :-1] / np.sqrt(p):
+        pulls = corners[:, :-1] * (corners[:, :-1] @ way - corners[:, -1])[:, None]
+        others = pulls if neighbours.replaced else np.zeros((1, p))
+        farthest = max([farthest, *(np.linalg.norm(pulls - other, axis=1).max() for other in others)])
+    assert bound / 2 < farthest <= bound + 1e-9

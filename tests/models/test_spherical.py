@@ -41,7 +41,10 @@ def fits(draws: list[tuple[int, ...]], wanted: dict[tuple[int, ...], float]) -> 
 def test_draws_have_the_stated_law_and_no_other(n, scale):  # covers T26
     """4,000 draws, false alarm 1e-9; a scale a fifth off and the product of Laplace laws are rejected."""
     bits = chosen_bits(70 + n)
-    draws = [tuple(draw_spherical(n, scale=scale, bits=bits)) for _ in range(DRAWS)]
+    bound, epsilon = Global(bound=Fraction(scale.numerator)), Fraction(scale.denominator)
+    answers = list(range(5, 5 + n))
+    made = [add_spherical(answers, sensitivity=bound, epsilon=epsilon, bits=bits) for _ in range(DRAWS)]
+    draws = [tuple(y - a for y, a in zip(each, answers, strict=True)) for each in made]
     reach = 25 if n < 3 else 12
     assert fits(draws, law(n, float(scale), reach)) > ALARM
     assert fits(draws, law(n, 1.2 * float(scale), reach)) < ALARM
