@@ -22,7 +22,7 @@ from tests.noise.seeded import IS_NIGHTLY
 
 # covers T07
 
-RUNS, TRIALS = (20_000, 5_000) if IS_NIGHTLY else (600, 150)
+RUNS, TRIALS = (8_000, 2_000) if IS_NIGHTLY else (600, 150)
 PLAN = design(1)
 
 
@@ -88,7 +88,7 @@ PURE = [name for name, (_, delta) in ESTIMATORS.items() if delta is None]
 @pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(1)])
 @pytest.mark.parametrize("name", PURE)
 def test_no_event_tells_more_than_epsilon(name, epsilon):
-    """600 runs and 300 trials (nightly 20,000 and 10,000, the system's noise); replaced at 1, added at 0.5."""
+    """600 runs and 300 trials (nightly 8,000 and 4,000, the system's noise); replaced at 1, added at 0.5."""
     draw = drawing(name, epsilon, replaced=epsilon == 1, seed=11)
     assert p_value(draw, float(epsilon)) > audit.ALARM
 
