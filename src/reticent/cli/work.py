@@ -18,6 +18,7 @@ from reticent.engine.inspect import inspect
 from reticent.engine.patterns import patterns
 from reticent.engine.sources import open_path
 from reticent.errors import PlanError
+from reticent.models.sources import SystemModelNoise
 from reticent.noise.bits import SystemBits
 from reticent.noise.source import SystemNoise
 from reticent.prepare.donors import NO_REPAIR
@@ -26,6 +27,7 @@ from reticent.release.bounds import book_of, rings_of
 from reticent.release.curator import Curator
 from reticent.release.document import document
 from reticent.release.evaluate import evaluate, wants_of, weigh_plan
+from reticent.release.model_fit import check_models, fit_models
 from reticent.release.plan import Plan, read_plan
 from reticent.release.recipients import gaps
 from reticent.release.rehearse import simulate
@@ -63,12 +65,14 @@ def rehearse_plan(path: Path, out: Path | None) -> None:
     """The whole plan on made-up rows; nothing is charged and nothing may be published."""
     plan = read_plan(path)
     check_cells(plan)
+    check_models(plan)
     engine = DuckDBEngine(simulate(plan.schema, plan.rows))
     try:
         with _bar(plan) as step:
             lot = plan.partition.lot(token_hex(32)) if plan.partition else None
             wants = [*wants_of(plan), *cell_wants(plan)]
-            tallies = engine.tally(plan.schema, wants, plan.repair, lot)
+            modelled = fit_models(plan, engine, lot, noise=SystemModelNoise(), bits=SystemBits())
+            tallies = engine.tally(plan.schema, wants, modelled.repair, lot)
             book = book_of(plan, tallies, step=step)
             weighed = weigh_plan(plan, tallies, SystemNoise())
             answers = evaluate(plan, tallies, SystemNoise(), step=step, book=book, weighed=weighed)
@@ -76,7 +80,15 @@ def rehearse_plan(path: Path, out: Path | None) -> None:
     finally:
         engine.close()
     made = Release(
-        document(plan, answers, receipt=None, engine=engine.version, tables=tables, weighed=weighed)
+        document(
+            plan,
+            answers,
+            receipt=None,
+            engine=engine.version,
+            tables=tables,
+            weighed=weighed,
+            modelled=modelled,
+        )
     )
     typer.echo("REHEARSAL on rows simulated from the codebook. Not a release: nothing was read or charged.")
     show_release(made)

@@ -82,7 +82,8 @@ def _spoken_of(want: Want) -> set[str]:
 def _repaired(repair: Repair) -> set[str]:
     edited = {name for edit in repair.edits for name in (edit.column, *named(edit.when))}
     matched = {match.column for donors in repair.donors for match in donors.near}
-    return edited | matched | repair.filled()
+    predicted = {name for line in repair.lines for name in line.columns}
+    return edited | matched | predicted | repair.filled()
 
 
 def named(bound: Bound | None) -> tuple[str, ...]:

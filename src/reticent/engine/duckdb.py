@@ -19,6 +19,7 @@ from reticent.engine.holding import Holding, check_rings, domains_of
 from reticent.engine.labels import LINE, labelled
 from reticent.engine.lots import Lot
 from reticent.engine.packing import Packing
+from reticent.engine.predict import HELD, Drawn, numbered, predicted
 from reticent.engine.relation import Clean
 from reticent.engine.results import Tallies
 from reticent.engine.rings import PEOPLE
@@ -83,6 +84,9 @@ class DuckDBEngine:
                 return tallied(
                     schema, wants, lambda some: self._answers(held.cells, held.rows(), some), found
                 )
+        if any(line.draw for line in repair.lines):
+            with self._drawing(schema, wants, repair, lot) as answers:
+                return tallied(schema, wants, answers, {})
         return tallied(schema, wants, lambda some: self._pass(schema, some, repair, lot), {})
 
     def filled(self, schema: Schema, repair: Repair) -> pa.Table:
@@ -110,6 +114,26 @@ class DuckDBEngine:
     def _answers(self, cells: Cells, rows: exp.Select, wants: Alike, values: Values | None = None) -> Any:
         fetch = self.fetch_columns if isinstance(wants[0], Points) else self.fetch
         return fetch(statement(cells, rows, wants), values or Values())
+
+    @contextmanager
+    def _drawing(
+        self, schema: Schema, wants: Sequence[Want], repair: Repair, lot: Lot | None
+    ) -> Iterator[Callable[[Alike], Any]]:
+        """The rows with their draws in tables, read once, dropped at the end."""
+        columns = needed(schema, wants, repair) if lot is None else schema.in_universe_order
+        drawn = Drawn(self, repair.lines)
+
+        def read(source: Source) -> Cells:
+            clean, rows = self._clean(source, schema, columns, Repair(edits=repair.edits), lot=lot)
+            self.make(HELD, sql.text(numbered(rows)), clean.values)
+            return clean
+
+        try:
+            cells = self._reading(read)
+            drawn.draw()
+            yield lambda some: self._answers(cells, drawn.rows(cells, columns), some)
+        finally:
+            drawn.drop()
 
     @contextmanager
     def _holding(
@@ -160,7 +184,8 @@ class DuckDBEngine:
             source = ParquetRows(source.paths)  # in the order of the file
         base, names = self.base(raw, values, source, line=LINE in keep)
         clean = Clean(schema, names, self.types, values, edits=repair.edits, keep=keep, lot=lot)
-        return clean, clean.select(base, columns)
+        rows = clean.select(base, columns)
+        return clean, predicted(clean, rows, repair.lines, columns, keep=clean.keep)
 
     def base(
         self, headers: Sequence[str], values: Values, source: Source | None = None, *, line: bool = False

@@ -3,6 +3,7 @@
 from reticent.errors import PlanError
 from reticent.prepare.donors import Donors, Repair
 from reticent.prepare.edits import Edit
+from reticent.prepare.lines import Line
 from reticent.prepare.metric import distances_of
 from reticent.schema import Schema
 
@@ -15,6 +16,8 @@ def check_repair(repair: Repair, schema: Schema) -> None:
         raise PlanError("two repairs fill the same column; keep one.", field="column")
     for donors in repair.donors:
         _check_donors(donors, repair, schema)
+    for line in repair.lines:
+        _check_line(line, schema)
 
 
 def _check_edit(edit: Edit, schema: Schema) -> None:
@@ -33,3 +36,16 @@ def _check_donors(donors: Donors, repair: Repair, schema: Schema) -> None:
     if filled:
         raise PlanError(f"{filled[0]} is filled by donors itself; match on another column.", field="near")
     distances_of(donors, schema)
+
+
+def _check_line(line: Line, schema: Schema) -> None:
+    column = schema.column(line.column, field="column")
+    if column.role == "weight":
+        raise PlanError(f"{line.column} is the base weight; no line fills it.", field="column")
+    if not column.low <= line.low <= line.high <= column.high:
+        raise PlanError(f"a line would leave the bounds of {line.column}.", field="column")
+    for term in line.terms:
+        known = schema.column(term.column, field="from")
+        is_whole = term.level is None
+        if is_whole and not (term.low == known.low <= term.gap <= known.high == term.high):
+            raise PlanError(f"a line takes {term.column} for another column.", field="from")

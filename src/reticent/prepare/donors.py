@@ -6,6 +6,7 @@ from fractions import Fraction
 
 from reticent.errors import PlanError
 from reticent.prepare.edits import Edit
+from reticent.prepare.lines import Line
 
 
 class Scheme(StrEnum):
@@ -64,7 +65,8 @@ class Donors:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repair:
-    """All of a plan's repairs: edits first, in order, then donors. `key` fixes every record's place on the ring.
+    """All of a plan's repairs: edits first, in order, then donors or released lines, never both. `key` fixes every
+    record's place on the ring.
 
     The key is public or secret, but never a function of the rows. `smoothness` is the m of beta = epsilon / m:
     noise with a larger one has lighter tails, a smaller one allows a smaller bound.
@@ -72,12 +74,15 @@ class Repair:
 
     edits: tuple[Edit, ...] = ()
     donors: tuple[Donors, ...] = ()
+    lines: tuple[Line, ...] = ()
     key: str = ""
     smoothness: int = 8
 
     def __post_init__(self) -> None:
         if not 3 <= self.smoothness <= 64:
             raise PlanError("is a whole number from 3 to 64.", field="smoothness")
+        if self.donors and self.lines:
+            raise PlanError("donors and lines do not go together: nothing bounds the two.", field="repair")
 
     def filled(self) -> frozenset[str]:
         """The columns that donors fill."""

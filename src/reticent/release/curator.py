@@ -10,6 +10,7 @@ from reticent import files
 from reticent.decimals import show
 from reticent.engine.base import Engine
 from reticent.errors import ResourceError
+from reticent.models.sources import SystemModelNoise
 from reticent.noise.bits import SystemBits
 from reticent.noise.source import SystemNoise
 from reticent.privacy.ledger import Ledger, Reservation
@@ -17,6 +18,7 @@ from reticent.release.beside import beside_epsilon
 from reticent.release.bounds import book_of
 from reticent.release.document import document
 from reticent.release.evaluate import evaluate, wants_of, weigh_plan
+from reticent.release.model_fit import check_models, fit_models
 from reticent.release.plan import Plan
 from reticent.release.release import Release
 from reticent.release.survey import Survey
@@ -39,6 +41,7 @@ class Curator:
         if self._ledger.state(plan.release_id) != "none":
             return self._publish(self._reserve(plan), out)
         check_cells(plan)
+        check_models(plan)
         self._check_out(plan, out)
         engine = survey.open()
         try:
@@ -56,6 +59,7 @@ class Curator:
         if answer is not None:
             return self._publish(self._reserve(plan), out)
         check_cells(plan)
+        check_models(plan)
         self._check_out(plan, out)
         engine = survey.open()
         try:
@@ -81,7 +85,8 @@ class Curator:
         """Read the rows, add the noise, and put the answer on disk in the ledger before anybody sees it."""
         cut = plan.partition
         lot = cut.lot(self._ledger.key(cut.piece.partition)) if cut else None
-        tallies = engine.tally(plan.schema, [*wants_of(plan), *cell_wants(plan)], plan.repair, lot)
+        modelled = fit_models(plan, engine, lot, noise=SystemModelNoise(), bits=SystemBits())
+        tallies = engine.tally(plan.schema, [*wants_of(plan), *cell_wants(plan)], modelled.repair, lot)
         step("tallied")
         book = book_of(plan, tallies, step=step)
         weighed = weigh_plan(plan, tallies, SystemNoise())
@@ -90,6 +95,7 @@ class Curator:
         spent = sum((answer.epsilon for answer in answers.values()), start=Fraction(0))
         spent += sum((table.epsilon for table in tables.values()), start=Fraction(0))
         spent += weighed.epsilon if weighed else Fraction(0)
+        spent += modelled.epsilon
         if spent != plan.cost:
             raise ResourceError(
                 f"was planned at {show(plan.cost)} but ran otherwise; nothing is published", field="ask"
@@ -101,6 +107,7 @@ class Curator:
             engine=engine.version,
             tables=tables,
             weighed=weighed,
+            modelled=modelled,
             beside=beside_epsilon(self._ledger.entries(), upto=reservation.receipt.entry),
         )
         data = Release(made).to_bytes()

@@ -15,8 +15,9 @@ from reticent.privacy.claim import compose
 from reticent.query.kinds import Correlation, Derived, Moments, Proportion, Quantile, Variance
 from reticent.release.cost import claim_of_bins, claim_of_parts
 from reticent.release.drawn_told import drawn_told
+from reticent.release.model_fit import NO_MODELS, Modelled, told_models
 from reticent.release.plan import Ask, Plan
-from reticent.release.repair_words import ask_words
+from reticent.release.repair_words import ask_words, bar_words
 from reticent.release.weights_told import weighted_words, weights_told
 from reticent.smallcells.table import CellTable, described
 
@@ -42,9 +43,10 @@ def document(
     tables: Mapping[str, CellTable] | None = None,
     beside: Mapping[str, Any] | None = None,
     weighed: Weighed | None = None,
+    modelled: Modelled = NO_MODELS,
 ) -> dict[str, Any]:
     """The whole release. `receipt` is None for a rehearsal, which is marked as such and promises nothing."""
-    claims = [
+    claims = modelled.claims + [
         c for ask in plan.asks if (c := claim_of_parts(ask.query, answers[ask.name].parts, plan.change))
     ]
     claims += [cells.claim(plan.change) for cells in plan.cells]
@@ -64,6 +66,7 @@ def document(
         },
         "protects": {"unit": plan.schema.unit, "at_most": plan.schema.at_most, "change": plan.change.value},
         "repairs": list(plan.repair_words),
+        **told_models(plan, modelled.fits),
         **weights_told(plan, weighed),
         **drawn_told(plan),
         "answers": [_answer(ask, answers[ask.name], plan) for ask in plan.asks],
@@ -92,11 +95,14 @@ def _answer(ask: Ask, answer: Answer, plan: Plan) -> dict[str, Any]:
     return {
         "name": ask.name,
         "query": {key: _plain(value) for key, value in ask.written.items()},
-        "words": ask_words(ask.query, plan.schema, plan.repair) + weighted_words(ask, plan),
+        "words": ask_words(ask.query, plan.schema, plan.repair, plan.models) + weighted_words(ask, plan),
         "unit": unit,
         "claim": {"words": str(claim), **claim.as_dict()} if claim else {"words": "post-processing, no cost"},
         "parts": [_part(part) for part in answer.parts],
-        "error_bar": {"level": float(ask.level), "meaning": answer.meaning},
+        "error_bar": {
+            "level": float(ask.level),
+            "meaning": answer.meaning + bar_words(ask.query, plan.schema, plan.models),
+        },
         "total": {"meaning": TOTAL_WORDS},
         "estimates": [_estimate(estimate, ask, plan) for estimate in answer.estimates],
     }
@@ -144,7 +150,12 @@ def _part(part: AnyPart) -> dict[str, Any]:
     known = {"what": part.what, "mechanism": part.mechanism, "epsilon": show(part.epsilon)}
     told: dict[str, Any]
     if isinstance(part, Hidden):
-        told = {"sensitivity": None, "grid": show(part.unit), "scale": None, "hidden": HIDDEN_WORDS[part.source]}
+        told = {
+            "sensitivity": None,
+            "grid": show(part.unit),
+            "scale": None,
+            "hidden": HIDDEN_WORDS[part.source],
+        }
     else:
         scale = float(part.scale * part.unit) if part.mechanism == "discrete Laplace" else None
         told = {"sensitivity": show(part.bound), "grid": show(part.unit), "scale": scale}

@@ -15,6 +15,7 @@ from reticent.prepare.donors import NO_REPAIR, Repair
 from reticent.privacy.claim import Change, Claim, amount, compose
 from reticent.release.asks import Ask, read_asks, read_epsilon
 from reticent.release.cost import claim_of, claim_of_bins
+from reticent.release.model_repair import ModelRepair
 from reticent.release.partition import Partition, check_partition, read_partition
 from reticent.release.repairs import read_repairs
 from reticent.release.sample import Sample, check_sample, frame_claims, read_sample
@@ -51,6 +52,7 @@ class Plan:
     partition: Partition | None = None
     sample: Sample | None = None
     repair: Repair = NO_REPAIR
+    models: tuple[ModelRepair, ...] = ()
     repair_words: tuple[str, ...] = ()
     rows: int | None = None
     design_effect: Fraction | None = None
@@ -68,7 +70,7 @@ class Plan:
 
     @property
     def claims(self) -> tuple[Claim, ...]:
-        """One claim for each ask that costs anything and each table of cells, from public numbers alone."""
+        """One claim for each line, each ask that costs anything and each table of cells, from public numbers alone."""
         found = (
             claim_of(
                 ask.query,
@@ -82,7 +84,8 @@ class Plan:
             for ask in self.asks
         )
         bins = claim_of_bins(self.weight.part(self.neighbours), self.change) if self.weight else None
-        asked = tuple(claim for claim in (bins, *found) if claim is not None)
+        lines = (model.claim(self.change) for model in self.models)
+        asked = tuple(claim for claim in (*lines, bins, *found) if claim is not None)
         return (*asked, *(cells.claim(self.change) for cells in self.cells))
 
     @property
@@ -145,6 +148,7 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
         partition=partition,
         sample=read_sample(sections.sample, schema, change, partition),
         repair=repairs.repair,
+        models=repairs.models,
         repair_words=repairs.words,
         digest=_digest(data, codebook),
         rows=rows,

@@ -75,7 +75,7 @@ def _expect(ask: Ask, plan: Plan) -> Expectation:
     parts = parts_of(ask, plan)
     made = Expectation(
         name=ask.name,
-        words=ask_words(ask.query, plan.schema, plan.repair) + weighted_words(ask, plan),
+        words=ask_words(ask.query, plan.schema, plan.repair, plan.models) + weighted_words(ask, plan),
         epsilon=sum((part.epsilon for part in parts), Fraction(0)),
         parts=parts,
         margin=None,
@@ -85,7 +85,9 @@ def _expect(ask: Ask, plan: Plan) -> Expectation:
         return made
     if ask.weighted:
         noise = weighted_error(ask, plan) if plan.rows else None
-        return replace(made, margin=Fraction(noise[1]), how=AS_TOTALS) if noise else replace(made, how=UNKNOWN)
+        return (
+            replace(made, margin=Fraction(noise[1]), how=AS_TOTALS) if noise else replace(made, how=UNKNOWN)
+        )
     if is_smooth(ask, plan):
         assumed = tuple(found for hub in HUBS if (found := _assume(ask, plan, hub)) is not None)
         floor = Fraction(assumed[0].margin) if assumed else None

@@ -6,6 +6,7 @@ from reticent.decimals import show
 from reticent.prepare.donors import Donors, Match, Metric, Repair, Scheme
 from reticent.query.imputed import roles
 from reticent.query.kinds import Query
+from reticent.release.model_repair import ModelRepair
 from reticent.schema import Schema
 
 
@@ -23,11 +24,29 @@ def donors_words(donors: Donors, schema: Schema) -> str:
     return f"missing {donors.column} was {who} in {near}{how}; where donors were lacking, {last} stood in"
 
 
-def ask_words(query: Query, schema: Schema, repair: Repair) -> str:
+def ask_words(query: Query, schema: Schema, repair: Repair, models: Sequence[ModelRepair] = ()) -> str:
     """The ask in words, with the columns in which gaps were filled."""
     filled = [role.column for role in roles(query, schema, repair)]
     said = query.words(schema)
-    return f"{said}, gaps in {_listed(filled)} filled from donors" if filled else said
+    said = f"{said}, gaps in {_listed(filled)} filled from donors" if filled else said
+    lined = predicted(query, schema, models)
+    return f"{said}, gaps in {_listed(lined)} filled from a private line" if lined else said
+
+
+def bar_words(query: Query, schema: Schema, models: Sequence[ModelRepair]) -> str:
+    """What an error bar leaves out where lines have filled gaps: nothing is said where none has."""
+    lined = predicted(query, schema, models)
+    if not lined:
+        return ""
+    return (
+        f"; gaps in {_listed(lined)} stand as the released line fills them, and its own error is not covered"
+    )
+
+
+def predicted(query: Query, schema: Schema, models: Sequence[ModelRepair]) -> list[str]:
+    """The columns filled from lines that an ask rests on: those it would rest on if donors filled them."""
+    stand_ins = tuple(Donors(column=model.column, near=(), defaults=(0,)) for model in models)
+    return [role.column for role in roles(query, schema, Repair(donors=stand_ins))]
 
 
 def _near(match: Match) -> str:

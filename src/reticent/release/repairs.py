@@ -1,4 +1,4 @@
-"""Read the `[[repair]]` section of a plan: what is done about missing cells, edits first, then donors."""
+"""Read the `[[repair]]` section of a plan: what is done about missing cells, edits first, then donors or lines."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,11 +11,12 @@ from reticent.prepare.edits import Edit
 from reticent.prepare.metric import distances_of, values
 from reticent.release.donors import read_donors
 from reticent.release.edits import read_edit
+from reticent.release.model_repair import ModelRepair, read_model
 from reticent.release.repair_words import donors_words
 from reticent.schema import Schema
 from reticent.words import nearest
 
-KINDS = ("edit", "donors")
+KINDS = ("edit", "donors", "model")
 MOST = 100
 MOST_PAIRS = 2**24  # of values to be compared, so that a plan is read within seconds
 ROTATION = ("hot deck", "rotation", "sequential hot deck", "donor rotation")
@@ -31,6 +32,7 @@ class Repairs:
     """The repairs of a plan, as an engine takes them and in words."""
 
     repair: Repair = NO_REPAIR
+    models: tuple[ModelRepair, ...] = ()
     words: tuple[str, ...] = ()
 
 
@@ -44,28 +46,36 @@ def read_repairs(
         raise PlanError(f"has more than {MOST} entries; drop some", field="repair")
     edits: list[Edit] = []
     donors: list[Donors] = []
+    models: list[ModelRepair] = []
     said: list[str] = []
     smooth: list[int] = []
     for place, each in enumerate(raw):
         at = f"repair[{place}]"
-        if _kind(each, at) == "edit":
-            _check_first(donors, at)
+        kind = _kind(each, at)
+        if kind == "edit":
+            _check_first([*donors, *models], at)
             made, words = read_edit(each, schema, at)
             edits += made
             said.append(words)
+        elif kind == "model":
+            model = read_model(each, schema, at)
+            _check_new(model, models, at)
+            models.append(model)
+            said.append(model.words())
         else:
             filled, smoothness = read_donors(each, schema, at)
             _check_not_filled(filled, donors, at)
             donors += filled
             smooth += [smoothness] if smoothness is not None else []
             said += [donors_words(one, schema) for one in filled]
+    _check_not_both(donors, models)
     _check_not_chained(donors)
     _check_domains(donors, schema)
     _check_weights(donors, derived_weights)
     repair = Repair(
-        edits=tuple(edits), donors=tuple(donors), key=ring_key(schema.name), **_smoothness(smooth)
+        edits=tuple(edits), donors=tuple(donors), key=ring_key(schema.name), smoothness=_smoothness(smooth)
     )
-    return Repairs(repair=repair, words=tuple(said))
+    return Repairs(repair=repair, models=tuple(models), words=tuple(said))
 
 
 def ring_key(dataset: str) -> str:
@@ -82,11 +92,24 @@ def _kind(raw: Mapping[str, Any], at: str) -> str:
     return kind
 
 
-def _check_first(donors: Sequence[Donors], at: str) -> None:
-    if donors:
+def _check_first(filling: Sequence[Donors | ModelRepair], at: str) -> None:
+    if filling:
         raise PlanError(
-            "an edit stands after donors, but what it changes would change who donates to whom; move it up",
+            "an edit stands after what fills gaps, but what it changes would change how they are filled; move it up",
             field=at,
+        )
+
+
+def _check_new(model: ModelRepair, before: Sequence[ModelRepair], at: str) -> None:
+    if any(each.column == model.column for each in before):
+        raise PlanError(f"{model.column} is filled twice; keep one repair of it", field=f"{at}.column")
+
+
+def _check_not_both(donors: Sequence[Donors], models: Sequence[ModelRepair]) -> None:
+    if donors and models:
+        raise PlanError(
+            "donors and models do not go together in one plan: no theorem bounds the two; keep one kind",
+            field="repair",
         )
 
 
@@ -134,10 +157,10 @@ def _check_weights(donors: Sequence[Donors], derived: Sequence[str]) -> None:
         )
 
 
-def _smoothness(said: Sequence[int]) -> dict[str, int]:
+def _smoothness(said: Sequence[int]) -> int:
     """One number for the plan, since one bound may serve several columns."""
     if len(set(said)) > 1:
         raise PlanError(
             "differs between repairs, but one ask may rest on several; say one", field="repair.smoothness"
         )
-    return {"smoothness": said[0]} if said else {}
+    return said[0] if said else NO_REPAIR.smoothness

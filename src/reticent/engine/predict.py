@@ -1,0 +1,118 @@
+"""Gaps filled from released lines: each row from its own answers, by whole numbers, in the order of the plan."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+from sqlglot import exp
+
+from reticent.engine import sql
+from reticent.engine.cells import Cells, code
+from reticent.engine.holding import Tables
+from reticent.engine.sql import Sql
+from reticent.prepare.lines import FARTHEST, SCALE, Line, Term
+
+HELD, DRAWS, NUMBER = "held_", "draws_", "n_"
+NARROW = 1 << 62  # past this a prediction is summed in 128 bits
+
+
+def predicted(
+    cells: Cells,
+    rows: exp.Select,
+    lines: Sequence[Line],
+    columns: Sequence[str],
+    *,
+    keep: Sequence[str] = (),
+    draws: Mapping[int, Sql] | None = None,
+) -> exp.Select:
+    """`rows` with the gaps of every line's column filled, one line after the other.
+
+    Guarantee   a row's filled codes are a function of that row, the lines and the row's own draws; a cell that
+                holds an answer, or was not asked for, stays as it is; filled codes lie within the codebook's.
+    Adjacency   any: neighbours before are neighbours after, draws given.
+    Theorem     THEORY 7.1.
+    Proof       proofs/engine/predict.md
+    Assumes     lines and draws do not depend on the rows beyond what was released before.
+    Keeps back  all of it until noise is added.
+    """
+    flags = list(dict.fromkeys(cells.asked.values()))
+    for place, line in enumerate(lines):
+        cell = filled(cells, line, (draws or {}).get(place))
+        kept = [sql.alias(cell if name == line.column else code(name), f"c_{name}") for name in columns]
+        beside = [*flags, *map(sql.column, keep), *(draws or {}).values()]
+        rows = sql.select([*kept, *(each.copy() for each in beside)], rows)
+    return rows
+
+
+def filled(cells: Cells, line: Line, draw: Sql | None = None) -> Sql:
+    """The code, or where it is missing the prediction, clamped first so that the division meets nothing negative."""
+    wide = "BIGINT" if line.reach < NARROW else "HUGEINT"
+    total = sql.cast(sql.number(line.base), wide)
+    for term in line.terms:
+        total = sql.plus(total, _share(term, wide))
+    if draw is not None:
+        total = sql.plus(total, sql.times(sql.cast(draw.copy(), wide), sql.number(line.spread)))
+    low, high = line.low << SCALE, line.high << SCALE
+    steps = sql.whole_part(sql.minus(total, sql.cast(sql.number(low), wide)), 1 << SCALE)
+    said = sql.case(
+        [
+            (exp.LTE(this=exp.Paren(this=total.copy()), expression=sql.number(low)), sql.number(line.low)),
+            (exp.GTE(this=exp.Paren(this=total.copy()), expression=sql.number(high)), sql.number(line.high)),
+        ],
+        sql.plus(sql.cast(steps, "BIGINT"), sql.number(line.low)),
+    )
+    return sql.case([(cells.missing(line.column), said)], code(line.column))
+
+
+def _share(term: Term, wide: str) -> Sql:
+    """What a predictor adds, from its lowest code on."""
+    if term.level is not None:
+        is_level = exp.EQ(this=code(term.column), expression=sql.number(term.level))
+        return sql.case([(is_level, sql.cast(sql.number(term.slope), wide))], sql.cast(sql.number(0), wide))
+    value = exp.Coalesce(this=sql.cast(code(term.column), wide), expressions=[sql.number(term.gap)])
+    return sql.times(sql.minus(value, sql.number(term.low)), sql.number(term.slope))
+
+
+class Drawn:
+    """The clean rows in a table with a draw for each line that draws: made once, so that every statement sees
+    the same. Dropped at the end.
+
+    Guarantee   each row has numbers of its own, which no other row or cell has a part in.
+    Adjacency   any: the law of all draws of a set of rows is the product of those of its rows.
+    Theorem     THEORY 7.1.
+    Proof       proofs/engine/predict.md
+    Assumes     `draw` of a line gives independent numbers, whatever it was asked before.
+    Keeps back  all of it until noise is added.
+    """
+
+    def __init__(self, tables: Tables, lines: Sequence[Line]) -> None:
+        self.tables, self.lines = tables, lines
+        self.places = [place for place, line in enumerate(lines) if line.draw is not None]
+
+    def draw(self) -> None:
+        """One number for each row of HELD and each line that draws. How many rows there are stays here."""
+        size = int(self.tables.ask(f'SELECT count(*) AS "n" FROM "{HELD}"')["n"][0])
+        found: dict[str, pa.Array] = {NUMBER: pa.array(np.arange(size, dtype=np.int64))}
+        for place in self.places:
+            draw = self.lines[place].draw
+            numbers = draw(size) if draw is not None else np.zeros(size, np.int32)
+            found[f"z{place}"] = pa.array(np.clip(numbers, -FARTHEST, FARTHEST).astype(np.int32))
+        self.tables.give(DRAWS, pa.table(found))
+
+    def rows(self, cells: Cells, columns: Sequence[str]) -> exp.Select:
+        """The filled rows under the names that `cells` knows."""
+        draws = {place: sql.column(f"z{place}") for place in self.places}
+        names = [*map(code, columns), *dict.fromkeys(cells.asked.values()), *draws.values()]
+        both = exp.select(*(each.copy() for each in names)).from_(exp.Table(this=sql.name(HELD)))
+        both = both.join(exp.Table(this=sql.name(DRAWS)), using=sql.name(NUMBER))
+        return predicted(cells, both, self.lines, columns, draws=draws)
+
+    def drop(self) -> None:
+        for name in (HELD, DRAWS):
+            self.tables.drop(name)
+
+
+def numbered(rows: exp.Select) -> exp.Select:
+    """Rows with running numbers from 0: which row has which does not matter, since draws are alike."""
+    number = sql.minus(exp.Window(this=exp.RowNumber()), sql.number(1))
+    return sql.select([exp.Star(), sql.alias(number, NUMBER)], rows)

@@ -1,0 +1,158 @@
+"""Read a `[[repair]]` of kind "model": a private line fills the gaps of a column. Everything here is public.
+
+A predictor is a number, an ordinal column or one of two levels, counted by its code; other levels are told apart one
+by one, the first of them standing for the rest. A row that lacks a predictor is filled all the same: the middle
+of the bounds stands in, or the first level.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from pydantic import Field
+
+from reticent.decimals import show
+from reticent.errors import PlanError
+from reticent.privacy.claim import Arithmetic, Change, Claim
+from reticent.release.asks import read_epsilon
+from reticent.release.codes import repairable
+from reticent.schema import Levels, Number, Schema
+from reticent.tomlfile import Section, fill
+from reticent.words import nearest
+
+MOST_TERMS = 50
+MOST_ROWS = 2**40
+ACCUMULATOR = 2**126
+
+LINES: dict[str, tuple[str, Arithmetic]] = {
+    "centred": ("THEORY 7.3", "exact"),
+    "functional": ("THEORY 7.3", "exact"),
+    "adassp": ("AdaSSP", "exact"),
+    "output": ("stability of ridge regression", "exact"),
+    "privgene": ("PrivGene", "exact"),
+    "objective": ("objective perturbation", "ideal reals"),
+}
+"""The estimators that sums are enough for: what each rests on, and in which numbers."""
+
+FILLS = ("line", "draws")
+FILLING = ("THEORY 7.1", "proofs/release/model_fit.md")
+
+
+class ModelSection(Section):
+    kind: str
+    column: str
+    predictors: list[str] = Field(alias="from", min_length=1, max_length=MOST_TERMS)
+    epsilon: str
+    estimator: str = "centred"
+    fill: str = FILLS[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Feature:
+    """One column of the model: the code of a predictor, or whether it is at one of its levels."""
+
+    column: str
+    low: int
+    high: int
+    grid: Fraction = Fraction(1)
+    level: int | None = None
+
+    @property
+    def name(self) -> str:
+        return self.column if self.level is None else f"{self.column}={self.level}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRepair:
+    """A column, what it is predicted from, and what the line costs. `draws` adds its spread to every prediction."""
+
+    column: str
+    features: tuple[Feature, ...]
+    epsilon: Fraction
+    estimator: str = "centred"
+    draws: bool = False
+
+    @property
+    def predictors(self) -> tuple[str, ...]:
+        """The columns it is predicted from, each once."""
+        return tuple(dict.fromkeys(feature.column for feature in self.features))
+
+    def claim(self, change: Change) -> Claim:
+        """What the line will promise, before a row is read."""
+        theorem, arithmetic = LINES[self.estimator]
+        page = f"proofs/models/{self.estimator}.md"
+        return Claim(
+            measure="pure",
+            epsilon=self.epsilon,
+            change=change,
+            rests_on=((theorem, page), FILLING),
+            arithmetic=arithmetic,
+        )
+
+    def words(self) -> str:
+        """`missing wage was filled from a private line on age and hours (centred, epsilon 0.5)`."""
+        names = self.predictors
+        on = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+        how = "drawn about" if self.draws else "filled from"
+        cost = f"{self.estimator}, epsilon {show(self.epsilon)}"
+        return f"missing {self.column} was {how} a private line on {on} ({cost})"
+
+
+def read_model(raw: Mapping[str, Any], schema: Schema, at: str) -> ModelRepair:
+    """The line that `raw` writes down."""
+    section = fill(ModelSection, raw, error=PlanError, at=at)
+    response = repairable(section.column, schema, verb="imputed", field=f"{at}.column")
+    if isinstance(response, Levels):
+        raise PlanError(
+            f"{response.name} has levels, and a line gives numbers; fill it from donors", field=f"{at}.column"
+        )
+    features = _features(section, schema, at)
+    _check_sums(response, features, schema, f"{at}.from")
+    return ModelRepair(
+        column=response.name,
+        features=features,
+        epsilon=read_epsilon(section.epsilon, field=f"{at}.epsilon"),
+        estimator=_one_of(section.estimator, tuple(LINES), f"{at}.estimator"),
+        draws=_one_of(section.fill, FILLS, f"{at}.fill") == "draws",
+    )
+
+
+def _features(section: ModelSection, schema: Schema, at: str) -> tuple[Feature, ...]:
+    found: list[Feature] = []
+    for place, name in enumerate(section.predictors):
+        field = f"{at}.from[{place}]"
+        column = repairable(name, schema, verb="predicted from", field=field)
+        if name == section.column or name in section.predictors[:place]:
+            raise PlanError(f"names {name} again; name another column", field=field)
+        found += _told_apart(column, field)
+    if len(found) > MOST_TERMS:
+        raise PlanError(f"makes more than {MOST_TERMS} coefficients; leave some out", field=f"{at}.from")
+    return tuple(found)
+
+
+def _told_apart(column: Levels | Number, field: str) -> list[Feature]:
+    if column.low == column.high:
+        raise PlanError(f"{column.name} has one value, which explains nothing; leave it out", field=field)
+    if isinstance(column, Number) or column.ordered or len(column.levels) == 2:
+        grid = column.grid if isinstance(column, Number) else Fraction(1)
+        return [Feature(column=column.name, low=column.low, high=column.high, grid=grid)]
+    return [Feature(column=column.name, low=0, high=1, level=level) for level in range(1, len(column.levels))]
+
+
+def _check_sums(response: Number, features: tuple[Feature, ...], schema: Schema, field: str) -> None:
+    """R04: no sum of products may leave its accumulator, from public numbers alone."""
+    if response.low == response.high:
+        raise PlanError(f"{response.name} has one value; there is nothing to predict", field=field)
+    names = {feature.column for feature in features}
+    largest = [
+        max(abs(each.low), abs(each.high), 1) for each in (response, *(schema.coded[n] for n in names))
+    ]
+    if MOST_ROWS * max(largest) ** 2 >= ACCUMULATOR:
+        raise PlanError("could overflow a 128-bit sum; declare a coarser grid or closer bounds", field=field)
+
+
+def _one_of(word: str, known: tuple[str, ...], field: str) -> str:
+    if word not in known:
+        raise PlanError(f"is one of {', '.join(known)}{nearest(word, known)}", field=field)
+    return word
