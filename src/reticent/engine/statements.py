@@ -1,32 +1,43 @@
 """The two statements a plan costs: one for all its sums, one for all its tables."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from sqlglot import exp
 
 from reticent.engine import sql
 from reticent.engine.cells import Cells, code
 from reticent.engine.sql import Sql
-from reticent.engine.wants import Key, Sum, Table, has_universe
+from reticent.engine.wants import ALWAYS, Key, Rows, Sum, Table, has_universe
 from reticent.schema import Schema
 
 LARGEST_PRODUCT = 2**63 - 1  # past this a product of codes is formed in 128 bits
 
 
 def sums(clean: Cells, rows: exp.Select, wants: Sequence[Sum]) -> exp.Select:
-    """One row: the value of every sum, in order."""
-    return sql.select([_sum(clean, want) for want in wants], rows)
+    """One row: the value of every sum, in order.
+
+    Where all want the same columns answered and known, rows that lack them are left out first, once for all.
+    """
+    alike = {Rows(known=want.rows.known, answered=want.rows.answered) for want in wants}
+    if len(alike) > 1:
+        conditions = [clean.chosen(want.rows, summed=_factors(want)) for want in wants]
+        return sql.select(list(map(partial(_sum, clean), wants, conditions)), rows)
+    left = [None if want.rows.where == ALWAYS else clean.condition(want.rows.where) for want in wants]
+    return sql.select(list(map(partial(_sum, clean), wants, left)), rows, clean.chosen(alike.pop()))
 
 
-def _sum(clean: Cells, want: Sum) -> Sql:
+def _factors(want: Sum) -> list[str]:
     both = [want.weight, want.other, *[want.value] * want.power]
-    factors = [factor for factor in both if factor is not None]
-    chosen = exp.Where(this=clean.chosen(want.rows, summed=factors))
-    if not factors:
-        return exp.Filter(this=exp.Count(this=exp.Star()), expression=chosen)
-    product = _product(clean.schema, factors)
-    total = exp.Filter(this=exp.Sum(this=product), expression=chosen)
-    return exp.Coalesce(this=total, expressions=[sql.number(0)])
+    return [factor for factor in both if factor is not None]
+
+
+def _sum(clean: Cells, want: Sum, chosen: Sql | None) -> Sql:
+    factors = _factors(want)
+    total: Sql = exp.Sum(this=_product(clean.schema, factors)) if factors else exp.Count(this=exp.Star())
+    if chosen is not None:
+        total = exp.Filter(this=total, expression=exp.Where(this=chosen))
+    return exp.Coalesce(this=total, expressions=[sql.number(0)]) if factors else total
 
 
 def _product(schema: Schema, factors: Sequence[str]) -> Sql:

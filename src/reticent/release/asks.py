@@ -51,9 +51,7 @@ def read_asks(
     return asks
 
 
-def _ask(
-    section: AskSection, schema: Schema, repair: Repair, weighting: Weighting | None, at: str
-) -> Ask:
+def _ask(section: AskSection, schema: Schema, repair: Repair, weighting: Weighting | None, at: str) -> Ask:
     if not is_printable(section.name):
         raise PlanError("holds a control character", field=f"{at}.name")
     weighted = weighting is not None and section.query.get("weight") == weighting.name

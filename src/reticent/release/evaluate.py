@@ -150,9 +150,7 @@ def _weighted(ask: Ask, plan: Plan, context: Context, weighed: Weighed | None) -
     """The answer of an ask weighted to known totals; None for others."""
     if not ask.weighted or plan.weight is None or weighed is None or not isinstance(ask.query, Asked):
         return None
-    return answer_weighted(
-        ask.query, ask.epsilon, ask.bar, context, weighting=plan.weight, weighed=weighed
-    )
+    return answer_weighted(ask.query, ask.epsilon, ask.bar, context, weighting=plan.weight, weighed=weighed)
 
 
 def _answer(ask: Ask, context: Context, before: dict[str, Answer]) -> Answer:
