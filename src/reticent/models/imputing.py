@@ -22,7 +22,7 @@ FINE = 1 << 20
 
 def predictions(fit: Fit, design: Design, x: NDArray[Any]) -> Whole:
     """What the line says for each row, as a code of the response, clamped to its bounds; a gap counts as the middle."""
-    return _clamped(_means(fit, design, x), design.response)
+    return _clamped(means(fit, design, x), design.response)
 
 
 def draws(fit: Fit, design: Design, x: NDArray[Any], *, bits: Bits) -> Whole:
@@ -30,7 +30,7 @@ def draws(fit: Fit, design: Design, x: NDArray[Any], *, bits: Bits) -> Whole:
 
     The draws are part of the model, not of the promise, so doubles will do.
     """
-    mean = _means(fit, design, x)
+    mean = means(fit, design, x)
     spread = isqrt(int(fit.variance / design.response.grid**2 * FINE**2)) / FINE
     return _clamped(mean + spread * normal(len(mean), bits), design.response)
 
@@ -43,7 +43,7 @@ def normal(n: int, bits: Bits) -> Floats:
     return np.asarray(np.sqrt(-2 * np.log((u[0] + 1) * 2.0**-53)) * np.cos(2 * np.pi * u[1] * 2.0**-53))
 
 
-def _means(fit: Fit, design: Design, x: NDArray[Any]) -> Floats:
+def means(fit: Fit, design: Design, x: NDArray[Any]) -> Floats:
     """In steps of the response. Added column by column, so a row's mean is a function of that row."""
     response = design.response
     mean = np.full(len(x), float((fit.intercept - response.origin) / response.grid))
