@@ -1,12 +1,13 @@
 """Random neighbours by the hundred: a few respondents beside a common table, each there or not, and all pairs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from random import Random
 from typing import Any
 
-from tests.attacks.donors_surveys import calls_of, faults, plan_of
+from reticent.engine.results import Tallies
+from tests.attacks.donors_surveys import by_hand, calls_of, faults, plan_of, tally
 from tests.doubles import Call
 from tests.tables import ADD, REPLACE, Row
 
@@ -38,6 +39,7 @@ class Cube:
     newcomers: int
     seed: int
     options: dict[str, Any] = field(default_factory=dict)
+    how: Callable[..., Tallies] = by_hand
 
     def survey(self, group: Group) -> list[Row]:
         """Whose rows stand in an order of their own."""
@@ -50,11 +52,13 @@ class Cube:
         Random(f"{self.seed} {sorted(group)}").shuffle(there)
         return there
 
+    def groups(self) -> list[Group]:
+        everybody = range(self.newcomers)
+        return [frozenset(g) for size in range(len(everybody) + 1) for g in combinations(everybody, size)]
+
     def calls(self, change: str, output: int) -> dict[Group, list[Call]]:
         plan = plan_of(self.kind, change=change, **self.options)
-        everybody = range(self.newcomers)
-        groups = [frozenset(g) for size in range(len(everybody) + 1) for g in combinations(everybody, size)]
-        return {group: calls_of(plan, self.survey(group), output) for group in groups}
+        return {group: calls_of(plan, self.survey(group), output, how=self.how) for group in self.groups()}
 
     def pairs(self, change: str) -> Iterator[tuple[Group, Group]]:
         """All pairs of surveys of which one has a newcomer more; or another newcomer in the place of one."""
@@ -78,9 +82,11 @@ class Cube:
 
 
 CUBES = [
-    Cube("nearest", 6, 1, {"asks": (1, 2, 3)}),
+    Cube("nearest", 5, 1, {"asks": (1, 2, 3)}, tally),
+    Cube("nearest", 5, 5, {"asks": (2, 4), "epsilon": "1", "bar": "1"}),
     Cube("mean of three", 6, 2, {"asks": (0, 2), "epsilon": "3", "bar": "1"}),
-    Cube("several", 4, 3, {"asks": (1, 3), "epsilon": "8"}),
+    Cube("several", 5, 3, {"asks": (0, 2), "epsilon": "8"}),
     Cube("nearest", 5, 4, {"asks": (0, 1), "owners": 2}),
 ]
+"""The first is tallied by the engine; of the others a part is, and compared."""
 PAIRS_IN_CUBES = sum(len(list(cube.pairs(change))) for cube in CUBES for change in (ADD, REPLACE))

@@ -1,19 +1,25 @@
 """Small surveys with gaps, the repairs of a plan, and the way from rows to the noise: reader, engine, `evaluate`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
 from reticent.balls import ball
+from reticent.engine.cells import needed
 from reticent.engine.duckdb import DuckDBEngine
-from reticent.engine.results import Tallies
+from reticent.engine.results import RingTable, SufficientStatistics, Tallies
 from reticent.engine.sources import open_frame
-from reticent.engine.wants import Want
+from reticent.engine.wants import Ring, Sum, Want
 from reticent.release.evaluate import evaluate, wants_of
 from reticent.release.plan import Plan
 from reticent.sensitivity.book import Book
 from tests.doubles import Call, FrozenNoise
+from tests.engine import donors_reference as reference
+from tests.engine import slow
 from tests.tables import ADD, Row, arrow, book, make_plan
 
 COLUMNS: dict[str, dict[str, Any]] = {
@@ -81,7 +87,7 @@ def plan_of(
 
 # --- through the engine ---------------------------------------------------------------------------------------------
 
-_ENGINES: dict[tuple[str, ...], DuckDBEngine] = {}
+_ENGINES: dict[pa.Schema, DuckDBEngine] = {}
 _WANTS: dict[str, tuple[Want, ...]] = {}
 _KNOWN: dict[tuple[object, ...], tuple[Tallies, Book]] = {}
 
@@ -94,9 +100,10 @@ def close_engines() -> None:
     _KNOWN.clear()
 
 
-def tally(plan: Plan, rows: Sequence[Row]) -> Tallies:
+def tally(plan: Plan, rows: Sequence[Row], types: Mapping[str, pa.DataType] | None = None) -> Tallies:
     """The engine's tallies. Opening an engine costs as much as a tally: one serves all tables of like columns."""
-    source, columns = open_frame(arrow(rows, plan.schema)), tuple(plan.schema.columns)
+    table = arrow(rows, plan.schema, types)
+    source, columns = open_frame(table), table.schema
     engine = _ENGINES.get(columns) or _ENGINES.setdefault(columns, DuckDBEngine(source, threads=1))
     engine._source = source
     engine.check(plan.schema)
@@ -109,11 +116,41 @@ def _wants(plan: Plan) -> tuple[Want, ...]:
     return _WANTS[plan.digest]
 
 
-def tallied(plan: Plan, rows: Sequence[Row]) -> tuple[Tallies, Book]:
-    """The same, each table once, with what is found of its rings."""
-    key = (plan.schema.unit, plan.repair, _wants(plan), repr(rows))
+def by_hand(plan: Plan, rows: Sequence[Row]) -> Tallies:
+    """The same from the definition, one record at a time, for surveys so many that the engine would be slow."""
+    people = [{"who": None, **row} for row in rows]
+    wants, schema, repair = _wants(plan), plan.schema, plan.repair
+    found = reference.records(schema, people, needed(schema, wants, repair), repair)
+    filled = reference.impute(schema, found, repair)
+    sums = {want: slow.add_up(want, filled) for want in wants if isinstance(want, Sum)}
+    rings = {}
+    for want in wants:
+        if isinstance(want, Ring):
+            read = reference.ring(schema, found, repair.of(want.column), want)
+            donors, recipients, gaps = (np.array(each, np.int64) for each in read)
+            rings[want] = RingTable(want=want, donors=donors, recipients=recipients, gaps=gaps)
+    return Tallies(statistics=SufficientStatistics(sums=sums), tables={}, rings=rings)
+
+
+def alike(plan: Plan, one: Tallies, other: Tallies) -> bool:
+    """Whether two tallies say the same of everything the plan wants."""
+    rings = [want for want in _wants(plan) if isinstance(want, Ring)]
+    same = [
+        np.array_equal(getattr(one.rings[ring], each), getattr(other.rings[ring], each))
+        for ring in rings
+        for each in ("donors", "recipients", "gaps")
+    ]
+    sums = [want for want in _wants(plan) if isinstance(want, Sum)]
+    return all(same) and all(one.statistics[want] == other.statistics[want] for want in sums)
+
+
+def tallied(
+    plan: Plan, rows: Sequence[Row], how: Callable[[Plan, Sequence[Row]], Tallies] = tally
+) -> tuple[Tallies, Book]:
+    """Each table once, with what is found of its rings."""
+    key = (plan.schema.unit, plan.repair, _wants(plan), repr(rows), how)
     if key not in _KNOWN:
-        found = tally(plan, rows)
+        found = how(plan, rows)
         _KNOWN[key] = found, Book(found, plan.schema, plan.repair)
     return _KNOWN[key]
 
@@ -130,10 +167,10 @@ class Prescribed(FrozenNoise):
         return (self.output,) * len(answers)
 
 
-def calls_of(plan: Plan, rows: Sequence[Row], output: int) -> list[Call]:
+def calls_of(plan: Plan, rows: Sequence[Row], output: int, **how: Any) -> list[Call]:
     """Every exact answer that meets the noise, along the transcript on which all noisy answers are `output`."""
     noise = Prescribed(output)
-    tallies, book = tallied(plan, rows)
+    tallies, book = tallied(plan, rows, **how)
     evaluate(plan, tallies, noise, book=book)
     return noise.calls
 
@@ -160,15 +197,19 @@ def reach(one: Call, other: Call, steps: int = 1) -> Fraction:
     return Fraction(min(one.sensitivity, other.sensitivity)) * Fraction(float(growth) * (1 + 2**-40))
 
 
-def faults(one: Sequence[Call], other: Sequence[Call], *, steps: int = 1) -> list[str]:
-    """In words: other calls, answers too far apart, or bounds that drift too fast."""
+def faults(one: Sequence[Call], other: Sequence[Call], *, steps: int = 1, times: int = 1) -> list[str]:
+    """In words: other calls, answers too far apart, or bounds that drift too fast.
+
+    Neighbours are `steps` records apart. Surveys that are `times` such changes apart have that much room.
+    """
     if [call.parameters for call in one] != [call.parameters for call in other]:
         return ["other calls or other parameters"]
     found = []
     for place, (a, b) in enumerate(zip(one, other, strict=True)):
-        if a.distance(b) > reach(a, b, steps):
+        plain = times if a.beta is None else 1
+        if a.distance(b) > plain * reach(a, b, steps * times):
             found.append(f"call {place} moved too far")
-        if a.beta is not None and drifts(a, b, steps):
+        if a.beta is not None and drifts(a, b, steps * times):
             found.append(f"call {place}: its bound drifts too fast")
     return found
 
