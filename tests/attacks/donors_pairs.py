@@ -1,4 +1,4 @@
-"""Hand-made neighbours for attacks on donors: seventeen situations in which one person answers for many."""
+"""Hand-made neighbours for attacks on donors: eighteen situations in which one person answers for many."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,6 +23,7 @@ SILENT = person()
 CROWD = [person(hours=i % 5, mood=("low", None, "high")[i % 3]) for i in range(998)]
 TWO = [person(3, 5), person(8, -3, mood="high")]
 FEW = [person(hours=i % 5, mood=None) for i in range(9)]
+SCATTERED = [person(site, mood=None) for site in (2, 3, 4, 6, 7, 8) for _ in range(2)]
 HEAVY = {"w": 3}
 
 
@@ -45,6 +46,7 @@ PAIRS = [
     comes("nobody was there: somebody answers", [], person(5, 5)),
     comes("the only answer of a cell", [*FEW, person(6, -3), person(7, -3)], person(5, 5)),
     comes("as far on either side", [*FEW, person(3, -3), person(3, -3)], person(7, 5)),
+    comes("between cells without a donor", [*SCATTERED, person(20, -3)], person(5, 5)),
     comes("not asked", [*FEW, *TWO], person(5, 5, job="no", hours=0)),
     comes("asked only after an edit", [*FEW, *TWO], person(5, 5, job=None, hours=4)),
     comes("what is matched on is missing", [*FEW, *TWO], person(None, 5, sex=None)),

@@ -46,7 +46,7 @@ def _closing() -> Iterator[None]:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("pair", PAIRS, ids=[pair.name for pair in PAIRS])
 def test_no_answer_moves_further_than_its_bound_says(pair: Pair, kind: str) -> None:
-    """51 pairs: every sum of every ask, on both sides, and the bound itself within e^beta."""
+    """54 pairs: every sum of every ask, on both sides, and the bound itself within e^beta."""
     plan = plan_of(kind, change=pair.change, asks=KINDS[kind])
     assert pair_faults(plan, pair.here, pair.there, (2, 400)) == []
 
