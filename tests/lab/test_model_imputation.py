@@ -45,7 +45,7 @@ def test_the_true_mean_is_one_half_in_every_setting() -> None:
 
 def test_a_run_has_every_method_at_every_setting(lines: list[Outcome]) -> None:
     """Floors where rows are drawn anew; one stage where the split plays a part in it; both stages everywhere."""
-    both = {f"both/{name}" for name in lab.ESTIMATORS}
+    both = {f"both/{name}" for name in (*lab.ESTIMATORS, "multiple")}
     found: dict[tuple[str | None, float | None], set[str | None]] = {}
     for line in lines:
         found.setdefault((line.query, line.epsilon), set()).add(line.method)
@@ -54,7 +54,10 @@ def test_a_run_has_every_method_at_every_setting(lines: list[Outcome]) -> None:
     assert found["mean of y, n = 500", None] == {"no-missing", "nonprivate"}
     assert found["mean of y, split = 0.9", 1.0] == both
     assert {"mean of y, predictors = 1", "mean of y, variance = 0.3"} <= {query for query, _ in found}
-    assert all(0 <= (line.estimate or 0) <= 1 for line in lines)
+    alone = [line for line in lines if line.method != "both/multiple"]
+    assert all(0 <= (line.estimate or 0) <= 1 for line in alone)
+    for line in lines:
+        assert (line.low is None) == (line.method != "both/multiple")
 
 
 def test_sweeps_are_made_in_every_fifth_run() -> None:

@@ -6,6 +6,7 @@ from reticent.lab.experiments import (
     amplification,
     donors_income,
     model_imputation,
+    model_workers,
     noise_in_context,
     noise_laws,
     partition,
@@ -28,6 +29,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         donors_income.experiment(),
         donors_income.workers(),
         model_imputation.experiment(),
+        model_workers.experiment(),
         small_cells.experiment(),
     )
 }

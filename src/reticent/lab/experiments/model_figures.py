@@ -25,6 +25,7 @@ COLOURS = {
     "both/adassp": "#F0E442",
     "both/centred": BLUE,
     "both/adassp-delta": "#882255",
+    "both/multiple": "#117733",
 }
 WHO = (
     "Predictors are uniform, y is their mean plus normal noise, clipped to [0, 1], and missing with probability "

@@ -9,6 +9,7 @@ replaced, and their number is public.
     available     those who answered, noisy
     query-only    gaps filled by least squares without noise, and all noise at the end (THEORY 7.2)
     both/NAME     a private line by estimator NAME, then a noisy mean of the filled rows
+    both/multiple five completed data sets from one private line, by Rubin's rules, with an interval of 95 %
 
 Each run has the published setting. Every fifth run goes on to the sweeps, one thing changed at a time.
 """
@@ -25,11 +26,13 @@ from numpy.typing import NDArray
 from reticent.lab.experiment import Experiment, Outcome
 from reticent.lab.experiments.model_figures import figures
 from reticent.lab.quickmodels import QuickModelNoise
+from reticent.lab.seeded import SeededBits
 from reticent.models.adassp import AdaSSP
 from reticent.models.centred import Centred
 from reticent.models.design import Bounded, Design
 from reticent.models.fit import Estimator
 from reticent.models.functional import Functional
+from reticent.models.multiple import multiple_mean
 from reticent.models.objective import Objective
 from reticent.models.output import Output
 from reticent.models.privgene import PrivGene
@@ -39,6 +42,7 @@ from reticent.models.strategies import available_cases, both_stages, fill_exactl
 TRUTH = 0.5
 EVERY = 5  # runs from one with sweeps to the next
 DELTA = Fraction(1, 10**6)
+COPIES, LEVEL = 5, 0.95
 Floats = NDArray[np.float64]
 
 ESTIMATORS: dict[str, tuple[Estimator, Fraction | None]] = {
@@ -176,6 +180,32 @@ def _private(setting: Setting, drawn: Sample, rng: np.random.Generator) -> Itera
             )
 
         yield _line(f"both/{name}", setting, both)
+    yield _multiple(setting, drawn, rng)
+
+
+def _multiple(setting: Setting, drawn: Sample, rng: np.random.Generator) -> Outcome:
+    start = process_time()
+    found = multiple_mean(
+        design(setting.predictors),
+        drawn.x,
+        drawn.told,
+        epsilon=Fraction(setting.epsilon),
+        share=Fraction(setting.split),
+        copies=COPIES,
+        bits=SeededBits(rng),
+        noise=QuickModelNoise(rng),
+    ).combined
+    low, high = found.interval(LEVEL)
+    return Outcome(
+        method="both/multiple",
+        query=setting.query,
+        epsilon=float(setting.epsilon),
+        truth=TRUTH,
+        estimate=found.value,
+        low=low,
+        high=high,
+        seconds=process_time() - start,
+    )
 
 
 def _line(method: str, setting: Setting, made: Any) -> Outcome:
