@@ -81,14 +81,16 @@ def _check_once(arguments: Sequence[str]) -> None:
     """Of an option given twice the last would win in silence, unless it is made to be given several times."""
     names = [word.partition("=")[0] for word in arguments if word.startswith("--") and word != "--"]
     twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None and twice not in _repeatable(typer.main.get_command(app)):
+    if twice is not None and twice not in _repeatable(typer.main.get_command(app), arguments):
         raise PlanError(f"{twice[:40]} is given twice; give it once", field="call")
 
 
-def _repeatable(command: Any) -> set[str]:
-    """Options of this command and those below it that may be given several times."""
+def _repeatable(command: Any, arguments: Sequence[str]) -> set[str]:
+    """Options of the command that is called, and of those it stands under, that may be given several times."""
     found = {name for each in command.params if getattr(each, "multiple", False) for name in each.opts}
-    return found.union(*(_repeatable(inner) for inner in getattr(command, "commands", {}).values()))
+    inner = getattr(command, "commands", {})
+    called = next((place for place, word in enumerate(arguments) if word in inner), None)
+    return found if called is None else found | _repeatable(inner[arguments[called]], arguments[called + 1 :])
 
 
 def _open_streams() -> None:
