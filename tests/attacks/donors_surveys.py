@@ -56,7 +56,7 @@ QUERIES: dict[str, list[dict[str, Any]]] = {
         {"total": "pay", "where": "pay < 2", "weight": "w"},
         {"mean": "pay", "where": "sex = 'f'"},
         {"variance": "pay", "weight": "w"},
-        {"count": "*", "where": "pay is missing"},
+        {"count": "*", "where": "hours is missing"},
     ],
     "several": [
         {"mean": "pay", "where": "mood = 'low'"},

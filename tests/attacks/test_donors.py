@@ -71,6 +71,13 @@ def test_the_engine_fills_the_random_surveys_as_defined(cube: Cube) -> None:
         assert alike(plan, tally(plan, rows), by_hand(plan, rows))
 
 
+# covers T08 T12
+def test_how_many_were_silent_is_told_by_no_status_of_a_filled_column() -> None:
+    """What was filled is missing no longer: the question has one answer, nobody, whatever the rows."""
+    plan = make_plan([{"count": "*", "where": "pay is missing"}], book(COLUMNS), repair=ONLY_PAY)
+    assert [calls_of(plan, rows, 2)[0].answers for rows in (FEW, TWO)] == [(0,), (0,)]
+
+
 # --- twins: the same pairs, and noise for one record ------------------------------------------------------------------
 
 

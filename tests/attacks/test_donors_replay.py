@@ -26,7 +26,7 @@ QUERIES: list[dict[str, Any]] = [
     {"total": "pay"},
     {"count": "*", "where": "pay > 0"},
     {"mean": "pay", "where": "sex = 'f'", "weight": "w"},
-    {"count": "*", "where": "pay is missing"},
+    {"count": "*", "where": "hours is missing"},
 ]
 BARS: dict[int, dict[str, Any]] = {i: {"error_bar": {"epsilon": "0.5"}} for i in (0, 2)}
 """Bought for the total and the mean; the count has the total's, lent."""
