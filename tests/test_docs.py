@@ -98,9 +98,9 @@ def toml(path: Path) -> dict[str, Any]:
 
 
 def with_asks(text: str) -> None:
-    """The demonstration's plan with these asks instead of its own."""
+    """The demonstration's plan with these asks instead of its own, and nothing filled."""
     data, codebook = toml(Path("plan.toml")), toml(Path("survey.schema.toml"))
-    plan_from({**data, "ask": tomllib.loads(text, parse_float=Decimal)["ask"]}, codebook)
+    plan_from({**data, "repair": [], "ask": tomllib.loads(text, parse_float=Decimal)["ask"]}, codebook)
 
 
 def with_columns(text: str) -> None:

@@ -1,4 +1,4 @@
-"""The demonstration: a survey with holes, its codebook, and a plan of eleven asks within its cap."""
+"""The demonstration: a survey with holes, its codebook, and a plan of thirteen asks within its cap, two of them on wages that donors fill."""
 
 import tomllib
 from decimal import Decimal
@@ -8,7 +8,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from reticent.answer.parts import Hidden
+from reticent.engine.duckdb import DuckDBEngine
+from reticent.engine.sources import open_path
 from reticent.lab import demo
+from reticent.noise.source import SystemNoise
+from reticent.query.imputed import uses_smooth
+from reticent.release.evaluate import evaluate, wants_of
+from reticent.release.plan import read_plan
 from reticent.schema.load import read_schema
 
 
@@ -37,16 +44,32 @@ def test_weights_stay_within_the_bound_and_their_effect_is_the_expected_one(fold
     assert abs(effect - float(plan["expect"]["design_effect"])) < 0.2
 
 
-def test_the_plan_has_eleven_asks_within_its_cap(folder):
+def test_the_plan_has_thirteen_asks_within_its_cap(folder):
     plan = tomllib.loads((folder / "plan.toml").read_text())
     names = [ask["name"] for ask in plan["ask"]]
-    assert len(names) == len(set(names)) == 11
+    assert len(names) == len(set(names)) == 13
     assert plan["expect"]["rows"] == 4000
     spent = sum(Decimal(ask.get("epsilon", "0")) for ask in plan["ask"])
     spent += sum(Decimal(ask.get("error_bar", {}).get("epsilon", "0")) for ask in plan["ask"])
     assert 0 < spent <= Decimal(plan["protect"]["epsilon"])
     for ask in plan["ask"]:
         assert set(ask["query"].get("difference", [])) <= set(names)
+
+
+def test_donors_fill_the_wages_and_their_error_bars_are_bought(folder):
+    """What rests on filled wages has noise of confidential scale and an interval all the same; nothing else has."""
+    plan = read_plan(folder / "plan.toml")
+    assert plan.repair.filled() == {"wage"} and plan.cost == plan.cap == 4
+    filled = {ask.name: ask.bar for ask in plan.asks if uses_smooth(ask.query, plan.schema, plan.repair)}
+    assert set(filled) == {"mean wage, employed", "paid below 15,000, employed"} and all(filled.values())
+    engine = DuckDBEngine(open_path(str(folder / "survey.parquet")), threads=1)
+    try:
+        answers = evaluate(plan, engine.tally(plan.schema, wants_of(plan), plan.repair), SystemNoise())
+    finally:
+        engine.close()
+    for name, answer in answers.items():
+        (first, *_), hidden = answer.estimates, [p for p in answer.parts if isinstance(p, Hidden)]
+        assert first.has_interval and bool(hidden) == (name in filled)
 
 
 def test_the_same_seed_writes_the_same_survey():
