@@ -28,7 +28,7 @@ class Lomax:
 
 @dataclass(frozen=True)
 class Cauchy:
-    """answer + X/rate, X generalised Cauchy of exponent gamma, both any real numbers."""
+    """answer + scale X, X generalised Cauchy of exponent gamma; scale and gamma need not be rational."""
 
     answer: Fraction
     scale: arb
