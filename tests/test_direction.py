@@ -14,7 +14,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "reticent"
 ORDER = (
     *("errors", "words", "decimals", "balls", "files", "tomlfile"),
     *("predicate", "schema", "prepare", "engine", "query", "sensitivity", "noise", "privacy"),
-    *("refine", "models", "answer", "smallcells", "release", "report", "cli"),
+    *("refine", "missing", "models", "answer", "smallcells", "synth", "release", "report", "cli"),
 )
 BEYOND = "lab"  # may use the library; of the library only the command line may use it
 MAKES_UP_ROWS = ("lab", "release/rehearse.py")

@@ -1,0 +1,1 @@
+"""Rows from private models: what is counted, what is learned from it, and what is done about the holes."""

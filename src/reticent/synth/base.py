@@ -1,0 +1,132 @@
+"""What synthesizers share: what they may count, what they may draw, and the model they leave behind."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from fractions import Fraction
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.noise.bits import Bits
+from reticent.privacy.claim import Change, Claim
+from reticent.sensitivity.neighbours import Neighbours
+from reticent.synth.domain import Domain
+
+Counted = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Places = tuple[int, ...]
+Step = Callable[[str], None]
+
+
+class Holes(StrEnum):
+    """What is done about cells that nobody answered."""
+
+    COMPLETE = "complete"
+    RANDOM = "impute-random"
+    MEAN = "impute-mean"
+    MODEL = "impute-model"
+    AVAILABLE = "available"
+    VALUES = "holes"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conditional:
+    """How one column is drawn from columns drawn before: `table` has the given sizes, then the column's own.
+
+    Lines sum to one. Also how a silent cell of a row is filled from that row's own other cells.
+    """
+
+    place: int
+    given: Places
+    table: Floats = field(repr=False)
+
+
+class Counts(Protocol):
+    """CONFIDENTIAL: rows as cells of a domain, inside the engine, which only tables leave."""
+
+    def count(self, sets: Sequence[Places]) -> list[Counted]:
+        """For each set of axes its table over all cells, silence and unasked included, all by one pass."""
+        ...
+
+    def complete(self) -> "Counts":
+        """Only the rows without a silent cell."""
+        ...
+
+    def filled(self, fills: Sequence[Conditional], bits: Bits) -> "Counts":
+        """The rows with silent cells drawn from `fills`, one after the other: each row uses only itself.
+
+        The last side of a fill's table runs over all cells of its column; silence and unasked have chance 0.
+        """
+        ...
+
+
+class SynthNoise(Protocol):
+    """The noise of synthesizers. `bits` are for draws that need no secrecy of ours."""
+
+    @property
+    def is_private(self) -> bool: ...
+
+    @property
+    def bits(self) -> Bits: ...
+
+    def laplace_many(self, answers: Sequence[int], *, sensitivity: int, epsilon: Fraction) -> list[int]:
+        """Discrete Laplace noise each; `sensitivity` bounds the sum of all moves."""
+        ...
+
+    def gaussian_many(self, answers: Sequence[int], *, sensitivity: int, rho: Fraction) -> list[int]:
+        """Discrete Gaussian noise each; `sensitivity` bounds the Euclidean length of all moves."""
+        ...
+
+    def choose(self, scores: Sequence[int], *, sensitivity: int, epsilon: Fraction) -> int:
+        """The exponential mechanism: epsilon-DP, and epsilon^2/8-zCDP."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spend:
+    """What a synthesizer may spend. A `delta` of 0 asks for pure noise."""
+
+    epsilon: Fraction
+    delta: Fraction = Fraction(0)
+    change: Change = Change.ADD_REMOVE
+    records: int = 1
+
+    @property
+    def neighbours(self) -> Neighbours:
+        return Neighbours(replaced=self.change is Change.REPLACE, records=self.records)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Network:
+    """A model to draw from, with its promise: conditionals in an order in which each is given only earlier ones.
+
+    `total` is the noisy number of respondents, for the curious; how many rows are drawn is said by whoever draws.
+    """
+
+    domain: Domain
+    steps: tuple[Conditional, ...] = field(repr=False)
+    total: float
+    claim: Claim
+
+
+class Synthesizer(Protocol):
+    """One way to learn a network. Everything but `fit` is known before a row is read."""
+
+    @property
+    def name(self) -> str: ...
+
+    def check(self, domain: Domain, holes: Holes, spend: Spend) -> None:
+        """Refuse from public numbers what cannot be fitted."""
+        ...
+
+    def claim(self, domain: Domain, holes: Holes, spend: Spend) -> Claim: ...
+
+    def rounds(self, domain: Domain) -> int:
+        """At most how often `step` is called, for a progress bar."""
+        ...
+
+    def fit(
+        self, counts: Counts, domain: Domain, holes: Holes, spend: Spend, *, noise: SynthNoise, step: Step
+    ) -> Network: ...

@@ -1,0 +1,1 @@
+"""Synthesizers that learn from noisy marginal tables."""
