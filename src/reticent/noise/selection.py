@@ -38,9 +38,9 @@ def exponential(
 ) -> int:
     """The index of a candidate, with probability in proportion to exp(rate * score).
 
-    Guarantee   epsilon-DP for one call.
+    Guarantee   epsilon-DP for one call; also (epsilon^2/8)-zCDP.
     Adjacency   the one `sensitivity` was bounded for.
-    Theorem     McSherry and Talwar 2007.
+    Theorem     McSherry and Talwar 2007; Dong et al. 2020; Cesar and Rogers 2021.
     Proof       proofs/noise/selection.md
     Assumes     each score moves by at most `sensitivity`; with `monotone`, all of them up or all of them down.
     Keeps back  the scores, and the number of tries.
