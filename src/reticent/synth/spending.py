@@ -1,0 +1,137 @@
+"""What a synthesizer spends: one purse, counted exactly, in rho or (for pure noise) in epsilon."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache
+from math import isqrt, pi, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.errors import PlanError
+from reticent.privacy.claim import Claim
+from reticent.privacy.convert import PLACES, zcdp_to_epsilon
+from reticent.synth.base import Counted, Floats, Spend, SynthNoise
+
+PAGE = "proofs/synth/spending.md"
+ROOT = (99, 70)
+"""99/70 is just above the root of two: 99 * 99 = 2 * 70 * 70 + 1."""
+_ONE = 10**PLACES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noisy:
+    """Counts after the noise, with the standard deviation and the mean size of one cell's noise."""
+
+    cells: Floats = field(repr=False)
+    deviation: float
+    size: float
+
+
+@lru_cache(maxsize=256)
+def rho_within(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The largest rho of 12 places for which rho-zCDP is certified to be (epsilon, delta)-DP."""
+    low, high = 0, int(_ONE * epsilon) + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        is_enough = zcdp_to_epsilon(rho=Fraction(middle, _ONE), delta=delta) <= epsilon
+        low, high = (middle, high) if is_enough else (low, middle)
+    if low == 0:
+        raise PlanError("it is too small to be spent at this delta; use a larger one.", field="epsilon")
+    return Fraction(low, _ONE)
+
+
+def claim_of(spend: Spend, *rests_on: tuple[str, str]) -> Claim:
+    """What is promised once a whole purse made of `spend` is spent."""
+    return Claim(
+        measure="approximate" if spend.delta else "pure",
+        epsilon=spend.epsilon,
+        delta=spend.delta,
+        change=spend.change,
+        rests_on=(*rests_on, ("composition of tables and choices in one purse", PAGE)),
+    )
+
+
+@dataclass(slots=True, kw_only=True)
+class Purse:
+    """An amount of zCDP, or of epsilon where `is_pure`, and what is left of it.
+
+    Guarantee   all calls together are `total`-zCDP, or `total`-DP where `is_pure`.
+    Adjacency   `spend.neighbours`.
+    Theorem     Bun and Steinke 2016, lemma 2.3; Rogers and others 2016 for amounts chosen on the way.
+    Proof       proofs/synth/spending.md
+    Assumes     a record is in at most one cell of each measured table; scores move by at most their `sensitivity`.
+    Keeps back  the tables and the scores.
+    """
+
+    spend: Spend
+    noise: SynthNoise = field(repr=False)
+    total: Fraction = field(init=False)
+    spent: Fraction = field(init=False, default=Fraction(0))
+
+    def __post_init__(self) -> None:
+        pure = self.is_pure
+        self.total = self.spend.epsilon if pure else rho_within(self.spend.epsilon, self.spend.delta)
+
+    @property
+    def is_pure(self) -> bool:
+        return self.spend.delta == 0
+
+    @property
+    def left(self) -> Fraction:
+        return self.total - self.spent
+
+    def measure(self, tables: Sequence[Counted], *, amount: Fraction) -> list[Noisy]:
+        """Noise on all cells of all `tables`, the amount in equal parts."""
+        part = amount / max(1, len(tables))
+        self._take(part * len(tables))
+        return [self._laplace(t, part) if self.is_pure else self._gaussian(t, part) for t in tables]
+
+    def choose(self, scores: Sequence[int], *, sensitivity: int, amount: Fraction) -> int:
+        """The exponential mechanism on scores of which each moves by at most `sensitivity` between neighbours."""
+        self._take(amount)
+        epsilon = amount if self.is_pure else root_below(8 * amount)
+        return self.noise.choose(scores, sensitivity=sensitivity, epsilon=epsilon)
+
+    def size(self, amount: Fraction) -> float:
+        """The mean size of one cell's noise when one table is measured with `amount`."""
+        if self.is_pure:
+            return float(self.spend.neighbours.steps / amount)
+        length, fine = self._length()
+        return sqrt(1 / (pi * amount)) * length / fine
+
+    def _take(self, amount: Fraction) -> None:
+        if amount <= 0 or self.spent + amount > self.total:
+            raise PlanError("this step would spend more than was set aside; ask for less.", field="epsilon")
+        self.spent += amount
+
+    def _laplace(self, table: Counted, epsilon: Fraction) -> Noisy:
+        steps, size = self.spend.neighbours.steps, self.size(epsilon)
+        made = self.noise.laplace_many(table.ravel().tolist(), sensitivity=steps, epsilon=epsilon)
+        return Noisy(cells=_shaped(made, table, 1), deviation=sqrt(2) * size, size=size)
+
+    def _gaussian(self, table: Counted, rho: Fraction) -> Noisy:
+        (length, fine), size = self._length(), self.size(rho)
+        made = self.noise.gaussian_many((fine * table).ravel().tolist(), sensitivity=length, rho=rho)
+        return Noisy(cells=_shaped(made, table, fine), deviation=sqrt(pi / 2) * size, size=size)
+
+    def _length(self) -> tuple[int, int]:
+        """The Euclidean length of one table's move, in steps of 1/`fine` of a record.
+
+        A record that answers otherwise leaves one cell for another: a move of the root of two, not of two.
+        """
+        records = self.spend.neighbours.records
+        return (ROOT[0] * records, ROOT[1]) if self.spend.neighbours.replaced else (records, 1)
+
+
+def root_below(square: Fraction) -> Fraction:
+    """A decimal of 12 places not above the root of `square`."""
+    found = Fraction(isqrt(int(square * _ONE * _ONE)), _ONE)
+    if found == 0:
+        raise PlanError("it is too small to choose anything with; use a larger one.", field="epsilon")
+    return found
+
+
+def _shaped(made: Sequence[int], table: NDArray[np.int64], fine: int) -> Floats:
+    return np.array(made, dtype=np.float64).reshape(table.shape) / fine
