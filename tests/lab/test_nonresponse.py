@@ -7,8 +7,8 @@ import pytest
 
 from reticent.errors import PlanError
 from reticent.lab import nonresponse as lost
-from reticent.lab.reluctance import flag_correlations, latent_share
 from reticent.lab.state import ANSWERS
+from reticent.missing.reluctance import flag_correlations, latent_share
 from tests.lab.bounds import ALARM, fits
 
 P = 0.2

@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 
 from reticent.errors import PlanError
 from reticent.lab.homes import Array
-from reticent.lab.reluctance import latent_share, normal_quantile
+from reticent.missing.chances import in_tail, logistic
+from reticent.missing.reluctance import latent_share, normal_quantile
 
 SELF_SLOPE = 1.5
 
@@ -59,7 +60,7 @@ def self_masking(
     hits = {}
     for name, lot in lots.items():
         asked = table[name].is_valid().to_numpy()
-        hits[name] = lot < _chance(slope * _scores(table[name], rng), asked, p)
+        hits[name] = lot < logistic(slope * _scores(table[name], rng), asked, p)
     return _mask(table, hits)
 
 
@@ -84,7 +85,7 @@ def quantile_masking(
         values = _numbers(table[name])
         tails = np.zeros(len(values))
         for sign, part in {"upper": [(1, 1.0)], "lower": [(-1, 1.0)], "both": [(1, 0.5), (-1, 0.5)]}[side]:
-            tails += _in_tail(sign * values, asked, part * share)
+            tails += in_tail(sign * values, asked, part * share)
         hits[name] = lot * share < p * tails
     return _mask(table, hits)
 
@@ -146,19 +147,7 @@ def _driven(
     x = np.column_stack([np.zeros(table.num_rows), *(_scores(table[name], rng) for name in drivers)])
     for name in driven:
         pull = (x * rng.normal(size=x.shape[1])).sum(axis=1)
-        yield name, _chance(pull / (pull.std() or 1), table[name].is_valid().to_numpy(), p)
-
-
-def _chance(pull: Array, asked: Array, p: float) -> Array:
-    """sigmoid(pull + b), with b by bisection such that the mean over the asked cells is p."""
-    if p in (0, 1) or not asked.any():
-        return np.full(len(pull), p)
-    low, high = -60.0 - np.abs(pull).max(), 60.0 + np.abs(pull).max()
-    for _ in range(80):
-        b = (low + high) / 2
-        too_many = np.mean(1 / (1 + np.exp(-(pull[asked] + b)))) > p
-        low, high = (low, b) if too_many else (b, high)
-    return np.asarray(1 / (1 + np.exp(-(pull + b))))
+        yield name, logistic(pull / (pull.std() or 1), table[name].is_valid().to_numpy(), p)
 
 
 def _scores(column: pa.ChunkedArray, rng: np.random.Generator) -> Array:
@@ -179,13 +168,3 @@ def _numbers(column: pa.ChunkedArray, rng: np.random.Generator | None = None) ->
         levels = pc.unique(column.drop_null()).sort()
         column = pa.array(rng.normal(size=len(levels))).take(pc.index_in(column, levels, skip_nulls=True))
     return np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=float)
-
-
-def _in_tail(values: Array, asked: Array, share: float) -> Array:
-    """1 for the largest `share` of the asked cells, 0 for the rest, between for those at the threshold."""
-    if not asked.any() or share == 0:
-        return np.zeros(len(values))
-    edge = np.quantile(values[asked], 1 - share, method="higher")
-    above, at = values > edge, values == edge
-    part = (share * asked.sum() - above[asked].sum()) / max(at[asked].sum(), 1)
-    return np.where(above, 1.0, np.where(at, np.clip(part, 0, 1), 0.0))

@@ -4,12 +4,15 @@ One factor: question j is skipped when sqrt(w) u + sqrt(1 - w) e_j passes the qu
 standard normal. Given u the questions are independent, so the chance of skipping two is one integral.
 """
 
+from collections.abc import Sequence
 from statistics import NormalDist
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reticent.errors import PlanError
-from reticent.lab.homes import Array
+
+Floats = NDArray[np.float64]
 
 _NORMAL = NormalDist()
 _GRID = np.linspace(-8, 8, 641)
@@ -25,7 +28,7 @@ def normal_quantile(p: float) -> float:
     return np.inf if p >= 1 else -np.inf
 
 
-def flag_correlations(rates: list[float], weight: float) -> Array:
+def flag_correlations(rates: Sequence[float], weight: float) -> Floats:
     """Correlations of the skip flags, a square matrix, when the shared reluctance has this weight."""
     edge = np.array([normal_quantile(1 - rate) for rate in rates])
     given = np.interp((np.sqrt(weight) * _GRID[:, None] - edge) / np.sqrt(1 - weight), _CDF_AT, _CDF)
@@ -37,7 +40,7 @@ def flag_correlations(rates: list[float], weight: float) -> Array:
     return np.asarray(flags)
 
 
-def latent_share(rates: list[float], correlation: float) -> float:
+def latent_share(rates: Sequence[float], correlation: float) -> float:
     """The weight of the shared reluctance at which the mean correlation over pairs is `correlation`."""
     if len(rates) < 2 or not all(0 < rate < 1 for rate in rates):
         raise PlanError(
