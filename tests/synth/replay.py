@@ -1,0 +1,78 @@
+"""Replay on neighbours: same calls, same public parameters, moves within the stated sensitivity, same result."""
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+import numpy as np
+
+from reticent.synth.base import Holes, Network, Spend, Synthesizer, SynthNoise
+from reticent.synth.domain import Domain
+from reticent.synth.spending import rho_within
+from tests.synth.standins import ArrayCounts, FrozenSynthNoise, spent
+
+PURE = Spend(epsilon=Fraction(1))
+APPROXIMATE = Spend(epsilon=Fraction(1), delta=Fraction(1, 10**6))
+NOT_FILLED = (Holes.COMPLETE, Holes.AVAILABLE, Holes.VALUES)
+
+
+def random_rows(domain: Domain, rows: int, seed: int) -> ArrayCounts:
+    """Every cell alike, silence and unasked included."""
+    rng = np.random.default_rng(seed)
+    cells = np.stack([rng.integers(0, size, rows) for size in domain.shape], axis=1)
+    return ArrayCounts(cells.reshape(rows, len(domain.axes)), domain)
+
+
+def neighbours(counts: ArrayCounts) -> Iterator[ArrayCounts]:
+    """One record fewer, every one in turn, and one more: one silent everywhere, one in the first, one in the last cells."""
+    for row in range(len(counts.cells)):
+        yield counts.without(row)
+    axes = counts.domain.axes
+    silent = [axis.silence for axis in axes]
+    for new in (silent, [0] * len(axes), [axis.size - 1 for axis in axes]):
+        yield ArrayCounts(np.vstack([counts.cells, [new]]), counts.domain)
+
+
+def run(method: Synthesizer, counts: ArrayCounts, holes: Holes, spend: Spend, noise: SynthNoise) -> Network:
+    return method.fit(counts, counts.domain, holes, spend, noise=noise, step=lambda _: None)
+
+
+def faults(method: Synthesizer, counts: ArrayCounts, holes: Holes, spend: Spend) -> list[str]:
+    """What a reader of one transcript could hold against the method; nothing, where it keeps its promise."""
+    found = []
+    first = FrozenSynthNoise()
+    network = run(method, counts, holes, spend, first)
+    budget = rho_within(spend.epsilon, spend.delta) if spend.delta else spend.epsilon
+    if spent(first.met, pure=not spend.delta) > budget:
+        found.append("spends more than it has")
+    for other in neighbours(counts):
+        again = FrozenSynthNoise(script=first.given)
+        same = run(method, other, holes, spend, again)
+        if [m.parameters for m in again.met] != [m.parameters for m in first.met]:
+            found.append("asks otherwise of a neighbour")
+            continue
+        if any(a.distance(b) > a.sensitivity for a, b in zip(first.met, again.met, strict=True)):
+            found.append("moves further than it says")
+        if not alike(network, same):
+            found.append("says more than the noise let out")
+    return found
+
+
+def alike(one: Network, other: Network) -> bool:
+    if one.total != other.total or len(one.steps) != len(other.steps):
+        return False
+    return all(
+        a.place == b.place and a.given == b.given and np.array_equal(a.table, b.table)
+        for a, b in zip(one.steps, other.steps, strict=True)
+    )
+
+
+def is_drawable(network: Network) -> bool:
+    """Every column once, given only earlier ones, lines that sum to one over all cells."""
+    domain, seen = network.domain, set()
+    for step in network.steps:
+        if not seen.issuperset(step.given) or step.table.shape != domain.sizes((*step.given, step.place)):
+            return False
+        seen.add(step.place)
+        if (step.table < 0).any() or not np.allclose(step.table.sum(axis=-1), 1):
+            return False
+    return len(seen) == len(network.steps) == len(domain.axes)
