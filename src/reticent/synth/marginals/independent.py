@@ -1,0 +1,70 @@
+"""Every column by itself: noisy histograms. The baseline that a synthesizer has to beat."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from reticent.privacy.claim import Claim
+from reticent.synth.base import Conditional, Counts, Holes, Network, Spend, Step, SynthNoise
+from reticent.synth.domain import Domain
+from reticent.synth.fills import SHARE, check_spend, filling, prepared
+from reticent.synth.marginals.views import plain, simplex
+from reticent.synth.spending import Noisy, Purse, claim_of
+
+PAGE = "proofs/synth/marginals/independent.md"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Independent:
+    """All histograms at once, the amount in equal parts. `share` goes to filling, where the strategy pays for it."""
+
+    share: Fraction = SHARE
+    name: str = "independent"
+
+    def check(self, domain: Domain, holes: Holes, spend: Spend) -> None:
+        check_spend(holes, spend, self.share)
+
+    def claim(self, domain: Domain, holes: Holes, spend: Spend) -> Claim:
+        return claim_of(spend, *filling(holes), ("noisy histograms of columns", PAGE))
+
+    def rounds(self, domain: Domain) -> int:
+        return 2
+
+    def fit(
+        self, counts: Counts, domain: Domain, holes: Holes, spend: Spend, *, noise: SynthNoise, step: Step
+    ) -> Network:
+        """Measure every column once, with one cell more for the rows that its histogram leaves out.
+
+        Guarantee   that of `spend`, for the network and all that is drawn from it.
+        Adjacency   `spend.neighbours`.
+        Theorem     one record is in one cell of each histogram; composition.
+        Proof       proofs/synth/marginals/independent.md
+        Assumes     `counts` maps rows one by one.
+        Keeps back  the histograms before the noise, and the number of rows.
+        """
+        rows, left = prepared(
+            counts, domain, holes, spend, noise=noise, model=self, share=self.share, step=step
+        )
+        view, places = plain(domain, holes), range(len(domain.axes))
+        counted = rows.count([(place,) for place in places])
+        purse = Purse(spend=left, noise=noise)
+        noisy = purse.measure(
+            [view.parted(t, (p,)) for t, p in zip(counted, places, strict=True)], amount=purse.total
+        )
+        step("columns")
+        steps = tuple(view.widened(_alone(place, each)) for place, each in enumerate(noisy))
+        claim = self.claim(domain, holes, spend)
+        return Network(domain=domain, steps=steps, total=total_of(noisy), claim=claim)
+
+
+def _alone(place: int, noisy: Noisy) -> Conditional:
+    cells = noisy.cells[:-1]
+    made = simplex(cells, max(float(cells.sum()), 1.0))
+    return Conditional(place=place, given=(), table=made / made.sum())
+
+
+def total_of(noisy: list[Noisy]) -> float:
+    """About how many respondents there are: every list has each of them once; the shorter, the better."""
+    weights = [1 / len(each.cells) for each in noisy]
+    return max(1.0, float(np.average([float(each.cells.sum()) for each in noisy], weights=weights)))
