@@ -1,0 +1,115 @@
+"""Which cells of each column are told apart, and how a model over these is widened to all cells. Public throughout."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.synth.base import Conditional, Counted, Floats, Holes, Places
+from reticent.synth.domain import Axis, Domain
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """One column: `into[cell]` is the group of a cell, -1 where rows with it are left out of its tables.
+
+    Line g of `within` has the chances of the column's cells inside group g.
+    """
+
+    into: NDArray[np.int64] = field(repr=False)
+    within: Floats = field(repr=False)
+
+    @property
+    def size(self) -> int:
+        return len(self.within)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """One side for each axis of a domain."""
+
+    sides: tuple[Side, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(side.size for side in self.sides)
+
+    def cells(self, places: Places) -> int:
+        return int(np.prod([self.sides[place].size for place in places], dtype=np.int64))
+
+    def table(self, counted: Counted, places: Places) -> Counted:
+        """A table over groups: every row in one cell, or in none where one of its cells is left out."""
+        for axis, place in enumerate(places):
+            counted = np.moveaxis(_grouped(np.moveaxis(counted, axis, 0), self.sides[place]), 0, axis)
+        return counted
+
+    def parted(self, counted: Counted, places: Places) -> Counted:
+        """The same as a list, and at its end the rows left out: every row in exactly one cell."""
+        kept = self.table(counted, places).ravel()
+        return np.append(kept, counted.sum() - kept.sum())
+
+    def widened(self, step: Conditional) -> Conditional:
+        """How the column's own cells are drawn, given all cells of the given columns."""
+        sides = [self.sides[place] for place in step.given]
+        # A cell that is left out is never drawn: given it, the average line serves.
+        table = step.table @ self.sides[step.place].within
+        for axis, side in enumerate(sides):
+            spare = table.mean(axis=axis, keepdims=True)
+            table = np.concatenate([table, spare], axis=axis)
+            table = table.take(side.into, axis=axis)  # -1 takes the spare line
+        table /= table.sum(axis=-1, keepdims=True)
+        return Conditional(place=step.place, given=step.given, table=table)
+
+
+def plain(domain: Domain, holes: Holes) -> View:
+    """Every cell by itself; silence is left out unless it counts as a value."""
+    return View(sides=tuple(_plain(axis, holes) for axis in domain.axes))
+
+
+def _plain(axis: Axis, holes: Holes) -> Side:
+    is_kept = np.ones(axis.size, dtype=bool)
+    is_kept[axis.silence] = holes is Holes.VALUES
+    return _side(np.where(is_kept, np.cumsum(is_kept) - 1, -1), np.ones(axis.size))
+
+
+def merged(view: View, ones: Sequence[Floats], *, least: Sequence[float]) -> View:
+    """Cells with less than `least` in the column's noisy table `ones` share one group, inside which they stay as they are.
+
+    McKenna, Miklau and Sheldon 2021 merge below three deviations of the noise.
+    """
+    return View(
+        sides=tuple(_merged(*each) for each in zip(view.sides, ones, least, strict=True)),
+    )
+
+
+def _merged(side: Side, counts: Floats, least: float) -> Side:
+    is_rare = counts < least
+    if is_rare.sum() < 2:
+        return side
+    groups = np.where(is_rare, (~is_rare).sum(), np.cumsum(~is_rare) - 1)
+    weights = side.within.T @ np.maximum(counts, 1e-9)
+    return _side(np.where(side.into < 0, -1, groups[side.into]), weights)
+
+
+def _side(into: NDArray[np.int64], weights: Floats) -> Side:
+    within = np.zeros((int(into.max()) + 1, len(into)))
+    is_kept = into >= 0
+    within[into[is_kept], np.flatnonzero(is_kept)] = weights[is_kept]
+    return Side(into=into, within=within / within.sum(axis=1, keepdims=True))
+
+
+def _grouped(counted: Counted, side: Side) -> Counted:
+    """Lines of one group added up."""
+    made = np.zeros((side.size, *counted.shape[1:]), dtype=np.int64)
+    is_kept = side.into >= 0
+    np.add.at(made, side.into[is_kept], counted[is_kept])
+    return made
+
+
+def simplex(table: Floats, total: float) -> Floats:
+    """The nearest table without negative cells that sums to `total`."""
+    flat = np.sort(table.ravel())[::-1]
+    over = (np.cumsum(flat) - max(total, 1.0)) / np.arange(1, len(flat) + 1)
+    cut = over[np.flatnonzero(flat > over)[-1]]
+    return np.asarray(np.maximum(table - cut, 0.0))
