@@ -1,0 +1,129 @@
+"""Can a model that was trained on synthetic rows tell what is true of real ones? Nine classifiers, as they come.
+
+The nine and the measure are those of *Differentially private data generation with missing data*. A target with many levels is
+asked as a yes or no: the commonest level of the held-out truth or another one; a number: above its middle or not. F1 is that
+of the rarer side of the held-out truth, so that a model that knows nothing does not score.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.errors import PlanError, ReticentError
+from reticent.lab.judge.features import answered, has_order, learn
+from reticent.lab.trials.coding import Codes
+from reticent.schema import Levels, Schema
+
+HOW = "pip install 'reticent[judge]'"
+MOST = 10_000  # rows to learn from: a classifier's time grows with them, and its F1 hardly
+NINE = (
+    *("logistic", "adaboost", "gradient-boosting", "xgboost", "forest"),
+    *("naive-bayes", "tree", "bagging", "mlp"),
+)
+Truths = NDArray[np.bool_]
+
+
+def classifiers(seed: int) -> dict[str, Any]:
+    """The nine, with default settings but for the seed."""
+    try:
+        # An extra, and slow to load: only when somebody is judged.
+        from sklearn import ensemble, linear_model, naive_bayes, neural_network, tree
+        from xgboost import XGBClassifier
+    except ImportError:
+        raise ReticentError(f"needs scikit-learn and xgboost; install them with {HOW}", field="f1") from None
+    made: tuple[Any, ...] = (
+        linear_model.LogisticRegression(random_state=seed),
+        ensemble.AdaBoostClassifier(random_state=seed),
+        ensemble.GradientBoostingClassifier(random_state=seed),
+        XGBClassifier(random_state=seed, n_jobs=1),
+        ensemble.RandomForestClassifier(random_state=seed),
+        naive_bayes.BernoulliNB(),
+        tree.DecisionTreeClassifier(random_state=seed),
+        ensemble.BaggingClassifier(random_state=seed),
+        neural_network.MLPClassifier(random_state=seed),
+    )
+    return dict(zip(NINE, made, strict=True))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """A question of yes or no about one column: is the code above `above`, or is it `level`?"""
+
+    place: int
+    level: int | None = None
+    above: float | None = None
+    flipped: bool = False
+
+    def of(self, codes: Codes) -> Truths:
+        column = codes[:, self.place]
+        said = column == self.level if self.above is None else answered(column) & (column > self.above)
+        return np.asarray(said ^ self.flipped)
+
+
+def target_of(truth: Codes, schema: Schema, columns: Sequence[str], name: str) -> Target:
+    """The question about this column whose yes is the rarer answer in the truth."""
+    if name not in columns:
+        raise PlanError(f"{name[:80]!r} is not among the columns", field="targets")
+    place = list(columns).index(name)
+    codes = truth[answered(truth[:, place]), place]
+    column = schema.coded[name]
+    if has_order(schema, name) and not (isinstance(column, Levels) and len(column.levels) == 2):
+        first = Target(place=place, above=float(np.median(codes)))
+    else:
+        first = Target(place=place, level=int(np.bincount(codes).argmax()))
+    if first.of(truth).mean() <= 0.5:
+        return first
+    return Target(place=place, level=first.level, above=first.above, flipped=True)
+
+
+def f1(said: Truths, true: Truths) -> float:
+    """Twice the hits, over all that were called or are true; 0 where nothing is."""
+    both = int(said.sum() + true.sum())
+    return 2 * int((said & true).sum()) / both if both else 0.0
+
+
+def scores(
+    made: Codes,
+    held_out: Codes,
+    schema: Schema,
+    columns: tuple[str, ...],
+    *,
+    target: str,
+    seed: int = 0,
+    using: Sequence[str] = NINE,
+    most: int = MOST,
+) -> dict[str, float]:
+    """F1 of each classifier, trained on the first `most` rows that were `made` and tried on the `held_out` truth."""
+    asked = target_of(held_out, schema, columns, target)
+    train = made[:most]
+    features = learn(train, schema, columns, [p for p in range(len(columns)) if p != asked.place])
+    x, y, there, true = features.of(train), asked.of(train), features.of(held_out), asked.of(held_out)
+    chosen = {name: model for name, model in classifiers(seed).items() if name in using}
+    return {name: f1(_said(model.fit, model.predict, x, y, there), true) for name, model in chosen.items()}
+
+
+def _said(fit: Callable[..., Any], predict: Callable[..., Any], x: Any, y: Truths, there: Any) -> Truths:
+    """What is said of the held-out rows. Rows that all say the same teach to say it."""
+    if y.all() or not y.any():
+        return np.full(len(there), bool(y[0]))
+    fit(x, y)
+    return np.asarray(predict(there), dtype=bool)
+
+
+def mean_f1(
+    made: Codes,
+    held_out: Codes,
+    schema: Schema,
+    columns: tuple[str, ...],
+    *,
+    targets: Sequence[str],
+    **rest: Any,
+) -> float:
+    """The mean over classifiers and target columns."""
+    each: list[Mapping[str, float]] = [
+        scores(made, held_out, schema, columns, target=target, **rest) for target in targets
+    ]
+    return float(np.mean([value for found in each for value in found.values()]))

@@ -1,0 +1,1 @@
+"""Tables to try synthesizers on: four that others use, where their rows are at hand, and a simulated census always."""

@@ -1,0 +1,90 @@
+"""The trial tables by name: their codebooks are written here, their rows are read from a data folder.
+
+The folder is named by RETICENT_DATA or found beside the repository. The census is simulated and always there.
+"""
+
+import os
+import tomllib
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from reticent.errors import PlanError
+from reticent.lab import state
+from reticent.lab.trials.coding import HOLE, UNASKED, Cells, Codes, cells_of, codes_of
+from reticent.schema import Schema
+from reticent.schema.load import schema_from
+from reticent.synth.domain import BINS, Domain, domain_of
+from reticent.words import nearest
+
+CENSUS = "census"
+FILES = {"adult": "adult", "bank": "bank", "br2000": "br2000", "national": "national_paper"}
+NAMES = (CENSUS, *FILES)
+TARGETS = {CENSUS: "employment", "adult": "income", "bank": "y", "br2000": "a12", "national": "OWN_RENT"}
+PEOPLE, CENSUS_SEED = 20_000, 1
+ASKED = ("region", *state.ANSWERS)  # of the census; a tract is too fine to be a level
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """One table with nothing missing. `codes` has a row for each respondent and a column for each of `columns`."""
+
+    name: str
+    schema: Schema
+    columns: tuple[str, ...]
+    codes: Codes = field(repr=False)
+
+    def domain(self, bins: int = BINS) -> Domain:
+        return domain_of(self.schema, self.columns, bins=bins)
+
+    def cells(self, bins: int = BINS) -> Cells:
+        return cells_of(self.codes, self.domain(bins))
+
+
+def data_folder() -> Path:
+    """Where the tables lie, if they do."""
+    beside = Path(__file__).parents[4] / ".." / "shared" / "data"
+    return Path(os.environ.get("RETICENT_DATA", beside)).resolve()
+
+
+def at_hand(name: str) -> bool:
+    """Whether the rows of this table can be read here."""
+    return name == CENSUS or (data_folder() / f"{FILES[name]}.parquet").is_file()
+
+
+def trial(name: str, *, rows: int | None = None) -> Trial:
+    """The table of this name: its complete rows in the order of the file, or the first `rows` of them."""
+    if name not in NAMES:
+        raise PlanError(f"no trial is called {name[:80]!r}{nearest(name, NAMES)}", field="dataset")
+    whole = _census(rows or PEOPLE) if name == CENSUS else _read(name)
+    return whole if rows is None else _first(whole, rows)
+
+
+def _first(whole: Trial, rows: int) -> Trial:
+    return Trial(name=whole.name, schema=whole.schema, columns=whole.columns, codes=whole.codes[:rows])
+
+
+@cache
+def _read(name: str) -> Trial:
+    path = data_folder() / f"{FILES[name]}.parquet"
+    if not path.is_file():
+        raise PlanError(f"needs {path.name}; name its folder in RETICENT_DATA", field="dataset")
+    text = files("reticent.lab.trials").joinpath(f"{name}.schema.toml").read_text(encoding="utf-8")
+    schema = schema_from(tomllib.loads(text))
+    columns = tuple(schema.coded)
+    codes = codes_of(pq.read_table(path), schema, columns)
+    return Trial(name=name, schema=schema, columns=columns, codes=codes[(codes != HOLE).all(axis=1)])
+
+
+@cache
+def _census(rows: int) -> Trial:
+    """The first people of a simulated state. Where one of them has no answer, the question was not asked."""
+    schema = schema_from(tomllib.loads(state.codebook()))
+    people: pa.Table = state.people(rows, seed=CENSUS_SEED)
+    codes = codes_of(people, schema, ASKED)
+    return Trial(name=CENSUS, schema=schema, columns=ASKED, codes=np.where(codes == HOLE, UNASKED, codes))
