@@ -42,7 +42,7 @@ coverage: .venv/dev.stamp        ## which entries of the threat catalogue have a
 
 lock:                            ## needs uv; writes both lock files anew
 	$(COMPILE) --extra report --group build pyproject.toml -o requirements/demo.lock
-	$(COMPILE) --extra report --extra files --group dev pyproject.toml -o requirements/dev.lock
+	$(COMPILE) --extra report --extra files --extra judge --group dev pyproject.toml -o requirements/dev.lock
 
 clean:
 	rm -rf .venv demo site .pytest_cache .mypy_cache .ruff_cache .hypothesis
