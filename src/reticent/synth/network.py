@@ -1,0 +1,89 @@
+"""Draw rows from a network: as many as are asked for, each group as near to its chances as whole rows can be.
+
+Rows that are alike in what a column is given share its line of chances. Of n such rows a cell of chance p gets n p,
+rounded down or up: by systematic sampling, so that each cell gets n p on average and all of them together get n
+(Madow 1949). Which rows get which cell is settled by lot, afresh for every column, or columns would follow each other.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.errors import PlanError
+from reticent.noise.bits import Bits, words
+from reticent.synth.base import Conditional, Floats, Network
+
+Rows = NDArray[np.int32]
+Whole = NDArray[np.int64]
+
+MOST_AT_ONCE = 2**21
+STRATA = 32
+
+
+def draw(network: Network, rows: int, bits: Bits) -> Rows:
+    """`rows` rows of cells, one column for each axis. Costs nothing: the network is private already."""
+    if rows < 0:
+        raise PlanError("is a whole number from 0 up", field="rows")
+    drawn = np.zeros((rows, len(network.domain.axes)), dtype=np.int32)
+    for step in network.steps if rows else ():
+        drawn[:, step.place] = draw_column(step, drawn, bits)
+    return drawn
+
+
+def draw_column(step: Conditional, drawn: Rows, bits: Bits) -> Rows:
+    """The cells of one column for rows whose given columns are drawn already."""
+    lines = step.table.reshape(-1, step.table.shape[-1])
+    group = _groups(step, drawn)
+    order = _shuffled(group, bits)
+    numbers, sizes = np.unique(group, return_counts=True)
+    cells = np.empty(len(drawn), dtype=np.int32)
+    cells[order] = _cells(lines, numbers, sizes, bits)
+    return cells
+
+
+def _groups(step: Conditional, drawn: Rows) -> Whole:
+    """For each row the number of its line."""
+    if not step.given:
+        return np.zeros(len(drawn), dtype=np.int64)
+    given = tuple(drawn[:, place] for place in step.given)
+    return np.ravel_multi_index(given, step.table.shape[:-1]).astype(np.int64)
+
+
+def _shuffled(group: Whole, bits: Bits) -> Whole:
+    """Row numbers sorted by group, and by lot within it."""
+    return np.lexsort((words(len(group), bits), group))
+
+
+def _cells(lines: Floats, numbers: Whole, sizes: Whole, bits: Bits) -> Rows:
+    """Cells for all groups one after the other, in order within a group."""
+    starts = _starts(len(numbers), bits)
+    many = max(1, MOST_AT_ONCE // lines.shape[1])
+    parts = []
+    for a in range(0, len(numbers), many):
+        some = slice(a, a + many)
+        counts = rounded(lines[numbers[some]], sizes[some], starts[some])
+        cell = np.tile(np.arange(lines.shape[1], dtype=np.int32), len(counts))
+        parts.append(np.repeat(cell, counts.ravel()))
+    return np.concatenate(parts)
+
+
+def rounded(chances: Floats, sizes: Whole, starts: Floats) -> Whole:
+    """Whole numbers within one of sizes x chances that add up to the sizes; each line from its own random start."""
+    reached = np.cumsum(chances, axis=1)
+    # Divided by the last of itself, a line ends at exactly 1, and impossible cells at its end stay impossible.
+    reached = np.floor(reached / reached[:, -1:] * sizes[:, None] + starts[:, None])
+    reached = np.minimum(reached, sizes[:, None])
+    return np.diff(reached, axis=1, prepend=0).astype(np.int64)
+
+
+def _starts(groups: int, bits: Bits) -> Floats:
+    """A uniform number below 1 for each group; among 32 neighbours each 32nd part is met once, in an order by lot.
+
+    Groups next to each other have much in common. If their starts are spread out, what one group gets too much
+    another gets too little, and the sum over them is nearer to its chances, too.
+    """
+    blocks = -(-groups // STRATA)
+    lots = words(2 * blocks * STRATA, bits).reshape(2, blocks, STRATA)
+    stratum = np.argsort(lots[0], axis=1).ravel()
+    inside: Floats = (lots[1].ravel() >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    starts: Floats = (stratum + inside) / STRATA
+    return starts[:groups]
