@@ -1,20 +1,16 @@
 """DuckDB behind the protocol, fenced as R12 says: own connection, named files only, no extensions, locked."""
 
-import os
-import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
-import duckdb
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from sqlglot import exp
 
 from reticent.engine import sql
 from reticent.engine.cells import Cells, needed
-from reticent.engine.fence import fenced, private_folder
+from reticent.engine.coding import Coding, check_coding, coded_rows
+from reticent.engine.connection import Connection
 from reticent.engine.holding import Holding, check_rings, domains_of
 from reticent.engine.labels import LINE, labelled
 from reticent.engine.lots import Lot
@@ -25,32 +21,21 @@ from reticent.engine.results import Tallies
 from reticent.engine.rings import PEOPLE
 from reticent.engine.sources import ParquetFiles, Source
 from reticent.engine.sql import Values
-from reticent.engine.streams import ParquetRows, Stream
+from reticent.engine.streams import ParquetRows
 from reticent.engine.tallying import Alike, statement, tallied
-from reticent.engine.types import types_of
-from reticent.engine.wants import Points, Ring, Want
+from reticent.engine.wants import Key, Points, Ring, Want
 from reticent.errors import EngineError, SourceError
 from reticent.prepare.checks import check_repair
 from reticent.prepare.donors import NO_REPAIR, Repair
 from reticent.schema import Levels, Schema
 from reticent.schema.codebook import ROW
 
-ROWS = "rows_"
-UNREAD = "the rows could not be read to the end; free memory or disk, or check that the file is whole"
+if TYPE_CHECKING:
+    from reticent.engine.coded import Coded
 
 
-class DuckDBEngine:
+class DuckDBEngine(Connection):
     """Rows in files, frames or a DuckDB table. Nothing but counts and sums over declared cells leaves it."""
-
-    def __init__(self, source: Source, *, threads: int | None = None, memory: str = "1GiB") -> None:
-        self._source = source
-        self.types = types_of(source)  # a header that is refused leaves no folder behind
-        self._spill = private_folder()
-        self._connection = fenced(source, self._spill, threads or os.cpu_count() or 1, memory)
-
-    @property
-    def version(self) -> str:
-        return f"duckdb {duckdb.__version__}"
 
     def check(self, schema: Schema) -> None:
         for column in schema.columns.values():
@@ -97,9 +82,27 @@ class DuckDBEngine:
             held.fill([])
             return self._table(sql.text(held.marked()))
 
-    def close(self) -> None:
-        self._connection.close()
-        shutil.rmtree(self._spill, ignore_errors=True)
+    @contextmanager
+    def coded(
+        self, schema: Schema, keys: Sequence[Key], repair: Repair = NO_REPAIR, lot: Lot | None = None
+    ) -> "Iterator[Coded]":
+        """CONFIDENTIAL: the rows as cells of `keys`, to be counted many times. Forgotten at the end."""
+        from reticent.engine.coded import Coded  # compiles, so loaded only where rows are held
+
+        check_repair(repair, schema)
+        coding = Coding(keys=tuple(keys))
+        check_coding(coding, schema, repair)
+        if any(line.draw for line in repair.lines):
+            with self._drawing(schema, [coding], repair, lot) as answers:
+                blocks = answers([coding])
+        else:
+            blocks = self._pass(schema, [coding], repair, lot)
+        sizes, silences = coding.sizes(schema), coding.silences(schema)
+        held = Coded(sizes=sizes, silences=silences, blocks=blocks, threads=self._threads)
+        try:
+            yield held
+        finally:
+            held.close()
 
     def _pass(self, schema: Schema, wants: Alike, repair: Repair, lot: Lot | None = None) -> Any:
         """One pass over the rows for `wants`, which are all of one kind."""
@@ -112,6 +115,8 @@ class DuckDBEngine:
         return self._reading(read)
 
     def _answers(self, cells: Cells, rows: exp.Select, wants: Alike, values: Values | None = None) -> Any:
+        if isinstance(wants[0], Coding):
+            return self.fetch_blocks(coded_rows(cells, rows, wants[0]), values or Values())
         fetch = self.fetch_columns if isinstance(wants[0], Points) else self.fetch
         return fetch(statement(cells, rows, wants), values or Values())
 
@@ -186,99 +191,3 @@ class DuckDBEngine:
         clean = Clean(schema, names, self.types, values, edits=repair.edits, keep=keep, lot=lot)
         rows = clean.select(base, columns)
         return clean, predicted(clean, rows, repair.lines, columns, keep=clean.keep)
-
-    def base(
-        self, headers: Sequence[str], values: Values, source: Source | None = None, *, line: bool = False
-    ) -> tuple[exp.Select, Mapping[str, str]]:
-        """FROM the source, its columns under plain names: SQL never sees a header. With `line`, lines have numbers."""
-        source = source or self._source
-        if isinstance(source, Stream):
-            names = {header: f"h{place}" for place, header in enumerate(headers)}
-            reader = _opened(source, list(headers) or list(self.types)[:1])
-            self._connection.register(ROWS, _renamed(reader, list(names.values()) or ["h0"], line=line))
-            return exp.select().from_(exp.Table(this=sql.name(ROWS))), names
-        names = {header: f"h{place}" for place, header in enumerate(self.types)}
-        alias = exp.TableAlias(this=sql.name("r"), columns=[sql.name(n) for n in names.values()])
-        if isinstance(source, ParquetFiles):
-            files = values.put([str(path) for path in source.paths])
-            table = exp.Table(this=sql.call("read_parquet", files), alias=alias)
-        else:
-            place = {"this": exp.to_identifier(source.table, quoted=True), "db": sql.name("main")}
-            table = exp.Table(**place, catalog=sql.name("held"), alias=alias)
-        if not line:
-            return exp.select().from_(table), names
-        numbered = exp.select(exp.Star(), sql.alias(sql.column("rowid"), LINE)).from_(table)
-        return exp.select().from_(numbered.subquery("r")), names
-
-    def fetch(self, statement: exp.Select, values: Values) -> list[tuple[Any, ...]]:
-        rows: list[tuple[Any, ...]] = self._fetched(statement, values, "fetchall")
-        return rows
-
-    def fetch_columns(self, statement: exp.Select, values: Values) -> dict[str, NDArray[np.int64]]:
-        """The same as arrays, for a statement that is never NULL."""
-        columns: dict[str, NDArray[np.int64]] = self._fetched(statement, values, "fetchnumpy")
-        return columns
-
-    def make(self, name: str, statement: str, values: Values | None = None) -> None:
-        self._run(f"CREATE OR REPLACE TEMP TABLE {sql.name(name).sql('duckdb')} AS {statement}", values)
-
-    def give(self, name: str, table: pa.Table) -> None:
-        self._connection.register(f"given_{name}", table)
-        self.make(name, f"SELECT * FROM {sql.name(f'given_{name}').sql('duckdb')}")
-        self._connection.unregister(f"given_{name}")
-
-    def ask(self, statement: str) -> dict[str, NDArray[np.int64]]:
-        found: dict[str, NDArray[np.int64]] = self._run(statement, None, "fetchnumpy")
-        return found
-
-    def drop(self, name: str) -> None:
-        with suppress(duckdb.Error):
-            self._connection.execute(f"DROP TABLE IF EXISTS {sql.name(name).sql('duckdb')}")
-
-    def _table(self, statement: str) -> pa.Table:
-        found = None
-        with suppress(duckdb.Error, pa.ArrowException, OSError, MemoryError):
-            found = self._connection.sql(statement).to_arrow_table()
-        if found is None:
-            raise EngineError(UNREAD, field="source")
-        return found
-
-    def _fetched(self, statement: exp.Select, values: Values, how: str) -> Any:
-        return self._run(sql.text(statement), values, how)
-
-    def _run(self, statement: str, values: Values | None, how: str = "fetchall") -> Any:
-        found = None
-        # What these say may hold a respondent's answer.
-        with suppress(duckdb.Error, pa.ArrowException, OSError, MemoryError):
-            found = getattr(self._connection.execute(statement, values.bound if values else None), how)()
-        if found is None:
-            raise EngineError(UNREAD, field="source")
-        return found
-
-
-def _opened(source: Stream, columns: Sequence[str]) -> pa.RecordBatchReader:
-    """A reader of the columns. The file was there for the check; why it is not now, its error may not say."""
-    reader = None
-    with suppress(SourceError, pa.ArrowException, OSError):
-        reader = source.reader(columns)
-    if reader is None:
-        raise EngineError(UNREAD, field="source")
-    return reader
-
-
-def _renamed(
-    reader: pa.RecordBatchReader, names: Sequence[str], *, line: bool = False
-) -> pa.RecordBatchReader:
-    fields = [pa.field(name, f.type) for name, f in zip(names, reader.schema, strict=True)]
-    fields += [pa.field(LINE, pa.int64())] * line
-    schema = pa.schema(fields)
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        first = 0
-        for batch in reader:
-            last = first + len(batch)
-            lines = [pa.array(np.arange(first, last, dtype=np.int64))] * line
-            yield pa.RecordBatch.from_arrays([*batch.columns, *lines], schema=schema)
-            first = last
-
-    return pa.RecordBatchReader.from_batches(schema, batches())

@@ -1,0 +1,159 @@
+"""One fenced connection and what is said over it: rows registered, tables made, given, asked and dropped."""
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from sqlglot import exp
+
+from reticent.engine import sql
+from reticent.engine.fence import fenced, private_folder
+from reticent.engine.labels import LINE
+from reticent.engine.sources import ParquetFiles, Source
+from reticent.engine.sql import Values
+from reticent.engine.streams import Stream
+from reticent.engine.types import types_of
+from reticent.errors import EngineError, SourceError
+
+ROWS = "rows_"
+BLOCKS, BLOCK = "blocks_", 2**20  # rows that are fetched at once
+UNREAD = "the rows could not be read to the end; free memory or disk, or check that the file is whole"
+
+
+class Connection:
+    """What is behind the fence. Whatever fails there is told in one constant text."""
+
+    def __init__(self, source: Source, *, threads: int | None = None, memory: str = "1GiB") -> None:
+        self._source = source
+        self.types = types_of(source)  # a header that is refused leaves no folder behind
+        self._spill = private_folder()
+        self._threads = threads or os.cpu_count() or 1
+        self._connection = fenced(source, self._spill, self._threads, memory)
+
+    @property
+    def version(self) -> str:
+        return f"duckdb {duckdb.__version__}"
+
+    def close(self) -> None:
+        self._connection.close()
+        shutil.rmtree(self._spill, ignore_errors=True)
+
+    def base(
+        self, headers: Sequence[str], values: Values, source: Source | None = None, *, line: bool = False
+    ) -> tuple[exp.Select, Mapping[str, str]]:
+        """FROM the source, its columns under plain names: SQL never sees a header. With `line`, lines have numbers."""
+        source = source or self._source
+        if isinstance(source, Stream):
+            names = {header: f"h{place}" for place, header in enumerate(headers)}
+            reader = _opened(source, list(headers) or list(self.types)[:1])
+            self._connection.register(ROWS, _renamed(reader, list(names.values()) or ["h0"], line=line))
+            return exp.select().from_(exp.Table(this=sql.name(ROWS))), names
+        names = {header: f"h{place}" for place, header in enumerate(self.types)}
+        alias = exp.TableAlias(this=sql.name("r"), columns=[sql.name(n) for n in names.values()])
+        if isinstance(source, ParquetFiles):
+            files = values.put([str(path) for path in source.paths])
+            table = exp.Table(this=sql.call("read_parquet", files), alias=alias)
+        else:
+            place = {"this": exp.to_identifier(source.table, quoted=True), "db": sql.name("main")}
+            table = exp.Table(**place, catalog=sql.name("held"), alias=alias)
+        if not line:
+            return exp.select().from_(table), names
+        numbered = exp.select(exp.Star(), sql.alias(sql.column("rowid"), LINE)).from_(table)
+        return exp.select().from_(numbered.subquery("r")), names
+
+    def fetch(self, statement: exp.Select, values: Values) -> list[tuple[Any, ...]]:
+        rows: list[tuple[Any, ...]] = self._fetched(statement, values, "fetchall")
+        return rows
+
+    def fetch_columns(self, statement: exp.Select, values: Values) -> dict[str, NDArray[np.int64]]:
+        """The same as arrays, for a statement that is never NULL."""
+        columns: dict[str, NDArray[np.int64]] = self._fetched(statement, values, "fetchnumpy")
+        return columns
+
+    def fetch_blocks(self, statement: exp.Select, values: Values) -> list[NDArray[Any]]:
+        """The same as blocks of rows, a line for each column. Made by all threads, then put away piece by piece."""
+        blocks = None
+        self.make(BLOCKS, sql.text(statement), values)
+        with suppress(duckdb.Error, pa.ArrowException, OSError, MemoryError):
+            found = self._connection.sql(f'SELECT * FROM "{BLOCKS}"').to_arrow_reader(BLOCK)
+            blocks = [np.stack([column.to_numpy() for column in batch.columns]) for batch in found]
+        self.drop(BLOCKS)
+        if blocks is None:
+            raise EngineError(UNREAD, field="source")
+        return blocks
+
+    def make(self, name: str, statement: str, values: Values | None = None) -> None:
+        self._run(f"CREATE OR REPLACE TEMP TABLE {sql.name(name).sql('duckdb')} AS {statement}", values)
+
+    def give(self, name: str, table: pa.Table, *, more: bool = False) -> None:
+        """`table` under that name; with `more`, behind the rows that are there."""
+        given, into = (sql.name(each).sql("duckdb") for each in (f"given_{name}", name))
+        self._connection.register(f"given_{name}", table)
+        if more:
+            self._run(f"INSERT INTO {into} SELECT * FROM {given}", None)
+        else:
+            self.make(name, f"SELECT * FROM {given}")
+        self._connection.unregister(f"given_{name}")
+
+    def ask(self, statement: str) -> dict[str, NDArray[np.int64]]:
+        """The columns of a statement without parameters that is never NULL."""
+        found = self._table(statement)
+        return {name: found[name].to_numpy() for name in found.column_names}
+
+    def drop(self, name: str) -> None:
+        with suppress(duckdb.Error):
+            self._connection.execute(f"DROP TABLE IF EXISTS {sql.name(name).sql('duckdb')}")
+
+    def _table(self, statement: str) -> pa.Table:
+        found = None
+        with suppress(duckdb.Error, pa.ArrowException, OSError, MemoryError):
+            found = self._connection.sql(statement).to_arrow_table()
+        if found is None:
+            raise EngineError(UNREAD, field="source")
+        return found
+
+    def _fetched(self, statement: exp.Select, values: Values, how: str) -> Any:
+        return self._run(sql.text(statement), values, how)
+
+    def _run(self, statement: str, values: Values | None, how: str = "fetchall") -> Any:
+        found = None
+        # What these say may hold a respondent's answer.
+        with suppress(duckdb.Error, pa.ArrowException, OSError, MemoryError):
+            found = getattr(self._connection.execute(statement, values.bound if values else None), how)()
+        if found is None:
+            raise EngineError(UNREAD, field="source")
+        return found
+
+
+def _opened(source: Stream, columns: Sequence[str]) -> pa.RecordBatchReader:
+    """A reader of the columns. The file was there for the check; why it is not now, its error may not say."""
+    reader = None
+    with suppress(SourceError, pa.ArrowException, OSError):
+        reader = source.reader(columns)
+    if reader is None:
+        raise EngineError(UNREAD, field="source")
+    return reader
+
+
+def _renamed(
+    reader: pa.RecordBatchReader, names: Sequence[str], *, line: bool = False
+) -> pa.RecordBatchReader:
+    fields = [pa.field(name, f.type) for name, f in zip(names, reader.schema, strict=True)]
+    fields += [pa.field(LINE, pa.int64())] * line
+    schema = pa.schema(fields)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        first = 0
+        for batch in reader:
+            last = first + len(batch)
+            lines = [pa.array(np.arange(first, last, dtype=np.int64))] * line
+            yield pa.RecordBatch.from_arrays([*batch.columns, *lines], schema=schema)
+            first = last
+
+    return pa.RecordBatchReader.from_batches(schema, batches())
