@@ -17,6 +17,7 @@ import pytest
 from reticent.errors import PlanError, ResourceError
 from reticent.lab import runner, shards
 from reticent.lab.experiment import Experiment, Outcome
+from reticent.lab.summary import rows_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -150,3 +151,47 @@ def test_an_outcome_is_an_estimate_or_an_item(wrong):
 def test_a_senseless_number_of_runs_is_refused(tmp_path, runs):
     with pytest.raises(PlanError, match="runs"):
         runner.run(experiment(), out=tmp_path, runs=runs)
+
+
+def named(index: int, seed: int) -> list[Outcome]:
+    """A line that says which run it was."""
+    return [Outcome(method="m", query=str(index), truth=0.0, estimate=float(seed % 1000))]
+
+
+PIECES = ("here/a/1", "here/b/1", "here/a/2", "gone/a/1")
+
+
+def pieced(**changes) -> Experiment:
+    made = Experiment(
+        name="pieces", title="Pieces", source="none", run=named, runs=2, batch=1, pieces=PIECES,
+        lacks=lambda piece: piece.startswith("gone"),
+    )  # fmt: skip
+    return replace(made, **changes)
+
+
+def test_an_experiment_in_pieces_can_be_made_in_parts_with_the_same_numbers(tmp_path):
+    """Two repeats of three pieces whose data are here: in one go, or those of one word first."""
+    whole = runner.run(pieced(), out=tmp_path / "whole", workers=1)
+    some = runner.run(pieced(), out=tmp_path / "parts", workers=1, only=["a", "here,gone"])
+    rest = runner.run(pieced(), out=tmp_path / "parts", workers=1)
+    assert whole["run"].to_pylist() == [0, 1, 2, 4, 5, 6] and some["run"].to_pylist() == [0, 2, 4, 6]
+    assert rest.equals(whole) and pieced().repeats(whole) == 2
+    assert len(list((tmp_path / "parts" / "pieces").glob("runs-*"))) == 6
+
+
+def test_one_repeat_of_pieces_is_the_beginning_of_two(tmp_path):
+    one = runner.run(pieced(), out=tmp_path, runs=1, workers=1)
+    assert runner.run(pieced(), out=tmp_path, runs=2, workers=1).slice(0, 3).equals(one)
+
+
+@pytest.mark.parametrize("made", [pieced(), pieced(pieces=()), pieced(lacks=lambda _: True)])
+def test_words_that_fit_no_piece_are_refused(tmp_path, made):
+    """Of no piece, of an experiment without pieces, and where no data are at hand."""
+    with pytest.raises(PlanError, match="only"):
+        runner.run(made, out=tmp_path, only=["nothing"])
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_an_experiment_tells_itself_replaces_the_summary():
+    rows = [{"dataset": "here", "tvd1": 0.5}]
+    assert rows_of(pieced(told=lambda _: rows), shards.COLUMNS.empty_table()) == rows

@@ -13,7 +13,11 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-SHOWN = ("method", "query", "epsilon", "truth", "bias", "sd", "rmse", "medae", "coverage", "seconds")
+SHOWN = (
+    *("dataset", "mask", "rate", "complete", "method", "strategy", "query", "epsilon", "truth"),
+    *("tvd1", "tvd2", "tvd3", "f1", "bias", "sd", "rmse", "medae", "coverage", "seconds"),
+)
+WORDS = ("dataset", "mask", "method", "strategy", "query", "item")
 EXACT = ("item", "query", "epsilon", "value", "printed")
 
 
@@ -41,6 +45,10 @@ def run(
     seed: Annotated[int, typer.Option("--seed", min=0, help="Another seed, other draws.")] = 1,
     figures: Annotated[bool, typer.Option("--figures", help="Draw its charts beside the results.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object: name, runs, rows.")] = False,
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", help="Of an experiment in pieces, those with one of these words: adult,bank."),
+    ] = None,
 ) -> None:
     """Repeat an experiment and summarise it. Runs already in the folder are not made again."""
     from reticent.lab import runner
@@ -48,9 +56,9 @@ def run(
     from reticent.lab.summary import rows_of
 
     experiment = find(name)
-    outcomes = runner.run(experiment, out=out, runs=runs, workers=workers, seed=seed)
+    outcomes = runner.run(experiment, out=out, runs=runs, workers=workers, seed=seed, only=only or ())
     rows = rows_of(experiment, outcomes)
-    count = len(outcomes["run"].unique())
+    count = experiment.repeats(outcomes)
     drawn = _draw(experiment, outcomes, out) if figures else []
     if as_json:
         _print_json({"name": name, "runs": count, "rows": rows})
@@ -83,7 +91,7 @@ def _print_table(rows: list[dict[str, Any]], columns: tuple[str, ...]) -> None:
     widths = [max(len(line[place]) for line in lines) for place in range(len(shown))]
     for line in lines if rows else []:
         cells = [
-            cell.ljust(width) if name in ("method", "query", "item") else cell.rjust(width)
+            cell.ljust(width) if name in WORDS else cell.rjust(width)
             for name, cell, width in zip(shown, line, widths, strict=True)
         ]
         typer.echo("  ".join(cells).rstrip())

@@ -70,6 +70,10 @@ class Experiment:
     `params` is everything besides the code that the numbers depend on. `figures` draws charts from all
     outcomes, by name, as Vega-Lite; `more` adds rows to the summary; `carried` says what the rows of a query carry
     besides. An `exact` experiment has one run.
+
+    Where one repeat takes long, `pieces` name what it is made of, words with strokes between them. Then each piece of each
+    repeat is a run, and a repeat can be made in parts; a piece that `lacks` its data is left out. `told` says everything
+    that there is to say, in place of the usual summary.
     """
 
     name: str
@@ -83,6 +87,26 @@ class Experiment:
     figures: Callable[[pa.Table], Mapping[str, Mapping[str, Any]]] | None = field(default=None, repr=False)
     more: Callable[[pa.Table], list[Row]] | None = field(default=None, repr=False)
     carried: Mapping[str, Row] = field(default_factory=dict, repr=False)
+    pieces: tuple[str, ...] = field(default=(), repr=False)
+    lacks: Callable[[str], bool] | None = field(default=None, repr=False)
+    told: Callable[[pa.Table], list[Row]] | None = field(default=None, repr=False)
+
+    def wanted(self, repeats: int, only: Sequence[str] = ()) -> list[int]:
+        """The runs of so many repeats. Each of `only` holds words, of which a piece's name must have one."""
+        chosen = [place for place, name in enumerate(self.pieces) if self._is_wanted(name, only)]
+        if not chosen and (only or self.pieces):
+            raise PlanError("fits no piece of this experiment whose data are at hand", field="only")
+        size = len(self.pieces) or 1
+        return [repeat * size + place for repeat in range(repeats) for place in chosen or [0]]
+
+    def _is_wanted(self, name: str, only: Sequence[str]) -> bool:
+        words = set(name.split("/"))
+        fits = all(words & set(choice.split(",")) for choice in only)
+        return fits and not (self.lacks is not None and self.lacks(name))
+
+    def repeats(self, outcomes: pa.Table) -> int:
+        """How often it was repeated, in whole or in part."""
+        return len({run // (len(self.pieces) or 1) for run in outcomes["run"].unique().to_pylist()})
 
     @property
     def module(self) -> str:

@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -29,21 +30,32 @@ _stop: Any = threading.Event()  # in a worker, the one that its parent sets
 
 
 def run(
-    experiment: Experiment, *, out: Path, runs: int | None = None, workers: int | None = None, seed: int = 1
+    experiment: Experiment,
+    *,
+    out: Path,
+    runs: int | None = None,
+    workers: int | None = None,
+    seed: int = 1,
+    only: Sequence[str] = (),
 ) -> pa.Table:
-    """All outcomes of the first `runs` runs; those that are under `out` already are read, the others made."""
+    """All outcomes of the first `runs` repeats; those that are under `out` already are read, the others made.
+
+    `only` restricts an experiment in pieces to some of them; the others can be made later, beside them.
+    """
     count = 1 if experiment.exact else experiment.runs if runs is None else runs
     workers = workers or os.cpu_count() or 1
     if not 1 <= count <= MOST_RUNS or seed < 0:
         raise PlanError(f"are between 1 and {MOST_RUNS}, and a seed is 0 or more", field="runs")
+    wanted = experiment.wanted(count, only)
     folder = shards.open_folder(experiment, out, seed)
-    missing = sorted(set(range(count)) - shards.done(folder))
+    missing = sorted(set(wanted) - shards.done(folder))
     # Small batches where there is little to do, so that every worker has some; the numbers do not depend on it.
     batches = list(shards.batches(missing, max(1, min(experiment.batch, -(-len(missing) // (2 * workers))))))
-    with _bar(experiment.name, total=count, done=count - len(missing)) as step:
+    with _bar(experiment.name, total=len(wanted), done=len(wanted) - len(missing)) as step:
         for made in _made(experiment, folder, batches, min(workers, len(batches)), seed):
             step(made)
-    return shards.read(folder, runs=count)
+    made = shards.read(folder, runs=max(wanted) + 1)
+    return made.filter(pc.is_in(made["run"], pa.array(wanted, pa.int64())))
 
 
 def make_batch(experiment: Experiment, folder: Path, batch: range, seed: int) -> int:

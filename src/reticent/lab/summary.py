@@ -18,6 +18,8 @@ SOURCES = ("sampling", "nonresponse", "privacy")
 
 def rows_of(experiment: Experiment, outcomes: pa.Table) -> list[Row]:
     """Tidy rows: one for each method, query and epsilon, one for each exact item, and the experiment's own."""
+    if experiment.told is not None:
+        return experiment.told(outcomes)
     simulated = outcomes.filter(outcomes["method"].is_valid())
     exact = outcomes.filter(outcomes["item"].is_valid())
     rows = [
