@@ -1,0 +1,38 @@
+"""Amplification by missingness: what promises about an incomplete table are worth to the complete truth behind it.
+
+A respondent who left a question unanswered is in no table that needs the answer. As long as nobody knows who that
+is, the truth is protected better than the table is. Everything here is computed from public numbers; no row is read.
+"""
+
+from reticent.privacy.missingness.bounds import (
+    amplified,
+    amplified_both_ways,
+    amplified_delta,
+    amplified_replaced,
+    columnwise,
+    first_order,
+)
+from reticent.privacy.missingness.claims import Run, amplify_missing, masks_of
+from reticent.privacy.missingness.filter import Filter
+from reticent.privacy.missingness.laws import Independent, Law, MaskTable
+from reticent.privacy.missingness.uses import EVERY_ROW, Sets, Use, sets_of
+
+__all__ = [
+    "EVERY_ROW",
+    "Filter",
+    "Independent",
+    "Law",
+    "MaskTable",
+    "Run",
+    "Sets",
+    "Use",
+    "amplified",
+    "amplified_both_ways",
+    "amplified_delta",
+    "amplified_replaced",
+    "amplify_missing",
+    "columnwise",
+    "first_order",
+    "masks_of",
+    "sets_of",
+]
