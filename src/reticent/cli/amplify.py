@@ -1,4 +1,4 @@
-"""`reticent amplify`: what a promise about a secret sample is worth to everybody it was drawn from."""
+"""`reticent amplify`: what a promise is worth to everybody a secret sample was drawn from, or to the truth behind holes."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,7 +19,8 @@ def add_to(app: typer.Typer) -> None:
     """Hang the command on the root."""
     app.command(
         epilog="Examples: reticent amplify --rate 0.1 --epsilon 1; "
-        "reticent amplify --rate 1000/40000 --epsilon 0.5 --inverse"
+        "reticent amplify --rate 1000/40000 --epsilon 0.5 --inverse; "
+        "reticent amplify --missing 'age=1,income=0.75' --mechanism 'age:0.5' --mechanism 'age,income:0.5'"
     )(amplify)
 
 
@@ -37,11 +38,40 @@ def amplify(
     ] = False,
     change: Annotated[str, typer.Option("--change", help="The change to hide; both where left out.")] = "",
     design: Annotated[str, typer.Option("--design", help="simple or poisson; both where left out.")] = "",
+    missing: Annotated[
+        str,
+        typer.Option(
+            "--missing",
+            help="How often each answer is there at most, such as 'age=1,income=0.75'; or a TOML file with mechanisms.",
+        ),
+    ] = "",
+    mechanism: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--mechanism",
+            help="What must be answered, and epsilon: 'age,income:0.5'; '*' for every row, '|' between candidates, a "
+            "delta after a second colon.",
+        ),
+    ] = None,
+    masks: Annotated[
+        str, typer.Option("--masks", help="secret, which is assumed; others are refused with the reason.")
+    ] = "secret",
+    as_json: Annotated[bool, typer.Option("--json", help="With --missing: print one JSON object.")] = False,
 ) -> None:
-    """Say what a promise about a secret sample is worth to everybody who could have been drawn. Reads no row."""
+    """Say what a promise about a secret sample is worth to everybody who could have been drawn. Reads no row.
+
+    With --missing: what promises about an incomplete table are worth to the complete truth behind it.
+    """
     from reticent.decimals import show
     from reticent.errors import PlanError
 
+    if missing or mechanism or as_json or masks != "secret":
+        from reticent.cli.amplify_missing import say
+
+        if rate or epsilon or inverse or change or design:
+            raise PlanError("--missing goes with --mechanism, --masks and --json only", field="call")
+        say(missing, mechanism or [], masks=masks, as_json=as_json)
+        return
     if not rate or not epsilon:
         raise PlanError("say --rate and --epsilon, such as --rate 0.1 --epsilon 1", field="call")
     share, total = _share(rate), _total(epsilon)
