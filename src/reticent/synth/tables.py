@@ -3,6 +3,7 @@
 import numpy as np
 
 from reticent.synth.base import Floats
+from reticent.synth.marginals.views import simplex
 from reticent.synth.spending import Noisy
 
 LEAST = 1 / 64
@@ -27,6 +28,11 @@ def lines(joint: Floats) -> Floats:
     return np.where(sums > 0, joint / np.where(sums > 0, sums, 1.0), own)
 
 
+def nearest(cells: Floats) -> Floats:
+    """The nearest table without negative cells and with the same sum."""
+    return simplex(cells, float(cells.sum()))
+
+
 def clipped(cells: Floats) -> Floats:
-    """Without negative cells."""
+    """Negative cells set to zero, as published. Cells that nobody is in gain by it."""
     return np.maximum(cells, 0.0)

@@ -1,0 +1,98 @@
+"""A search for parents in progress: confidential tables and scores behind a purse."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+
+from reticent.noise.bits import below
+from reticent.synth.base import Conditional, Counted, Counts, Floats, Holes, Places
+from reticent.synth.domain import Domain
+from reticent.synth.marginals.bayes_levels import Ladder, grouped, ladders
+from reticent.synth.marginals.bayes_parents import Candidate
+from reticent.synth.marginals.views import View
+from reticent.synth.spending import Noisy, Purse
+from reticent.synth.tables import lines, nearest
+
+BATCH = 1 << 22
+"""Cells counted by one pass."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Search:
+    """CONFIDENTIAL: scores so far, and the rows they are read off. Only the purse lets anything out.
+
+    `tidy` rids a noisy table of negative cells.
+    """
+
+    counts: Counts = field(repr=False)
+    domain: Domain
+    holes: Holes
+    purse: Purse
+    score: Callable[[Counted], int]
+    tidy: Callable[[Floats], Floats] = nearest
+    ladders: tuple[Ladder, ...] = field(init=False, repr=False)
+    known: dict[Candidate, int] = field(init=False, default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        self.ladders = ladders(self.domain, self.holes)
+
+    def by_lot(self) -> Candidate:
+        """A first column: any one, without parents."""
+        return Candidate(place=below(len(self.domain.axes), self.purse.noise.bits), parents=())
+
+    def best(self, open_: Sequence[Candidate], *, sensitivity: int, amount: Fraction) -> Candidate:
+        """One with nearly the best score. `sensitivity` bounds the move of a score between neighbours."""
+        self._look_at(open_)
+        scores = [self.known[one] for one in open_]
+        return open_[self.purse.choose(scores, sensitivity=sensitivity, amount=amount)]
+
+    def measure(self, network: Sequence[Candidate], *, amount: Fraction) -> list[Noisy]:
+        """Each column with its parents, as a list, and at its end the rows left out: every row is in one entry."""
+        counted = self.counts.count([one.places for one in network])
+        return self.purse.measure(
+            [_parted(table, self._table(table, one)) for table, one in zip(counted, network, strict=True)],
+            amount=amount,
+        )
+
+    def conditional(self, one: Candidate, noisy: Noisy) -> Conditional:
+        """Chances of all the column's cells given all cells of its parents."""
+        shape = [self.ladders[place][level].size for place, level in (*one.parents, (one.place, 0))]
+        made = lines(self.tidy(noisy.cells[:-1].reshape(shape)))
+        levels = dict(one.parents)
+        sides = tuple(ladder[levels.get(place, 0)].side for place, ladder in enumerate(self.ladders))
+        return View(sides=sides).widened(Conditional(place=one.place, given=one.given, table=made))
+
+    def _table(self, counted: Counted, one: Candidate) -> Counted:
+        """A table over groups of the parents, the column itself last."""
+        levels = dict(one.parents)
+        made = grouped(counted, [self.ladders[place][levels.get(place, 0)] for place in one.places])
+        return np.moveaxis(made, one.places.index(one.place), -1)
+
+    def _look_at(self, open_: Sequence[Candidate]) -> None:
+        """Scores not yet known, counted by as few passes as memory allows."""
+        new: dict[Places, list[Candidate]] = {}
+        for one in open_:
+            if one not in self.known:
+                new.setdefault(one.places, []).append(one)
+        for sets in _batches(list(new), self.domain):
+            for places, counted in zip(sets, self.counts.count(sets), strict=True):
+                self.known |= {one: self.score(self._table(counted, one)) for one in new[places]}
+
+
+def _parted(counted: Counted, table: Counted) -> Counted:
+    return np.append(table.ravel(), counted.sum() - table.sum())
+
+
+def _batches(sets: Sequence[Places], domain: Domain) -> Iterator[list[Places]]:
+    batch: list[Places] = []
+    cells = 0
+    for places in sets:
+        if batch and cells + domain.cells(places) > BATCH:
+            yield batch
+            batch, cells = [], 0
+        batch.append(places)
+        cells += domain.cells(places)
+    if batch:
+        yield batch

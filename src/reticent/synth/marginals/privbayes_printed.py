@@ -1,0 +1,148 @@
+"""PrivBayes as first printed: a fixed number of parents, mutual information. For a public number of rows only."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+from math import prod
+
+import numpy as np
+
+from reticent.errors import EngineError, PlanError
+from reticent.privacy.claim import Change, Claim
+from reticent.synth.base import Conditional, Counts, Holes, Network, Places, Spend, Step, SynthNoise
+from reticent.synth.domain import Domain
+from reticent.synth.fills import SHARE, check_spend, filling, prepared
+from reticent.synth.marginals.bayes_information import information, information_reach
+from reticent.synth.marginals.bayes_parents import MOST_CELLS, Candidate
+from reticent.synth.marginals.bayes_search import Search
+from reticent.synth.marginals.independent import Independent, total_of
+from reticent.synth.spending import Noisy, Purse, claim_of
+from reticent.synth.tables import clipped
+
+PAGE = "proofs/synth/marginals/privbayes_printed.md"
+EVERY_ROW = (Holes.RANDOM, Holes.MEAN, Holes.MODEL, Holes.VALUES)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrivBayesPrinted:
+    """Each column has `degree` parents among those before, or all of them while there are fewer.
+
+    The printed bound on mutual information holds where one of n rows is replaced and n is known to everybody. So the codebook
+    must declare the sample size, the change must be a replacement, and every row must be in every table.
+    """
+
+    degree: int = 2
+    choosing: Fraction = Fraction(1, 2)
+    share: Fraction = SHARE
+    name: str = "privbayes-printed"
+
+    def check(self, domain: Domain, holes: Holes, spend: Spend) -> None:
+        check_spend(holes, spend, self.share)
+        if self.degree < 1:
+            raise PlanError("is a whole number from 1 up", field="degree")
+        if spend.change is not Change.REPLACE or spend.records != 1 or domain.schema.sample_size is None:
+            raise PlanError(
+                "privbayes-printed is proved for one of n rows replaced, with n public: declare sample_size in the "
+                "codebook and protect replaced answers, or use 'privbayes', which needs neither.",
+                field="method",
+            )
+        if holes not in EVERY_ROW:
+            raise PlanError(
+                f"privbayes-printed divides by the number of rows of each table, and with {holes.value!r} that number is "
+                "confidential; use 'privbayes', or fill the cells first.",
+                field="holes",
+            )
+        if _largest(domain, self._degree(domain)) > MOST_CELLS:
+            raise PlanError("makes tables that are too large; use fewer parents or bins", field="degree")
+
+    def claim(self, domain: Domain, holes: Holes, spend: Spend) -> Claim:
+        return claim_of(spend, *filling(holes), ("Zhang and others 2017, as printed", PAGE))
+
+    def rounds(self, domain: Domain) -> int:
+        return len(domain.axes) + 2
+
+    def fit(
+        self, counts: Counts, domain: Domain, holes: Holes, spend: Spend, *, noise: SynthNoise, step: Step
+    ) -> Network:
+        """Choose by mutual information, measure the tables of all columns with `degree` parents, derive the others.
+
+        Guarantee   that of `spend`, for the network and all that is drawn from it.
+        Adjacency   one of n rows replaced, n public.
+        Theorem     Zhang and others 2017, with a fixed degree and mutual information.
+        Proof       proofs/synth/marginals/privbayes_printed.md
+        Assumes     `counts` maps rows one by one, and holds as many rows as the codebook says.
+        Keeps back  tables and scores.
+        """
+        self.check(domain, holes, spend)
+        held, left = prepared(
+            counts, domain, holes, spend, noise=noise, model=Independent(), share=self.share, step=step
+        )
+        purse = Purse(spend=left, noise=noise)
+        search = Search(counts=held, domain=domain, holes=holes, purse=purse, score=information, tidy=clipped)
+        _check_rows(search)
+        degree = self._degree(domain)
+        choosing = self.choosing * purse.total if len(domain.axes) > 1 else Fraction(0)
+        network = self._network(search, degree, amount=choosing, step=step)
+        noisy = search.measure(network[degree:], amount=purse.left)
+        step("tables")
+        steps = _conditionals(search, network, noisy, degree)
+        return Network(
+            domain=domain, steps=steps, total=total_of(noisy), claim=self.claim(domain, holes, spend)
+        )
+
+    def _degree(self, domain: Domain) -> int:
+        return min(self.degree, len(domain.axes) - 1)
+
+    def _network(self, search: Search, degree: int, *, amount: Fraction, step: Step) -> list[Candidate]:
+        network = [search.by_lot()]
+        columns, n = len(search.domain.axes), search.domain.schema.sample_size or 0
+        while len(network) < columns:
+            open_ = _candidates(columns, tuple(one.place for one in network), degree)
+            shapes = [_shape(search.domain, one) for one in open_]
+            reach = information_reach(n, shapes)
+            network.append(search.best(open_, sensitivity=reach, amount=amount / (columns - 1)))
+            step("parents")
+        return network
+
+
+def _candidates(columns: int, drawn: Places, degree: int) -> list[Candidate]:
+    sets = list(combinations(sorted(drawn), min(degree, len(drawn))))
+    rest = [place for place in range(columns) if place not in drawn]
+    return [Candidate(place=place, parents=tuple((p, 0) for p in each)) for place in rest for each in sets]
+
+
+def _shape(domain: Domain, one: Candidate) -> tuple[int, int]:
+    return domain.cells(one.given), domain.axes[one.place].size
+
+
+def _largest(domain: Domain, degree: int) -> int:
+    return prod(sorted(domain.shape)[-degree - 1 :])
+
+
+def _check_rows(search: Search) -> None:
+    """Neighbours have equally many rows, so they pass or fail alike."""
+    (table,) = search.counts.count([(0,)])
+    if int(table.sum()) != search.domain.schema.sample_size:
+        raise EngineError("the survey does not have as many rows as its codebook says; mend sample_size")
+
+
+def _conditionals(
+    search: Search, network: list[Candidate], noisy: list[Noisy], degree: int
+) -> tuple[Conditional, ...]:
+    """The first columns are parents of the first one measured, all of them: their chances are sums of its table."""
+    first = network[degree]
+    sizes = [search.ladders[place][0].size for place in (*first.given, first.place)]
+    joint = noisy[0].cells[:-1].reshape(sizes)
+    early = []
+    for one in network[:degree]:
+        kept = [first.given.index(place) for place in (*one.given, one.place)]
+        table = joint.sum(axis=tuple(axis for axis in range(joint.ndim) if axis not in kept))
+        order = [sorted(kept).index(axis) for axis in kept]
+        cells = [*table.transpose(order).ravel().tolist(), 0.0]
+        early.append(search.conditional(one, _like(noisy[0], cells)))
+    late = [search.conditional(one, table) for one, table in zip(network[degree:], noisy, strict=True)]
+    return (*early, *late)
+
+
+def _like(noisy: Noisy, cells: list[float]) -> Noisy:
+    return Noisy(cells=np.array(cells), deviation=noisy.deviation, size=noisy.size)
