@@ -86,12 +86,21 @@ class Across:
 
 
 def _multiplied(factors: Sequence[Factor], kept: Places) -> Floats:
-    """The product of the factors, summed to `kept`."""
-    names = {place: i for i, place in enumerate(sorted({place for _, axes in factors for place in axes}))}
-    operands: list[Any] = []
-    for table, axes in factors:
-        operands += [table, [names[place] for place in axes]]
-    return np.asarray(np.einsum(*operands, [names[place] for place in kept], optimize=True))
+    """The product of the factors, summed to `kept`; each axis is summed as soon as no factor to come needs it."""
+    table, axes = factors[0]
+    for i, (other, more) in enumerate(factors[1:], start=2):
+        needed = {*kept, *(place for _, later in factors[i:] for place in later)}
+        joint = tuple(place for place in dict.fromkeys((*axes, *more)) if place in needed)
+        table, axes = _product(table, axes, other, more, joint), joint
+    return _ordered((table, axes), kept)
+
+
+def _product(a: Floats, a_axes: Places, b: Floats, b_axes: Places, kept: Places) -> Floats:
+    # Not by matrix products: most of these are thousands of tiny ones, each slower to start than to do.
+    names = {place: i for i, place in enumerate(dict.fromkeys((*a_axes, *b_axes)))}
+    sides = [[names[place] for place in axes] for axes in (a_axes, b_axes, kept)]
+    operands: list[Any] = [a, sides[0], b, sides[1], sides[2]]
+    return np.asarray(np.einsum(*operands))
 
 
 def _near(parents: Sequence[int]) -> list[list[int]]:

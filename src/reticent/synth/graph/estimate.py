@@ -79,7 +79,7 @@ class _Fit:
     def marginals(self, potentials: Floats) -> Floats:
         """The measured sets' tables under these potentials."""
         found = np.empty_like(potentials)
-        if self.beliefs.up([*self.pieces.of(potentials), *self.fixed]) == -np.inf:
+        if not self.beliefs.up([*self.pieces.of(potentials), *self.fixed]):
             raise PlanError("no cell is left: the structural zeroes contradict each other", field="zeroes")
         self.beliefs.down([*self.pieces.of(found), *self.spare])
         found *= self.total

@@ -43,8 +43,9 @@ class Fitted:
         across = Across(self.tree, self.tables)
         steps = []
         for clique, separator in zip(self.tree.cliques, self.tree.separators, strict=True):
-            for end in range(len(separator), len(clique)):
-                steps.append(_conditional(across, clique[end], tuple(sorted(clique[:end]))))
+            # Axes of the separator come last, and are there already; the others follow from the back.
+            for place in reversed(range(len(clique) - len(separator))):
+                steps.append(_conditional(across, clique[place], tuple(sorted(clique[place + 1 :]))))
         return tuple(steps)
 
 

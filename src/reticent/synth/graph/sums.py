@@ -1,7 +1,7 @@
-"""Sum one large table into many small ones, and add many small ones into it, by way of the same middle tables.
+"""Sum one large table into many small ones, and multiply many small ones into it, by way of the same middle tables.
 
-A table over a, b, c, d is summed over d once for all sets without d, and so on down. Adding potentials is the same
-way back. So the large table is walked through a few times and not once for every set.
+A table over a, b, c, d is summed over d once for all sets without d, and so on down. Multiplying is the same way
+back. So the large table is walked through a few times and not once for every set.
 """
 
 from collections.abc import Sequence
@@ -20,35 +20,29 @@ class Middle:
     room: Floats = field(repr=False)
     dropped: Places = ()  # sides of the table above that are summed here
     lifted: tuple[int, ...] = ()  # this table's sizes seen from above
-    targets: list[tuple[int, Places]] = field(default_factory=list)  # (number, order of its sides)
+    targets: list[tuple[int, Places, Places]] = field(default_factory=list)  # number, sides there, sides here
     below: list["Middle"] = field(default_factory=list)
 
     def collect(self, tables: Sequence[Floats]) -> None:
         """Write the sums of this table into the targets among `tables`."""
-        for number, order in self.targets:
-            tables[number][...] = self.room.transpose(order)
+        for number, there, _ in self.targets:
+            tables[number][...] = self.room.transpose(there)
         for part in self.below:
             np.add.reduce(self.room, axis=part.dropped, out=part.room)
             part.collect(tables)
 
-    def spread(self, tables: Sequence[Floats]) -> None:
-        """Make this table the sum of the targets among `tables`."""
-        is_empty = True
+    def spread(self, tables: Sequence[Floats], joined: np.ufunc) -> None:
+        """Make this table the product, or the sum, of the targets among `tables`."""
         for part in self.below:
-            part.spread(tables)
-            self._add(part.room.reshape(part.lifted), is_empty)
-            is_empty = False
-        for number, order in self.targets:
-            self._add(tables[number].transpose(np.argsort(order)), is_empty)
-            is_empty = False
-        if is_empty:
-            self.room[...] = 0.0
-
-    def _add(self, table: Floats, is_first: bool) -> None:
-        if is_first:
-            self.room[...] = table
+            part.spread(tables, joined)
+        parts = [part.room.reshape(part.lifted) for part in self.below]
+        parts += [tables[number].transpose(here) for number, _, here in self.targets]
+        if len(parts) > 1:
+            joined(parts[0], parts[1], out=self.room)
         else:
-            np.add(self.room, table, out=self.room)
+            self.room[...] = parts[0] if parts else joined.identity
+        for more in parts[2:]:
+            joined(self.room, more, out=self.room)
 
 
 def middle_tables(axes: Places, shape: Sequence[int], targets: Sequence[tuple[int, Places]]) -> Middle:
@@ -57,7 +51,7 @@ def middle_tables(axes: Places, shape: Sequence[int], targets: Sequence[tuple[in
     left = []
     for number, places in targets:
         if set(places) == set(axes):
-            made.targets.append((number, tuple(axes.index(place) for place in places)))
+            made.targets.append((number, _order(axes, places), _order(places, axes)))
         else:
             left.append((number, places))
     while left:
@@ -67,6 +61,10 @@ def middle_tables(axes: Places, shape: Sequence[int], targets: Sequence[tuple[in
         left = [target for target in left if gone in target[1]]
         made.below.append(_part(axes, shape, group))
     return made
+
+
+def _order(axes: Places, wanted: Places) -> Places:
+    return tuple(axes.index(place) for place in wanted)
 
 
 def _part(axes: Places, shape: Sequence[int], group: Sequence[tuple[int, Places]]) -> Middle:

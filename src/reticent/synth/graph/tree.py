@@ -5,19 +5,18 @@ cliques; a spanning tree of largest overlaps joins them (Lauritzen and Spiegelha
 fewest cells is hard to know, so two greedy orders are tried.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
 from reticent.synth.base import Places
 
 Masks = list[int]
-Costs = Callable[[int], tuple[float, float]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tree:
-    """Cliques, each after its parent. A clique's axes begin with those it shares with its parent, its separator."""
+    """Cliques, each after its parent. A clique's axes end with those it shares with its parent, its separator."""
 
     shape: tuple[int, ...]
     cliques: tuple[Places, ...]
@@ -57,12 +56,12 @@ def junction_tree(shape: Sequence[int], sets: Iterable[Iterable[int]]) -> Tree:
         order.append(clique)
     separators = tuple(tuple(_members(mask)) for mask in shared)
     rest = (_by_size(shape, c & ~s) for c, s in zip(order, shared, strict=True))
-    cliques = tuple(s + r for s, r in zip(separators, rest, strict=True))
+    cliques = tuple(r + s for s, r in zip(separators, rest, strict=True))
     return Tree(shape=tuple(shape), cliques=cliques, parents=tuple(parents), separators=separators)
 
 
 def _by_size(shape: Sequence[int], mask: int) -> Places:
-    """Axes with the longest last: loops over it are the inner ones."""
+    """Shortest first: loops over the last are the inner ones, and should be long."""
     return tuple(sorted(_members(mask), key=lambda place: (shape[place], place)))
 
 
@@ -74,22 +73,35 @@ def _cliques(shape: Sequence[int], sets: Iterable[Iterable[int]]) -> Masks:
 
 
 def _eliminated(shape: Sequence[int], masks: Iterable[int], by_fill: bool) -> Masks:
+    """Cliques left by taking out, again and again, the axis with the fewest cells or missing edges around it."""
     near = _neighbours(len(shape), masks)
-    left, bags = set(range(len(shape))), []
-
-    def cost(v: int) -> tuple[float, float, int]:
-        around = near[v]
-        missing = sum((around & ~near[u]).bit_count() - 1 for u in _members(around))
-        cells = _cells(shape, around | 1 << v)
-        return (missing, cells, v) if by_fill else (cells, missing, v)
-
+    left = dict.fromkeys(range(len(shape)), (-1, 0))
+    bags: Masks = []
+    stale = set(left)
     while left:
-        v = min(left, key=cost)
-        left.remove(v)
+        for v in stale:
+            cells = _cells(shape, near[v] | 1 << v)
+            left[v] = (_missing(near, v), cells) if by_fill else (cells, v)
+        v = min(left, key=lambda u: (left[u], u))
+        del left[v]
         bags.append(near[v] | 1 << v)
-        for u in _members(near[v]):
-            near[u] = (near[u] | near[v]) & ~(1 << u) & ~(1 << v)
+        stale = _take_out(near, v, by_fill)
     return [bag for i, bag in enumerate(bags) if not any(bag & ~other == 0 for other in bags[:i])]
+
+
+def _take_out(near: Masks, v: int, by_fill: bool) -> set[int]:
+    """Join the neighbours of `v` to each other and forget it; gives the axes whose surroundings have changed."""
+    around = list(_members(near[v]))
+    changed = near[v]
+    for u in around:
+        near[u] = (near[u] | near[v]) & ~(1 << u) & ~(1 << v)
+        changed |= near[u] if by_fill else 0
+    return set(_members(changed))
+
+
+def _missing(near: Masks, v: int) -> int:
+    """Edges between neighbours that taking out `v` would add, each counted twice."""
+    return sum((near[v] & ~near[u]).bit_count() - 1 for u in _members(near[v]))
 
 
 def _neighbours(axes: int, masks: Iterable[int]) -> Masks:
