@@ -1,0 +1,129 @@
+"""Synthetic rows that keep every rule, as many as planned. After the noise: rules cost nothing and read no row."""
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.noise.bits import Bits
+from reticent.synth.decode import UNASKED, Codes, Rows, bins, decode, uniforms
+from reticent.synth.domain import Domain
+from reticent.synth.ruled import Flags, Link, Rules, asked, linked, status_of, unlawful
+from reticent.synth.rules_search import lawful_row
+
+Cells = NDArray[np.integer]
+Draw = Callable[[int], Sequence[Cells]]
+"""So many rows of cells from a network: one table, or several completed copies of the same rows."""
+
+POOLS = 4
+PLACES = 8
+LEAST = 1_000
+
+
+def lawful_rows(draw: Draw, rules: Rules, rows: int, bits: Bits) -> tuple[Rows, ...]:
+    """`rows` lawful rows of codes, for each copy.
+
+    A row that breaks a rule is first decoded again, elsewhere inside its bins; then another is drawn in its place, from up to
+    four pools; what is left is mended: the unasked by the codebook, the rest with answers of a lawful row.
+    """
+    cells = draw(rows)
+    rules = rules.with_links(_learned(cells[0], rules, bits))
+    made = _decoded(cells, rules, bits)
+    bad = np.flatnonzero(_broken(made, rules))
+    for _ in range(POOLS):
+        if not len(bad):
+            break
+        pool = _decoded(draw(min(rows, max(LEAST, 2 * len(bad)))), rules, bits)
+        good = np.flatnonzero(~_broken(pool, rules))[: len(bad)]
+        for table, spare in zip(made, pool, strict=True):
+            for name in table:
+                table[name][bad[: len(good)]] = spare[name][good]
+        bad = bad[len(good) :]
+    for table in made:
+        _mend(table, bad, rules, bits)
+    return made
+
+
+def _decoded(cells: Sequence[Cells], rules: Rules, bits: Bits) -> tuple[Rows, ...]:
+    """Codes of every copy. A cell that copies share has one code in all of them."""
+    made = [decode(each, rules.domain, bits) for each in cells]
+    for table, each in zip(made[1:], cells[1:], strict=True):
+        for place, name in enumerate(rules.domain.columns):
+            same = each[:, place] == cells[0][:, place]
+            table[name] = np.where(same, made[0][name], table[name])
+    settled = [linked(table, rules) for table in made]
+    return tuple(_elsewhere(table, each, rules, bits) for table, each in zip(settled, cells, strict=True))
+
+
+def _elsewhere(table: Rows, cells: Cells, rules: Rules, bits: Bits) -> Rows:
+    """Rows that break a rule decoded again, a few times: a bin may lie on both sides of one."""
+    bad = np.flatnonzero(unlawful(table, rules))
+    for _ in range(PLACES if len(bad) else 0):
+        again = linked(decode(cells[bad], rules.domain, bits), rules)
+        for name, codes in again.items():
+            table[name][bad] = codes
+        bad = bad[unlawful(again, rules)]
+    return table
+
+
+def _broken(tables: Sequence[Rows], rules: Rules) -> Flags:
+    """Rows that are unlawful in any copy."""
+    return reduce(np.logical_or, [unlawful(table, rules) for table in tables])
+
+
+def _learned(cells: Cells, rules: Rules, bits: Bits) -> list[Link]:
+    """Links with their codes: those of the plan, or the answer drawn most often beside each answer of the source."""
+    return [
+        link if link.codes is not None else _mode(cells, link, rules.domain, bits) for link in rules.links
+    ]
+
+
+def _mode(cells: Cells, link: Link, domain: Domain, bits: Bits) -> Link:
+    source, target = domain.axes[link.source], domain.axes[link.target]
+    spoke = cells[cells[:, link.target] < target.answers]
+    table = np.zeros((source.size, target.answers), dtype=np.int64)
+    np.add.at(table, (spoke[:, link.source], spoke[:, link.target]), 1)
+    table[table.sum(axis=1) == 0] = table.sum(axis=0)
+    starts, widths = bins(target, domain.schema)
+    chosen = table.argmax(axis=1)
+    inside = (uniforms(source.size, bits) * widths[chosen]).astype(np.int64)
+    codes = starts[chosen] + np.minimum(inside, widths[chosen] - 1)
+    return Link(source=link.source, target=link.target, codes=codes)
+
+
+def _mend(table: Rows, bad: Codes, rules: Rules, bits: Bits) -> None:
+    """Make the rows `bad` lawful in place, as near to what was drawn as is simple."""
+    if not len(bad):
+        return
+    lawful = np.setdiff1d(np.arange(len(next(iter(table.values())))), bad)
+    part = linked(
+        _asked_anew({name: codes[bad] for name, codes in table.items()}, table, lawful, rules, bits), rules
+    )
+    for name, codes in part.items():
+        table[name][bad] = codes
+    rest = bad[unlawful(part, rules)]
+    donors = _lot(lawful, len(rest), bits)
+    lone = lawful_row(rules) if len(rest) and not len(lawful) else {}
+    for name in rules.columns if len(rest) else ():
+        table[name][rest] = table[name][donors] if len(lawful) else lone[name]
+
+
+def _asked_anew(part: Rows, table: Rows, lawful: Codes, rules: Rules, bits: Bits) -> Rows:
+    """Whoever is outside a universe loses the answer; whoever is inside and has none gets that of a lawful row."""
+    for name, bound in rules.asked:
+        status = {each: status_of(codes) for each, codes in part.items()}
+        is_asked = asked(bound, part, status)
+        spoke = lawful[table[name][lawful] > UNASKED]
+        lacking = np.flatnonzero(is_asked & (part[name] == UNASKED))
+        part[name] = np.where(is_asked, part[name], UNASKED)
+        if len(spoke):
+            part[name][lacking] = table[name][_lot(spoke, len(lacking), bits)]
+    return part
+
+
+def _lot(places: Codes, n: int, bits: Bits) -> Codes:
+    """`n` of the places by lot, with replacement; none where there are none."""
+    if not len(places):
+        return np.zeros(0, dtype=np.int64)
+    return places[np.minimum((uniforms(n, bits) * len(places)).astype(np.int64), len(places) - 1)]
