@@ -12,7 +12,7 @@ import typer
 from typer import Abort
 from typer._click.exceptions import ClickException
 
-from reticent.cli import amplify, codebook, lab, ledger, plans, report
+from reticent.cli import amplify, codebook, lab, ledger, missing, plans, report, synth
 from reticent.errors import PlanError, ReticentError
 
 INTERRUPTED = "interrupted: run the command again, or resume what was charged"
@@ -27,8 +27,10 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 plans.add_to(app)
+synth.add_to(app)
 report.add_to(app)
 amplify.add_to(app)
+missing.add_to(app)
 app.add_typer(codebook.app, name="codebook")
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(lab.app, name="lab")

@@ -1,0 +1,123 @@
+"""What a mask looks like: rates, patterns, complete rows, and how far answers go missing together.
+
+Read off a survey, a description is CONFIDENTIAL: it is exact and no noise protects it. `private.py` has the other kind.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.engine.patterns import Patterns
+from reticent.errors import PlanError
+
+MOST_SHOWN = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Description:
+    """Patterns with their counts, most frequent first, and what follows from them."""
+
+    patterns: Patterns = field(repr=False)
+    per_row: tuple[int, ...] = field(repr=False)
+    rates: tuple[float, ...] = field(repr=False)
+    correlations: NDArray[np.float64] = field(repr=False)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.patterns.columns
+
+    @property
+    def complete(self) -> float:
+        """The share of rows without a missing answer."""
+        return self.per_row[0] / max(1, sum(self.per_row))
+
+    @property
+    def independent(self) -> float:
+        """The share that would be complete if answers were lost independently at the same rates."""
+        return prod(1 - rate for rate in self.rates)
+
+    @property
+    def together(self) -> float:
+        """The mean correlation of flags over pairs of columns that both vary; 0 where there is no such pair."""
+        varies = np.flatnonzero([0 < rate < 1 for rate in self.rates])
+        pairs = self.correlations[np.ix_(varies, varies)][np.triu_indices(len(varies), 1)]
+        return float(pairs.mean()) if len(pairs) else 0.0
+
+    def tidy(self) -> list[tuple[str, str, float]]:
+        """One line for each number: what it is, of which columns, and the number."""
+        lines = [("rate", name, rate) for name, rate in zip(self.columns, self.rates, strict=True)]
+        lines += [("rows with so many missing", str(k), float(n)) for k, n in enumerate(self.per_row)]
+        lines += [("pattern", _named(self.columns, missing), float(n)) for missing, n in self.patterns.counts]
+        for i, j in zip(*np.triu_indices(len(self.columns), 1), strict=True):
+            pair = f"{self.columns[i]} & {self.columns[j]}"
+            lines.append(("correlation", pair, float(self.correlations[i, j])))
+        return [
+            *lines,
+            ("complete rows", "", self.complete),
+            ("complete rows if independent", "", self.independent),
+            ("mean correlation", "", self.together),
+        ]
+
+    def text(self) -> str:
+        """The same for a terminal, without the longest lists."""
+        rows, width = max(1, self.patterns.rows), max(map(len, self.columns))
+        lines = [f"{name:<{width}} {rate:7.1%}" for name, rate in zip(self.columns, self.rates, strict=True)]
+        lines += [
+            "",
+            f"complete rows: {self.complete:.1%}; if answers were lost independently: {self.independent:.1%}",
+        ]
+        lines += [
+            f"mean correlation of flags: {self.together:+.2f}",
+            "",
+            "common patterns (missing together):",
+        ]
+        for missing, count in self.patterns.counts[:MOST_SHOWN]:
+            lines.append(f"{count / rows:7.1%}  {_named(self.columns, missing)}")
+        return "\n".join(lines)
+
+
+def describe(found: Patterns) -> Description:
+    """What the patterns of a survey, or of a mask, say."""
+    flags = np.array([[name in missing for name in found.columns] for missing, _ in found.counts], dtype=bool)
+    flags = flags.reshape(len(found.counts), len(found.columns))
+    counts = np.array([count for _, count in found.counts], dtype=np.int64)
+    per_row = np.bincount(flags.sum(axis=1), weights=counts, minlength=len(found.columns) + 1)
+    rates = counts @ flags / max(1, counts.sum())
+    return Description(
+        patterns=found,
+        per_row=tuple(int(n) for n in per_row),
+        rates=tuple(float(rate) for rate in rates),
+        correlations=_correlations(flags, counts, rates),
+    )
+
+
+def patterns_of(mask: NDArray[np.bool_], columns: Sequence[str]) -> Patterns:
+    """The patterns of a mask in an array."""
+    if mask.ndim != 2 or mask.shape[1] != len(columns):
+        raise PlanError("names every column of the mask.", field="columns")
+    kinds, counts = np.unique(np.asarray(mask, dtype=bool), axis=0, return_counts=True)
+    named = [
+        (frozenset(name for name, is_missing in zip(columns, kind, strict=True) if is_missing), int(count))
+        for kind, count in zip(kinds, counts, strict=True)
+    ]
+    order = sorted(named, key=lambda each: (-each[1], sorted(each[0])))
+    return Patterns(columns=tuple(columns), counts=tuple(order))
+
+
+def _correlations(
+    flags: NDArray[np.bool_], counts: NDArray[np.int64], rates: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Correlations of the flags; 0 where either never varies, 1 with itself."""
+    both = (flags * counts[:, None]).T @ flags / max(1, counts.sum())
+    spread = np.sqrt(rates * (1 - rates))
+    scale = np.outer(spread, spread)
+    found = np.divide(both - np.outer(rates, rates), scale, out=np.zeros_like(scale), where=scale > 0)
+    np.fill_diagonal(found, 1.0)
+    return np.asarray(found)
+
+
+def _named(columns: Sequence[str], missing: frozenset[str]) -> str:
+    return ", ".join(name for name in columns if name in missing) or "nothing"
