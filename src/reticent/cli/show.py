@@ -12,6 +12,7 @@ from rich.text import Text
 from reticent.answer.parts import AnyPart, Hidden
 from reticent.cli.assumed import assumed_dicts, show_assumed, show_repairs
 from reticent.cli.cells import foreseen_cells, show_foreseen, show_tables
+from reticent.cli.synths import foreseen_synths, show_foreseen_synths, show_synths
 from reticent.cli.weights import show_bins, show_drawn, show_weights, weights_dict
 from reticent.decimals import show
 from reticent.errors import PlanError
@@ -30,13 +31,14 @@ def show_preview(plan: Plan, target: str, *, as_json: bool) -> None:
         (e, epsilon_for(e, ask, plan, cv) if cv else None)
         for e, ask in zip(expectations(plan), plan.asks, strict=True)
     ]
-    tables = foreseen_cells(plan)
+    tables, synths = foreseen_cells(plan), foreseen_synths(plan)
     if as_json:
         asks = [_as_dict(expectation, wanted) for expectation, wanted in lines]
         told = {"release": plan.release_id, "claim": plan.claim.as_dict(), "asks": asks}
         told |= {"repairs": list(plan.repair_words)} if plan.repair_words else {}
         told |= {**weights_dict(plan), **drawn_told(plan)}
-        typer.echo(json.dumps({**told, **({"cells": tables} if tables else {})}, indent=1))
+        told |= {**({"cells": tables} if tables else {}), **({"synth": synths} if synths else {})}
+        typer.echo(json.dumps(told, indent=1))
         return
     typer.echo(f"release {plan.release_id}: {plan.claim}")
     typer.echo(f"cost {show(plan.cost)} of at most {show(plan.cap)}; no row was read and nothing was charged")
@@ -53,6 +55,7 @@ def show_preview(plan: Plan, target: str, *, as_json: bool) -> None:
         typer.echo(f"{kind}: {LEGEND[kind]}")
     show_assumed([expectation for expectation, _ in lines], target=bool(cv))
     show_foreseen(tables)
+    show_foreseen_synths(synths)
 
 
 def _cells(expectation: Expectation) -> list[Text]:
@@ -105,4 +108,5 @@ def show_release(release: Release) -> None:
     if release.document["answers"]:
         Console().print(table)
     show_tables(release)
+    show_synths(release)
     typer.echo(str(release.document["claim"]["words"]))

@@ -33,18 +33,26 @@ from reticent.release.recipients import gaps
 from reticent.release.rehearse import simulate
 from reticent.release.release import Release
 from reticent.release.survey import Survey
+from reticent.release.synth_run import run_synths
 from reticent.release.tables import cell_wants, check_cells, run_cells
 from reticent.report.page import page
 from reticent.report.sheet import sheet, writer
+from reticent.synth.noise import SystemSynthNoise
 
 PAGES = {".html": page, **({".xlsx": sheet} if writer() is not None else {})}
 
 
 def release_plan(
-    path: Path, *, data: str | None, ledger: Path | None, out: Path | None, resume: str | None = None
+    path: Path,
+    *,
+    data: str | None,
+    ledger: Path | None,
+    out: Path | None,
+    resume: str | None = None,
+    plan: Plan | None = None,
 ) -> Release:
-    """Charge, compute, publish; print where the report is."""
-    plan = read_plan(path)
+    """Charge, compute, publish; print where the report is. The `plan` may be a part of the one in the file."""
+    plan = plan or read_plan(path)
     if resume is not None and resume != plan.release_id:
         raise PlanError(
             f"the plan's release is {plan.release_id!r}; name its own plan with --plan", field="ID"
@@ -77,6 +85,9 @@ def rehearse_plan(path: Path, out: Path | None) -> None:
             weighed = weigh_plan(plan, tallies, SystemNoise())
             answers = evaluate(plan, tallies, SystemNoise(), step=step, book=book, weighed=weighed)
             tables = run_cells(plan, tallies, SystemBits(), step=step)
+            synths = run_synths(
+                plan, engine, lot, repair=modelled.repair, noise=SystemSynthNoise(), step=step
+            )
     finally:
         engine.close()
     made = Release(
@@ -86,6 +97,7 @@ def rehearse_plan(path: Path, out: Path | None) -> None:
             receipt=None,
             engine=engine.version,
             tables=tables,
+            synths=synths,
             weighed=weighed,
             modelled=modelled,
         )
@@ -163,6 +175,7 @@ def _bar(plan: Plan) -> Iterator[Callable[[str], None]]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True, disable=not sys.stderr.isatty()) as progress:
-        steps = len(plan.asks) + len(plan.cells) + len(rings_of(plan)) + 2
+        rounds = sum(synth.rounds for synth in plan.synths)
+        steps = len(plan.asks) + len(plan.cells) + len(rings_of(plan)) + rounds + 2
         task = progress.add_task("releasing", total=steps)
         yield lambda name: progress.update(task, advance=1)

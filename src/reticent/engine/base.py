@@ -1,13 +1,17 @@
 """The one protocol behind which confidential rows live."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Protocol
 
 from reticent.engine.lots import Lot
 from reticent.engine.results import Tallies
-from reticent.engine.wants import Want
+from reticent.engine.wants import Key, Want
 from reticent.prepare.donors import NO_REPAIR, Repair
 from reticent.schema import Schema
+
+if TYPE_CHECKING:
+    from reticent.engine.coded import Coded
 
 
 class Engine(Protocol):
@@ -15,7 +19,8 @@ class Engine(Protocol):
 
     `check` raises SourceError when the header does not fit the codebook. `tally` reads the rows, a constant
     number of times however much is wanted, looks only at the piece that `lot` draws where one is given,
-    carries out `repair` first, and raises EngineError with a constant text when it cannot.
+    carries out `repair` first, and raises EngineError with a constant text when it cannot. `coded` reads them once
+    and holds them as cells of `keys` within its block.
     """
 
     @property
@@ -30,5 +35,9 @@ class Engine(Protocol):
         repair: Repair = NO_REPAIR,
         lot: Lot | None = None,
     ) -> Tallies: ...
+
+    def coded(
+        self, schema: Schema, keys: Sequence[Key], repair: Repair = NO_REPAIR, lot: Lot | None = None
+    ) -> "AbstractContextManager[Coded]": ...
 
     def close(self) -> None: ...

@@ -22,7 +22,10 @@ from reticent.release.model_fit import check_models, fit_models
 from reticent.release.plan import Plan
 from reticent.release.release import Release
 from reticent.release.survey import Survey
+from reticent.release.synth_pages import synth_pages
+from reticent.release.synth_run import run_synths
 from reticent.release.tables import cell_wants, check_cells, run_cells
+from reticent.synth.noise import SystemSynthNoise
 
 Pages = Mapping[str, Callable[[Release], bytes]]
 Step = Callable[[str], None]
@@ -92,8 +95,10 @@ class Curator:
         weighed = weigh_plan(plan, tallies, SystemNoise())
         answers = evaluate(plan, tallies, SystemNoise(), step=step, book=book, weighed=weighed)
         tables = run_cells(plan, tallies, SystemBits(), step=step)
+        synths = run_synths(plan, engine, lot, repair=modelled.repair, noise=SystemSynthNoise(), step=step)
         spent = sum((answer.epsilon for answer in answers.values()), start=Fraction(0))
         spent += sum((table.epsilon for table in tables.values()), start=Fraction(0))
+        spent += sum((table.claim.epsilon for table in synths.values()), start=Fraction(0))
         spent += weighed.epsilon if weighed else Fraction(0)
         spent += modelled.epsilon
         if spent != plan.cost:
@@ -106,6 +111,7 @@ class Curator:
             receipt=reservation.receipt.as_dict(),
             engine=engine.version,
             tables=tables,
+            synths=synths,
             weighed=weighed,
             modelled=modelled,
             beside=beside_epsilon(self._ledger.entries(), upto=reservation.receipt.entry),
@@ -119,7 +125,8 @@ class Curator:
         if reservation.answer is None:
             raise ResourceError("the ledger holds no answer for this release", field="ledger")
         release = Release.from_bytes(reservation.answer)
-        pages = self._pages_of(bool(release.document.get("cells")))
+        synths = sum(len(table["tables"]) for table in release.document.get("synth", []))
+        pages = self._pages_of(bool(release.document.get("cells")), synths)
         made = {f"{release.id}{ending}": page(release) for ending, page in pages.items()}
         files.make_folder(out)
         published = self._published(release.id)
@@ -140,11 +147,13 @@ class Curator:
         if not out.exists():
             files.check_new(out)
             return
-        for ending in self._pages_of(bool(plan.cells)):
+        for ending in self._pages_of(bool(plan.cells), sum(synth.tables for synth in plan.synths)):
             files.check_new(out / f"{plan.release_id}{ending}")
 
-    def _pages_of(self, has_cells: bool) -> Pages:
-        return {**self._pages, ".cells.csv": Release.cells_csv} if has_cells else self._pages
+    def _pages_of(self, has_cells: bool, synths: int) -> Pages:
+        """The pages of every release, and those of its tables, by their ending."""
+        cells: Pages = {".cells.csv": Release.cells_csv} if has_cells else {}
+        return {**self._pages, **cells, **synth_pages(synths)}
 
 
 def _observed(plan: Plan) -> dict[str, Any]:

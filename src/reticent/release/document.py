@@ -18,6 +18,7 @@ from reticent.release.drawn_told import drawn_told
 from reticent.release.model_fit import NO_MODELS, Modelled, told_models
 from reticent.release.plan import Ask, Plan
 from reticent.release.repair_words import ask_words, bar_words
+from reticent.release.synth_table import SynthTable, told_synths
 from reticent.release.weights_told import weighted_words, weights_told
 from reticent.smallcells.table import CellTable, described
 
@@ -41,6 +42,7 @@ def document(
     receipt: Mapping[str, Any] | None,
     engine: str,
     tables: Mapping[str, CellTable] | None = None,
+    synths: Mapping[str, SynthTable] | None = None,
     beside: Mapping[str, Any] | None = None,
     weighed: Weighed | None = None,
     modelled: Modelled = NO_MODELS,
@@ -50,6 +52,7 @@ def document(
         c for ask in plan.asks if (c := claim_of_parts(ask.query, answers[ask.name].parts, plan.change))
     ]
     claims += [cells.claim(plan.change) for cells in plan.cells]
+    claims += [(synths or {})[synth.name].claim for synth in plan.synths]
     bins = claim_of_bins(weighed.part if weighed else None, plan.change)
     claims += [bins] if bins else []
     told = {cells.name: (tables or {})[cells.name] for cells in plan.cells}
@@ -71,6 +74,7 @@ def document(
         **drawn_told(plan),
         "answers": [_answer(ask, answers[ask.name], plan) for ask in plan.asks],
         **_tables(plan, told),
+        **told_synths(plan.synths, synths or {}, plan.release_id),
         "receipt": dict(receipt) if receipt is not None else None,
         **({"beside_epsilon": dict(beside)} if beside else {}),
         "plan": plan.digest,

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -20,6 +20,8 @@ from reticent.release.partition import Partition, check_partition, read_partitio
 from reticent.release.repairs import read_repairs
 from reticent.release.sample import Sample, check_sample, frame_claims, read_sample
 from reticent.release.sections import FORMAT, PlanSections, ProtectSection
+from reticent.release.synth_plan import Synth
+from reticent.release.synth_section import read_synths
 from reticent.release.totals import with_totals
 from reticent.release.weights import read_weight, serving
 from reticent.schema import Schema
@@ -48,6 +50,7 @@ class Plan:
     asks: tuple[Ask, ...]
     digest: str
     cells: tuple[Cells, ...] = ()
+    synths: tuple[Synth, ...] = ()
     weight: Weighting | None = None
     partition: Partition | None = None
     sample: Sample | None = None
@@ -70,7 +73,7 @@ class Plan:
 
     @property
     def claims(self) -> tuple[Claim, ...]:
-        """One claim for each line, each ask that costs anything and each table of cells, from public numbers alone."""
+        """One claim for each line, each ask that costs anything and each table, from public numbers alone."""
         found = (
             claim_of(
                 ask.query,
@@ -86,7 +89,8 @@ class Plan:
         bins = claim_of_bins(self.weight.part(self.neighbours), self.change) if self.weight else None
         lines = (model.claim(self.change) for model in self.models)
         asked = tuple(claim for claim in (*lines, bins, *found) if claim is not None)
-        return (*asked, *(cells.claim(self.change) for cells in self.cells))
+        tables = (cells.claim(self.change) for cells in self.cells)
+        return (*asked, *tables, *(synth.claim for synth in self.synths))
 
     @property
     def claim(self) -> Claim:
@@ -108,9 +112,9 @@ class Plan:
         return sum((claim.epsilon for claim in self.claims), observed)
 
 
-def read_plan(path: Path) -> Plan:
-    """The plan in the file at `path`, with the codebook it names."""
-    data = read_toml(path, error=PlanError)
+def read_plan(path: Path, *, part: Callable[[dict[str, Any]], dict[str, Any]] = dict) -> Plan:
+    """The plan in the file at `path`, with the codebook it names; or the `part` of it that is wanted."""
+    data = part(read_toml(path, error=PlanError))
     sections = _sections(data)
     codebook = read_toml(path.parent / sections.survey.codebook, error=PlanError)
     if sections.cells:
@@ -133,8 +137,8 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
     rows = partition.rows(rows) if partition else rows
     weight = read_weight(sections.weight, schema, rows=rows, neighbours=neighbours)
     repairs = read_repairs(sections.repair, schema, derived_weights=[weight.name] if weight else [])
-    if not sections.ask and not sections.cells:
-        raise PlanError("asks nothing; add an [[ask]] or [[cells]]", field="ask")
+    if not (sections.ask or sections.cells or sections.synth):
+        raise PlanError("asks nothing; add an [[ask]], [[cells]] or [[synth]]", field="ask")
     asks = read_asks(sections.ask, schema, repairs.repair, weight)
     plan = Plan(
         release_id=sections.release.id,
@@ -145,6 +149,7 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
         asks=asks,
         weight=serving(weight, asks, schema, neighbours) if weight else None,
         cells=read_cells(sections.cells, schema, repair=repairs.repair),
+        synths=read_synths(sections.synth, schema, change=change, repair=repairs.repair),
         partition=partition,
         sample=read_sample(sections.sample, schema, change, partition),
         repair=repairs.repair,
@@ -192,12 +197,13 @@ def _cap(section: ProtectSection) -> Fraction:
 
 
 def _check_names(plan: Plan) -> None:
-    asked = {ask.name for ask in plan.asks}
-    for place, cells in enumerate(plan.cells):
-        if cells.name in asked:
-            raise PlanError(
-                f"an ask is called {cells.name!r} too; choose another", field=f"cells[{place}].name"
-            )
+    taken = {ask.name: "an ask" for ask in plan.asks}
+    named = [(f"cells[{place}].name", cells.name) for place, cells in enumerate(plan.cells)]
+    named += [(f"synth[{place}].name", synth.name) for place, synth in enumerate(plan.synths)]
+    for field, name in named:
+        if name in taken:
+            raise PlanError(f"{taken[name]} is called {name!r} too; choose another", field=field)
+        taken[name] = "a table"
 
 
 def _check_delta(plan: Plan, section: ProtectSection) -> None:
@@ -208,8 +214,9 @@ def _check_delta(plan: Plan, section: ProtectSection) -> None:
             raise PlanError("does not go with pure noise; remove it", field="protect.delta")
         return
     if section.delta is None or amount(section.delta, field="protect.delta") < total:
+        what = "tables" if plan.synths else "cells"
         raise PlanError(
-            f"the cells need {show(total)}; allow as much, or ask for less", field="protect.delta"
+            f"the {what} need {show(total)}; allow as much, or ask for less", field="protect.delta"
         )
 
 

@@ -5,14 +5,18 @@ import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reticent.errors import ReticentError
 from reticent.release.compact import written
 from reticent.release.document import FORMAT
+from reticent.release.synth_table import to_arrow
 from reticent.smallcells.table import LINE
 from reticent.smallcells.table import lines as cell_lines
 from reticent.smallcells.table import rows as cell_rows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 COLUMNS = (
     "release",
@@ -65,6 +69,13 @@ class Release:
         for table in self.document.get("cells", []):
             if table["name"] == name:
                 return cell_rows(table)
+        raise KeyError(name)
+
+    def synthetic(self, name: str, copy: int = 1) -> "pa.Table":
+        """The rows of one synthetic table, or of one of its completed copies, as an Arrow table."""
+        for table in self.document.get("synth", []):
+            if table["name"] == name and 1 <= copy <= len(table["tables"]):
+                return to_arrow(table, copy - 1)
         raise KeyError(name)
 
     def to_csv(self) -> bytes:

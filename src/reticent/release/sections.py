@@ -86,6 +86,7 @@ class PlanSections(Section):
     repair: list[dict[str, Any]] = Field(default=[])
     ask: list[AskSection] = Field(default=[], max_length=1000)
     cells: list[dict[str, Any]] = Field(default=[])
+    synth: list[dict[str, Any]] = Field(default=[])
     weight: dict[str, Any] | None = None
     partition: dict[str, Any] | None = None
     sample: dict[str, Any] | None = None

@@ -41,9 +41,10 @@ class Survey:
         epsilon: str,
         asks: Sequence[dict[str, Any]] = (),
         cells: Sequence[dict[str, Any]] = (),
+        synth: Sequence[dict[str, Any]] = (),
         **sections: Any,
     ) -> Plan:
-        """A plan written in Python. `asks`, `cells` and further `sections` are what a plan file would hold."""
+        """A plan written in Python. `asks`, `cells`, `synth` and further `sections` are what a plan file would hold."""
         protect = {
             "change": "one respondent added or removed",
             "epsilon": epsilon,
@@ -52,6 +53,7 @@ class Survey:
         release = {"id": release_id, **sections.pop("release", {})}
         survey = {"source": "rows", "schema": "codebook", "ledger": "ledger"}
         held = {"ask": list(asks), **({"cells": list(cells)} if cells else {})}
+        held |= {"synth": list(synth)} if synth else {}
         data = {"survey": survey, "release": release, "protect": protect, **held, **sections}
         return plan_from(data, self.codebook())
 

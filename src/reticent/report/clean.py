@@ -7,6 +7,8 @@ from typing import Any
 def clean(value: Any) -> Any:
     """The same value; what a browser or a terminal would act on, and half characters, become a mark."""
     if isinstance(value, str):
+        if value.isprintable():
+            return value
         return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in value)
     if isinstance(value, Mapping):
         return {clean(key): clean(inner) for key, inner in value.items()}

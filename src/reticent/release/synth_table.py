@@ -1,0 +1,173 @@
+"""Synthetic rows in a release: packed into one line of text, and back into CSV, Parquet and Arrow, always the same.
+
+Everything here comes after the noise. Of a column with n codes the numbers 0 to n - 1 are codes counted from its lowest, n is
+a missing answer and n + 1 a question that was not asked.
+"""
+
+import binascii
+import io
+import zlib
+from base64 import b64decode, b64encode
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from reticent.decimals import show
+from reticent.errors import ReticentError
+from reticent.privacy.claim import Claim
+from reticent.release.synth_plan import Synth
+from reticent.schema import Levels, Number
+from reticent.synth.decode import HOLE, UNASKED, Rows
+
+FIRES = ("=", "+", "-", "@", "\t", "\r")
+WIDTHS = (np.uint8, np.uint16, np.uint32, np.uint64)
+Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SynthTable:
+    """What was drawn: one table of codes, or one for each completed copy, the promise, and the noisy size."""
+
+    claim: Claim
+    respondents: int
+    tables: tuple[Rows, ...] = field(repr=False)
+
+
+def described(synth: Synth, made: SynthTable, files: Sequence[str]) -> dict[str, Any]:
+    """What a release says of a synthetic table, the rows included."""
+    columns = [synth.domain.schema.coded[name] for name in synth.domain.columns]
+    return {
+        "name": synth.name,
+        "words": synth.words(),
+        "method": synth.method.name,
+        "holes": synth.holes.value,
+        "holes_words": synth.holes_words(),
+        "claim": {"words": str(made.claim), **made.claim.as_dict()},
+        "rows": synth.rows,
+        "bins": synth.bins,
+        "copies": synth.copies,
+        "never": list(synth.never),
+        "determines": dict(synth.determines),
+        "respondents": made.respondents,
+        "columns": [_column(column) for column in columns],
+        "files": list(files),
+        "tables": [_packed(rows, columns) for rows in made.tables],
+    }
+
+
+def told_synths(synths: Sequence[Synth], made: Mapping[str, SynthTable], release_id: str) -> dict[str, Any]:
+    """The synthetic tables of a release, files counted over all of them; one without any does not speak of them."""
+    told: list[dict[str, Any]] = []
+    for synth in synths:
+        first = 1 + sum(len(each["files"]) for each in told)
+        told.append(described(synth, made[synth.name], synth.files(release_id, first)))
+    return {"synth": told} if told else {}
+
+
+def _column(column: Levels | Number) -> dict[str, Any]:
+    common = {"name": column.name, "header": column.source, "low": column.low, "high": column.high}
+    if isinstance(column, Levels):
+        return {**common, "levels": list(column.levels)}
+    return {**common, "grid": show(column.grid, digits=18), "unit": column.unit}
+
+
+def _packed(rows: Rows, columns: Sequence[Levels | Number]) -> str:
+    parts = []
+    for column in columns:
+        size = column.high - column.low + 1
+        codes = rows[column.name]
+        numbers = np.where(codes == HOLE, size, np.where(codes == UNASKED, size + 1, codes - column.low))
+        parts.append(numbers.astype(_width(size)).tobytes())
+    return b64encode(zlib.compress(b"".join(parts))).decode()
+
+
+def _width(size: int) -> np.dtype[Any]:
+    kind = next(kind for kind in WIDTHS if size + 1 <= np.iinfo(kind).max)
+    return np.dtype(kind).newbyteorder("<")
+
+
+def unpacked(table: Mapping[str, Any], copy: int = 0) -> list[Numbers]:
+    """The numbers of every column of one table. A file that does not hold what it says is refused."""
+    widths = [_width(column["high"] - column["low"] + 1) for column in table["columns"]]
+    sizes = [table["rows"] * width.itemsize for width in widths]
+    data = _inflated(table["tables"][copy], sum(sizes))
+    found, start = [], 0
+    for width, size in zip(widths, sizes, strict=True):
+        found.append(np.frombuffer(data[start : start + size], dtype=width).astype(np.int64))
+        start += size
+    return found
+
+
+def _inflated(text: str, size: int) -> bytes:
+    data = b""
+    with suppress(zlib.error, binascii.Error):
+        data = zlib.decompressobj().decompress(b64decode(text, validate=True), size + 1)
+    if len(data) != size:
+        raise ReticentError("holds synthetic rows that are not whole", field="release")
+    return data
+
+
+def texts(column: Mapping[str, Any], numbers: Numbers) -> NDArray[np.object_]:
+    """What each number is called; nothing where nobody answered or was asked."""
+    known, places = np.unique(numbers, return_inverse=True)
+    size = column["high"] - column["low"] + 1
+    named = [_text(column, int(number)) if number < size else "" for number in known]
+    return np.array(named, dtype=object)[places]
+
+
+def _text(column: Mapping[str, Any], number: int) -> str:
+    if "levels" in column:
+        return str(column["levels"][number])
+    return show((number + column["low"]) * Fraction(column["grid"]), digits=18)
+
+
+def to_csv(table: Mapping[str, Any], copy: int = 0) -> bytes:
+    """The rows under the survey's own headers. Text that a spreadsheet would execute is defused (T28)."""
+    columns = table["columns"]
+    found = []
+    for column, numbers in zip(columns, unpacked(table, copy), strict=True):
+        known, places = np.unique(texts(column, numbers).astype(str), return_inverse=True)
+        quoted = [_quoted(str(text), is_text="levels" in column) for text in known]
+        found.append(np.array(quoted, dtype=object)[places])
+    if len(columns) == 1:
+        found = [np.where(found[0] == "", '""', found[0])]  # an empty line is no row
+    header = ",".join(_quoted(str(column["header"]), is_text=True) for column in columns)
+    return "\n".join([header, *map(",".join, zip(*found, strict=True)), ""]).encode()
+
+
+def _quoted(text: str, *, is_text: bool) -> str:
+    if is_text and text.startswith(FIRES):
+        text = f"'{text}"
+    return '"' + text.replace('"', '""') + '"' if any(char in text for char in ',"\n\r') else text
+
+
+def to_arrow(table: Mapping[str, Any], copy: int = 0) -> pa.Table:
+    """The rows as an Arrow table: levels as text, numbers as numbers, other cells empty."""
+    pairs = zip(table["columns"], unpacked(table, copy), strict=True)
+    return pa.table({column["header"]: _array(column, numbers) for column, numbers in pairs})
+
+
+def _array(column: Mapping[str, Any], numbers: Numbers) -> pa.Array:
+    is_absent = numbers > column["high"] - column["low"]
+    kept = np.where(is_absent, 0, numbers)
+    if "levels" in column:
+        return pa.array(column["levels"], pa.string()).take(pa.array(kept, mask=is_absent))
+    grid, codes = Fraction(column["grid"]), kept + column["low"]
+    if grid.denominator == 1:
+        return pa.array(codes * grid.numerator, mask=is_absent)
+    # Divided by the denominator, not multiplied by a rounded grid: a cent is the double nearest to it.
+    return pa.array(codes * float(grid.numerator) / grid.denominator, mask=is_absent)
+
+
+def to_parquet(table: Mapping[str, Any], copy: int = 0) -> bytes:
+    """The same as a Parquet file."""
+    out = io.BytesIO()
+    pq.write_table(to_arrow(table, copy), out, compression="zstd")
+    return out.getvalue()
