@@ -1,0 +1,113 @@
+"""A network on disk: one TOML file that says what it is, and one array for each step. Nothing in it can run.
+
+Whoever loads it brings the codebook, and every name, bin and size is held against it. Digests tell of a file that was
+changed or mixed up; they are no signature, since whoever writes all the files can write those too.
+"""
+
+import hashlib
+import io
+from collections.abc import Sequence
+from contextlib import suppress
+from math import prod
+from pathlib import Path
+
+import numpy as np
+
+from reticent.errors import SourceError
+from reticent.files import make_folder, write_new
+from reticent.schema import Schema
+from reticent.synth.base import Conditional, Floats, Network
+from reticent.synth.domain import Domain
+from reticent.synth.saved_parts import (
+    MODEL,
+    ModelPart,
+    StepPart,
+    axis_of,
+    claim_of,
+    digest_of,
+    told_of,
+    toml_of,
+    total_of,
+)
+from reticent.tomlfile import fill, read_toml
+
+OFF_BY = 1e-9
+HEADER = 4096
+
+
+def save(network: Network, folder: Path) -> None:
+    """Write `network` into a folder, new or without a model. The TOML comes last, so that half a model is none."""
+    make_folder(folder)
+    files = [_bytes(step.table) for step in network.steps]
+    for i, data in enumerate(files):
+        write_new(folder / _name(i), data, private=False)
+    told = told_of(network, [hashlib.sha256(data).hexdigest() for data in files])
+    write_new(folder / MODEL, toml_of({"sha256": digest_of(told), **told}).encode(), private=False)
+
+
+def load(folder: Path, schema: Schema) -> Network:
+    """The network in `folder`, or a refusal that names the file. `schema` is the codebook it was made with."""
+    data = read_toml(folder / MODEL, error=SourceError)
+    part = fill(ModelPart, data, error=SourceError, at="")
+    if part.sha256 != digest_of({key: value for key, value in data.items() if key != "sha256"}):
+        raise SourceError("has been changed since it was saved; save the model again", field=MODEL)
+    domain = Domain(schema=schema, axes=tuple(axis_of(axis, schema) for axis in part.axes))
+    steps = tuple(_step(folder, i, step, domain) for i, step in enumerate(part.steps))
+    _check_order(steps, domain)
+    return Network(domain=domain, steps=steps, total=total_of(part.total), claim=claim_of(part.claim))
+
+
+def _name(i: int) -> str:
+    return f"step-{i:03d}.npy"
+
+
+def _bytes(table: Floats) -> bytes:
+    file = io.BytesIO()
+    np.save(file, np.ascontiguousarray(table, dtype="<f8"), allow_pickle=False)
+    return file.getvalue()
+
+
+def _step(folder: Path, i: int, part: StepPart, domain: Domain) -> Conditional:
+    columns = domain.columns
+    if not {part.column, *part.given} <= set(columns):
+        raise SourceError("names a column that has no axis", field=f"{MODEL}: steps[{i}]")
+    place, given = columns.index(part.column), tuple(columns.index(name) for name in part.given)
+    table = _table(folder / _name(i), domain.sizes((*given, place)), part.sha256)
+    return Conditional(place=place, given=given, table=table)
+
+
+def _table(path: Path, sizes: tuple[int, ...], digest: str) -> Floats:
+    """The array, if it is the one that was saved and its lines are chances."""
+    data = _read(path, 8 * prod(sizes) + HEADER)
+    if hashlib.sha256(data).hexdigest() != digest:
+        raise SourceError("is not the array that was saved; save the model again", field=path.name)
+    table = None
+    with suppress(ValueError, EOFError, OSError):
+        table = np.load(io.BytesIO(data), allow_pickle=False)
+    if not isinstance(table, np.ndarray) or table.dtype != np.float64 or table.shape != sizes:
+        raise SourceError(f"is no array of doubles of sizes {list(sizes)}", field=path.name)
+    if not (np.isfinite(table).all() and (table >= 0).all()):
+        raise SourceError("holds a number that is no chance", field=path.name)
+    if np.abs(table.sum(axis=-1) - 1).max() > OFF_BY:
+        raise SourceError("has a line of chances that do not sum to one", field=path.name)
+    return table
+
+
+def _read(path: Path, most: int) -> bytes:
+    data = None
+    with suppress(OSError):
+        if path.is_file() and path.stat().st_size <= most:
+            data = path.read_bytes()
+    if data is None:
+        raise SourceError("is missing, or larger than its columns allow", field=path.name)
+    return data
+
+
+def _check_order(steps: Sequence[Conditional], domain: Domain) -> None:
+    drawn: list[int] = []
+    for step in steps:
+        if not set(step.given) <= set(drawn) or len(set(step.given)) < len(step.given):
+            raise SourceError("draws a column before one it is given", field=MODEL)
+        drawn.append(step.place)
+    if sorted(drawn) != list(range(len(domain.axes))) or len(set(domain.columns)) < len(drawn):
+        raise SourceError("does not draw every column once", field=MODEL)
