@@ -4,6 +4,7 @@ from reticent.errors import PlanError
 from reticent.lab.experiment import Experiment
 from reticent.lab.experiments import (
     amplification,
+    amplification_missing,
     donors_income,
     model_imputation,
     model_workers,
@@ -22,6 +23,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         noise_in_context.experiment(),
         noise_laws.experiment(),
         amplification.experiment(),
+        amplification_missing.experiment(),
         poststratify_example.experiment(),
         partition.experiment(),
         poststratify.experiment(),

@@ -1,0 +1,69 @@
+"""The examples of amplification by missingness: printed numbers are found again, and ours has its reason beside it."""
+
+from fractions import Fraction
+
+import pytest
+
+from reticent.lab.experiments import amplification_missing as lab
+from reticent.privacy.missingness import Independent, Use, amplified, sets_of
+from reticent.privacy.missingness.uses import use
+
+
+@pytest.fixture(scope="module")
+def lines():
+    return {line.item: line for line in lab.run(0, 0)}
+
+
+def test_every_item_has_its_reason_and_no_item_comes_twice(lines):
+    assert len(lines) == len(lab.run(0, 0)) == 63
+    assert all(line.query for line in lines.values())
+
+
+def test_as_printed_is_what_is_printed(lines):
+    """To the digits printed; the first example is printed as 0.421, which is 0.421875 cut off."""
+    for name, (_, share) in lab.EXAMPLES.items():
+        line = lines[f"example {name}, as printed"]
+        digits = len(share) - 2
+        assert abs(line.value - float(share)) < 10**-digits, name
+
+
+def test_ours_is_attained_and_chance_times_epsilon_is_passed(lines):
+    for name in lab.EXAMPLES:
+        exact, worst = lines[f"example {name}, epsilon 1"].value, lines[f"example {name}, worst loss"].value
+        assert worst == pytest.approx(exact, abs=1e-11)
+        assert (
+            lines[f"example {name}, first order"].value
+            < worst
+            <= lines[f"example {name}, made sound"].value + 1e-11
+        )
+
+
+def test_the_reason_given_for_an_example_is_the_true_one(lines):
+    """Two printed numbers are too small at every epsilon, one of the others at epsilon 2."""
+    small = {item for item, line in lines.items() if line.query == lab.ABOVE}
+    assert {f"example {n}, epsilon {e}" for n in ("5.5", "5.7") for e in lab.EPSILONS} <= small
+    assert "example 5.11, epsilon 2" in small and "example 5.11, epsilon 1" not in small
+    for item in small:
+        assert lines[item].value > lines[item].printed
+
+
+def test_the_table_cannot_be_claimed_before_the_rows_are_seen(lines):
+    """Ours is above every printed entry, below epsilon, and falls as more is missing."""
+    for data in lab.TABLE:
+        found = [lines[f"Table 1, {data}, {share} missing"] for share in lab.SHARES]
+        assert all(line.printed < line.value < 1 for line in found)
+        assert [line.value for line in found] == sorted((line.value for line in found), reverse=True)
+
+
+def test_the_bound_before_the_rows_covers_every_tree():
+    """Four columns at two thirds: all chains and stars of tables, with choices among all pairs, cost no more."""
+    names, p = [f"column {k}" for k in range(4)], Fraction(2, 3)
+    law = Independent(dict.fromkeys(names, p))
+    pairs = [{a, b} for a in names for b in names if a < b]
+    choices = Use(sets=sets_of(*pairs), epsilon=Fraction(1, 2))
+    chain = [(names[k], names[max(0, k - 1)]) for k in range(4)]
+    star = [(names[k], names[0]) for k in range(4)]
+    bound = lab.before_the_rows(4, observed=p)
+    for tree in (chain, star):
+        uses = [use(*set(each), epsilon=Fraction(1, 8)) for each in tree]
+        assert amplified([choices, *uses], law) < bound
