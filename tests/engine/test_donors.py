@@ -11,18 +11,17 @@ from types import SimpleNamespace
 from typing import Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from sqlglot import exp
 
-from reticent.engine import duckdb as duckdb_engine
-from reticent.engine import labels, sql
+from reticent.engine import circle, labels, placing
 from reticent.engine.cells import needed
 from reticent.engine.duckdb import DuckDBEngine
 from reticent.engine.sources import open_frame, open_path
 from reticent.engine.wants import Ring, Rows, Sum, Table, Want
-from reticent.errors import PlanError
+from reticent.errors import EngineError, PlanError
 from reticent.predicate.bind import Always, CodeIn, Is
 from reticent.predicate.truth import MISSING
 from reticent.prepare.donors import Donors, Match, Repair, Scheme
@@ -224,19 +223,50 @@ def test_no_order_of_rows_no_chunks_and_no_threads_change_a_bit():
         assert engine_says(pieces, schema, wants, repair, threads) == once
 
 
-def crowded(modulus: int) -> Any:
-    """Places that tie: the first word and the number, modulo a small one. In SQL, and by hand."""
+@pytest.mark.parametrize("lot", [1, 30])
+def test_no_bit_depends_on_how_many_cells_are_taken_up_at_a_time(lot: int, monkeypatch: pytest.MonkeyPatch):
+    """Two hundred people, three columns: a cell or a few at a time, visitors from afar among them, as all at once."""
+    dice, schema = Random(5), book("pid", 2)
+    people = some_people(dice, 150, hush=0.5)
+    donors = [some_donors(dice, column, schema) for column in ("wage", "mood", "house")]
+    repair = Repair(donors=tuple(donors), key="k")
+    wants = some_wants(dice, schema, repair)
+    once = engine_says(people, schema, wants, repair)
+    monkeypatch.setattr(circle, "LOT", lot)
+    monkeypatch.setattr(placing, "LOT", lot)
+    assert engine_says(people, schema, wants, repair, threads=2) == once
 
-    def in_sql(rows: Any, label: Any, key: str, *, keep: Any, name: str) -> Any:
-        number = exp.Mod(
-            this=exp.Paren(this=sql.plus(label[0], sql.column("number"))), expression=sql.number(modulus)
+
+def test_where_memory_is_short_nothing_is_said_of_how_much_was_wanted(monkeypatch: pytest.MonkeyPatch):
+    """An array that cannot be had would tell its size, so how many rows there are: one constant text instead."""
+
+    def numbers(spread: Any, *given: Any) -> Any:
+        raise MemoryError(f"Unable to allocate an array with shape ({len(spread)},)")
+
+    monkeypatch.setattr(labels, "numbers", numbers)
+    donors = Donors(column="mood", near=(Match(column="sex"),), defaults=(0,))
+    with pytest.raises(EngineError) as told:
+        engine_on(some_people(Random(1), 77)).tally(
+            book(), [Sum(rows=Rows())], Repair(donors=(donors,), key="k")
         )
-        return sql.select([*map(sql.column, keep), sql.alias(number, name)], rows)
+    assert "shape" not in str(told.value) and told.value.__context__ is None
+
+
+def crowd(modulus: int, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Places that tie: the first word and the number, modulo a small one. In the engine, and by hand."""
+
+    def sums(label: Any, start: int, by: Any) -> Any:
+        return (label[0] % modulus).view(np.uint64)
+
+    def placed(z: Any, number: Any, by: int, c: Any) -> Any:
+        return (z.view(np.int64) + number) % modulus
 
     def in_python(key: str, label: Any) -> int:
         return int(label[0] + label[-1]) % modulus
 
-    return in_sql, in_python
+    monkeypatch.setattr(labels, "sums", sums)
+    monkeypatch.setattr(labels, "placed", placed)
+    return in_python
 
 
 @pytest.mark.parametrize("modulus", [1, 2, 5])
@@ -245,8 +275,7 @@ def test_places_that_tie_are_settled_by_the_records_own_answers(
     seed: int, modulus: int, monkeypatch: pytest.MonkeyPatch
 ):
     """With one to five places in all, the engine still has the order of the definition, in any order of rows."""
-    in_sql, in_python = crowded(modulus)
-    monkeypatch.setattr(labels, "placed", in_sql)
+    in_python = crowd(modulus, monkeypatch)
     dice, schema = Random(seed), book()
     people = some_people(dice, 25)
     repair = some_repair(dice, schema)
@@ -257,9 +286,13 @@ def test_places_that_tie_are_settled_by_the_records_own_answers(
     assert engine_says(people, schema, wants, repair, threads=2) == meant
 
 
-def by_file(rows: Any, label: Any, key: str, *, keep: Any, name: str) -> Any:
+def by_file(found: Any, words: Any, key: str) -> pa.Table:
     """Naive: a record's place is its line in the file."""
-    return sql.select([*map(sql.column, keep), sql.alias(sql.column(labels.LINE), name)], rows)
+    table = labelled_as_it_is(found, words, key)
+    return table.set_column(table.column_names.index(labels.PLACE), labels.PLACE, table[labels.LINE])
+
+
+labelled_as_it_is = labels.labelled
 
 
 def test_the_filled_rows_are_the_same_set_in_any_order_and_places_by_file_are_caught(
@@ -280,7 +313,7 @@ def test_the_filled_rows_are_the_same_set_in_any_order_and_places_by_file_are_ca
         return len(found)
 
     assert sets_of_rows() == 1
-    monkeypatch.setattr(labels, "placed", by_file)
+    monkeypatch.setattr(placing, "labelled", by_file)
     assert sets_of_rows() > 1
 
 
@@ -313,29 +346,21 @@ def test_a_newcomer_changes_no_place_but_adds_its_own(unit: tuple[str, int]):
         assert changed(before, after) == 1
 
 
-def by_line(rows: Any, *given: Any, **how: Any) -> Any:
-    """Naive: number records as they come in the file, all of them."""
-    found = labels_as_they_are(rows, *given, **how)
-    for window in found.find_all(exp.Window):
-        window.set("partition_by", [])
-    return found
+def by_line(spread: Any, equal: Any, line: Any = ()) -> Any:
+    """Naive: number records as they come, all of them."""
+    return np.arange(len(spread))
 
 
-def by_fewer_columns(rows: Any, *given: Any, **how: Any) -> Any:
-    """Naive: number records among those that agree in their cell only."""
-    found = labels_as_they_are(rows, *given, **how)
-    for window in found.find_all(exp.Window):
-        window.set("partition_by", [sql.column("cell0")])
-    return found
-
-
-labels_as_they_are = labels.labelled
+def by_fewer_columns(spread: Any, equal: Any, line: Any = ()) -> Any:
+    """Naive: number records among those that agree in the last digit of their words."""
+    last = equal[0] % 2
+    return circle.numbers(last, [last], line)
 
 
 @pytest.mark.parametrize("naive", [by_line, by_fewer_columns])
 def test_naive_numbers_let_a_newcomer_move_others(naive: Any, monkeypatch: pytest.MonkeyPatch):
     """The test above rejects numbers that count in different records: neighbours then differ by more than one."""
-    monkeypatch.setattr(duckdb_engine, "labelled", naive)
+    monkeypatch.setattr(labels, "numbers", naive)
     dice, schema = Random(3), book()
     people, columns = some_people(dice, 30), schema.in_universe_order
     repair = some_repair(dice, schema)
@@ -384,9 +409,9 @@ def test_the_ring_spreads_recipients_and_a_common_order_does_not(monkeypatch: py
     assert busiest(*survey) == 60
 
 
-def one_place(rows: Any, label: Any, key: str, *, keep: Any, name: str) -> Any:
+def one_place(z: Any, number: Any, by: int, c: Any) -> Any:
     """Naive: one place for all, the order of answers decides. The recipients, who came last, begin with one donor."""
-    return sql.select([*map(sql.column, keep), sql.alias(sql.number(0), name)], rows)
+    return np.zeros_like(number)
 
 
 # covers T08

@@ -12,13 +12,14 @@ from reticent.engine.cells import Cells, needed
 from reticent.engine.coding import Coding, check_coding, coded_rows
 from reticent.engine.connection import Connection
 from reticent.engine.holding import Holding, check_rings, domains_of
-from reticent.engine.labels import LINE, labelled
+from reticent.engine.labels import LINE, packed
 from reticent.engine.lots import Lot
 from reticent.engine.packing import Packing
+from reticent.engine.placing import place_people
 from reticent.engine.predict import HELD, Drawn, numbered, predicted
 from reticent.engine.relation import Clean
 from reticent.engine.results import Tallies
-from reticent.engine.rings import PEOPLE
+from reticent.engine.rings import PACKED
 from reticent.engine.sources import ParquetFiles, Source
 from reticent.engine.sql import Values
 from reticent.engine.streams import ParquetRows
@@ -154,12 +155,15 @@ class DuckDBEngine(Connection):
 
         def read(source: Source) -> None:
             clean, rows = self._clean(source, schema, columns, repair, keep, lot)
-            people = labelled(clean, rows, packing, domains_of(repair), repair.key, clean.keep)
-            self.make(PEOPLE, sql.text(people), clean.values)
+            filled = [donors.column for donors in repair.donors]
+            domains = domains_of(repair)
+            people = packed(clean, rows, packing, domains=domains, filled=filled, keep=clean.keep)
+            self.make(PACKED, sql.text(people), clean.values)
 
         held = Holding(self, schema, packing, repair)
         try:
             self._reading(read)
+            place_people(self, packing.words, repair.key)
             yield held
         finally:
             held.drop()

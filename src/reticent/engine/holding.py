@@ -1,20 +1,21 @@
 """The clean rows held in a table of their own, donors' answers filled in. Spills, and is dropped at the end."""
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Mapping, Sequence
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 from sqlglot import exp
 
 from reticent.engine import sql
 from reticent.engine.cells import Cells, code, named
+from reticent.engine.circle import lots
 from reticent.engine.labels import LINE, order_of
 from reticent.engine.needs import Classes, Counts, visits
+from reticent.engine.offers import offers
 from reticent.engine.packing import Packing, unpacked
+from reticent.engine.placing import Tables, quietly
 from reticent.engine.results import RingTable
-from reticent.engine.rings import FILL, GUESTS, PEOPLE, RING, VISITS, Ringing
+from reticent.engine.rings import FILL, GAPS, PACKED, PEOPLE, TAKEN, TIED, VISITS, Ringing, is_recipient
 from reticent.engine.sql import Sql
 from reticent.engine.wants import Key, Ring, keys_of
 from reticent.errors import PlanError
@@ -25,18 +26,6 @@ from reticent.schema import Schema
 
 MOST_ROWS = 2**40
 LARGEST = 2**63
-
-
-class Tables(Protocol):
-    """What an engine offers here: tables made, given, asked and dropped."""
-
-    def make(self, name: str, statement: str) -> None: ...
-
-    def give(self, name: str, table: pa.Table) -> None: ...
-
-    def ask(self, statement: str) -> dict[str, NDArray[np.int64]]: ...
-
-    def drop(self, name: str) -> None: ...
 
 
 class Holding:
@@ -60,30 +49,35 @@ class Holding:
         found: dict[Ring, RingTable] = {}
         for place, donors in enumerate(self.repair.donors):
             asked = [want for want in wants if want.column == donors.column]
-            found |= self._fill(donors, f"{FILL}{place}", asked)
+            found |= self._fill(donors, place, asked)
         return found
 
     def rows(self, *more: Sql) -> exp.Select:
-        """The filled rows under the names that `cells` knows."""
-        filled = {
-            donors.column: exp.column("y", table=f"{FILL}{place}", quoted=True)
-            for place, donors in enumerate(self.repair.donors)
+        """The filled rows under the names that `cells` knows. Only those with something filled look it up."""
+        tables = [f"{FILL}{place}" for place in range(len(self.repair.donors))]
+        asks = [is_recipient(self.packing.digits[d.column], i) for i, d in enumerate(self.repair.donors)]
+        given = {
+            donors.column: exp.column("y", table=table, quoted=True)
+            for donors, table in zip(self.repair.donors, tables, strict=True)
         }
-        query = exp.select(*self.packing.unpack(self.cells, filled), *more, copy=False)
-        query = query.from_(exp.to_table(PEOPLE), copy=False)
-        for place in range(len(self.repair.donors)):
-            table = f"{FILL}{place}"
+        some, none = self._people(given, more), self._people({}, more)
+        for table in tables:
             on = exp.EQ(this=exp.column("id", table=table), expression=exp.column("rowid", table=PEOPLE))
-            query = query.join(exp.to_table(table), on=on, join_type="left", copy=False)
-        return query
+            some = some.join(exp.to_table(table), on=on, join_type="left", copy=False)
+        some = some.where(exp.or_(*asks), copy=False)
+        none = none.where(exp.not_(exp.or_(*asks)), copy=False)
+        both = exp.Union(this=some, expression=none, distinct=False)
+        return exp.select(exp.Star()).from_(both.subquery("t", copy=False), copy=False)
+
+    def _people(self, given: Mapping[str, Sql], more: Sequence[Sql]) -> exp.Select:
+        columns = [*self.packing.unpack(self.cells, given), *(each.copy() for each in more)]
+        return exp.select(*columns, copy=False).from_(exp.to_table(PEOPLE), copy=False)
 
     def marked(self) -> exp.Select:
         """The filled rows under the columns' own names, with a mark for each filled cell, as lines were numbered."""
         marks = [
-            exp.alias_(
-                self.packing.digits[donors.column].is_recipient(), f"{donors.column}_filled", quoted=True
-            )
-            for donors in self.repair.donors
+            sql.alias(is_recipient(self.packing.digits[donors.column], i), f"{donors.column}_filled")
+            for i, donors in enumerate(self.repair.donors)
         ]
         names = [sql.alias(code(name), name) for name in self.schema.coded]
         query = sql.select([*names, *marks_of(self.repair)], self.rows(*marks, sql.column(LINE)))
@@ -91,12 +85,13 @@ class Holding:
 
     def drop(self) -> None:
         fills = [f"{FILL}{place}" for place in range(len(self.repair.donors))]
-        for name in (PEOPLE, VISITS, RING, GUESTS, *fills):
+        for name in (PACKED, PEOPLE, VISITS, TAKEN, TIED, GAPS, *fills):
             self.tables.drop(name)
 
-    def _fill(self, donors: Donors, table: str, wants: Sequence[Ring]) -> dict[Ring, RingTable]:
+    def _fill(self, donors: Donors, place: int, wants: Sequence[Ring]) -> dict[Ring, RingTable]:
         ringing = Ringing(
             donors=donors,
+            place=place,
             digit=self.packing.digits[donors.column],
             domain=domains_of(self.repair).index(keys_of(donors)),
             order=tuple(order_of(self.packing)),
@@ -104,20 +99,22 @@ class Holding:
         distances = distances_of(donors, self.schema)
         classes = _dense(self.tables.ask(ringing.classes()), distances)
         looked = visits(distances, classes, donors.k)
-        self.tables.give(VISITS, looked.table(classes))
-        self.tables.make(RING, ringing.ring(far=looked.far))
-        self.tables.make(GUESTS, ringing.guests())
+        self.tables.give(VISITS, looked.table())
+        for part, cells in enumerate(lots(np.arange(distances.cells), looked.rows(classes))):
+            lines = self.tables.ask(ringing.lines(far=looked.far, cells=cells))
+            met = quietly(offers, lines, ringing.order, ringing.digit.answers, looked)
+            for name, table in ((TAKEN, met.taken), (TIED, met.tied), (GAPS, met.gaps)):
+                self.tables.give(name, table, more=part > 0)
         missing = max(0, donors.k - int(classes.donors.sum()))
-        self.tables.make(table, ringing.filled(tied=bool(looked.tied.any()), missing=missing))
+        self.tables.make(f"{FILL}{place}", ringing.filled(missing=missing))
         return self._rings(ringing, classes, wants) if wants else {}
 
     def _rings(self, ringing: Ringing, classes: Classes, wants: Sequence[Ring]) -> dict[Ring, RingTable]:
         sums = [self._weight(want).sql("duckdb") for want in wants]
         kept = [sql.column(f"cell{ringing.domain}"), sql.alias(sql.column("rowid"), "id")]
-        rows = exp.select(*self.packing.unpack(self.cells, {}), *kept, copy=False)
-        rows = rows.from_(exp.to_table(PEOPLE), copy=False).where(ringing.digit.is_recipient(), copy=False)
+        rows = self._people({}, kept).where(is_recipient(ringing.digit, ringing.place), copy=False)
         found = self.tables.ask(ringing.gaps(sql.text(rows), sums))
-        return {want: _ring_table(want, classes, found, f"s{i}") for i, want in enumerate(wants)}
+        return {want: quietly(_ring_table, want, classes, found, f"s{i}") for i, want in enumerate(wants)}
 
     def _weight(self, want: Ring) -> Sql:
         """What a recipient counts: its head or its weight where it is among the rows, else nothing."""

@@ -7,33 +7,48 @@ of them has which number, and a record that comes or goes changes no label of a 
 
 from collections.abc import Sequence
 
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 from sqlglot import exp
 
 from reticent.engine import sql
 from reticent.engine.cells import Cells
+from reticent.engine.circle import numbers
 from reticent.engine.packing import Packing
-from reticent.engine.places import placed
+from reticent.engine.places import coefficients, placed, sums
 from reticent.engine.relation import UNIT
 from reticent.engine.sql import Sql
 from reticent.engine.statements import cell_of
 from reticent.engine.wants import Key
 
-NUMBER, PLACE, LINE = "number", "place", "line_"
+OWNER, PLACE, LINE = "owner_", "place", "line_"
 HEX_DIGITS = 15  # of a text's digest: 60 bits
 
 
-def labelled(
+def packed(
     cells: Cells,
     rows: exp.Select,
     packing: Packing,
+    *,
     domains: Sequence[Sequence[Key]],
-    key: str,
-    keep: Sequence[str] = (),
+    filled: Sequence[str],
+    keep: Sequence[str],
 ) -> exp.Select:
-    """Each row as its words, its place, and its cell in every domain that donors are matched on.
+    """Each row as its words, its cell in every domain that donors are matched on, its digit in every column that
+    they fill, and what `keep` names: the number of its line in the source, and its owner, by a digest."""
+    matched = [
+        sql.alias(sql.cast(cell_of(cells, keys), "INTEGER"), f"cell{i}") for i, keys in enumerate(domains)
+    ]
+    digits = [packing.digit(cells, name, f"y{i}") for i, name in enumerate(filled)]
+    kept = [sql.alias(_digest(name), OWNER) if name == UNIT else sql.column(name) for name in keep]
+    return sql.select([*packing.pack(cells), *matched, *digits, *kept], rows)
 
-    `keep` may hold the number of its line in the source: then that settles which of several equal records is
-    first, so that they can be put back.
+
+def labelled(found: dict[str, NDArray[np.int64]], words: Sequence[str], key: str) -> pa.Table:
+    """Rows as `packed` gives them, all of a cell or none, with the places of their labels instead of owners.
+
+    Where lines are among them, those settle which of several equal records is first, so that they can be put back.
 
     Guarantee   a record's words, cells and place are a function of its own answers, its identifier and its
                 running number; the records of a survey, with their numbers, are a function of the set.
@@ -43,19 +58,13 @@ def labelled(
     Assumes     `key` is not a function of the rows.
     Keeps back  all of it.
     """
-    matched = [
-        sql.alias(sql.cast(cell_of(cells, keys), "INTEGER"), f"cell{i}") for i, keys in enumerate(domains)
-    ]
-    kept = [sql.column(name) for name in keep]
-    packed = sql.select([*packing.pack(cells), *matched, *kept], rows)
-    owner = [UNIT] * (UNIT in keep)
-    order = exp.Order(expressions=[sql.column(LINE)]) if LINE in keep else None
-    equal = [sql.column(name) for name in (*owner, *packing.words)]
-    number = exp.Window(this=exp.RowNumber(), partition_by=equal, order=order)
-    numbered = sql.select([exp.Star(), sql.alias(number, NUMBER)], packed)
-    label = [*map(sql.column, packing.words), sql.column(NUMBER), *(_digest(name) for name in owner)]
-    left = [*packing.words, *(f"cell{i}" for i in range(len(domains))), *(n for n in keep if n != UNIT)]
-    return placed(numbered, label, key, keep=left, name=PLACE)
+    left = {name: column for name, column in found.items() if name != OWNER}
+    label = [found[name] for name in (*words, OWNER) if name in found]
+    a0, c0, c1, c2, c3, *a = coefficients(key, len(words) + 7)
+    by_number = a.pop(len(words))  # a label's numbers are its words, its running number, its owner
+    z = sums(label, a0, a[: len(label)])
+    number = numbers(z.view(np.int64), label, [found[LINE]] if LINE in found else [])
+    return pa.table({**left, PLACE: placed(z, number, by_number, (c0, c1, c2, c3))})
 
 
 def order_of(packing: Packing) -> list[str]:

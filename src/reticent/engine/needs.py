@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from reticent.engine.rings import SPOTS
 from reticent.prepare.distance import Distances
 
 Counts = NDArray[np.int64]
@@ -40,17 +39,25 @@ class Visits:
         """Whether anybody looks beyond the own cell."""
         return bool(self.distance.any())
 
-    def table(self, classes: Classes) -> pa.Table:
-        """One line for each visit, numbered, with the first spot and the number of donors found there. A cell's
-        visit to itself has the cell's own number."""
-        columns = {name: getattr(self, name) for name in ("cell", "other", "distance", "take")}
-        whole = {name: pa.array(column.astype(np.int32)) for name, column in columns.items()}
-        others = len(classes.donors) + np.arange(len(self.cell))
-        visit = np.where(self.cell == self.other, self.cell, others)
-        whole["visit"] = pa.array(visit.astype(np.int32))
-        whole["first"] = pa.array(self.other * SPOTS)
-        whole["tied"], whole["donors"] = pa.array(self.tied), pa.array(classes.donors[self.other])
-        return pa.table(whole)
+    def rows(self, classes: Classes) -> Counts:
+        """How many donors, recipients and visitors from afar each cell's ring has."""
+        away = self.distance > 0
+        visitors = np.zeros_like(classes.donors)
+        np.add.at(visitors, self.other[away], classes.recipients[self.cell[away]])
+        return classes.donors + classes.recipients + visitors
+
+    def own(self, cells: Counts) -> Counts:
+        """The number of each cell's visit to itself; the cells have donors."""
+        home = np.flatnonzero(self.distance == 0)
+        number = np.zeros(1 + int(self.cell.max(initial=0)), np.int64)
+        number[self.cell[home]] = home
+        return number[cells]
+
+    def table(self) -> pa.Table:
+        """One line for each visit to another cell, and its number."""
+        away = np.flatnonzero(self.distance)
+        columns = {"cell": self.cell[away], "other": self.other[away], "visit": away}
+        return pa.table({name: pa.array(column.astype(np.int32)) for name, column in columns.items()})
 
 
 def visits(distances: Distances, classes: Classes, k: int) -> Visits:

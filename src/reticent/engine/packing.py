@@ -38,9 +38,6 @@ class Digit:
     def is_donor(self) -> Sql:
         return exp.LT(this=exp.Paren(this=self.value()), expression=sql.number(self.answers))
 
-    def is_recipient(self) -> Sql:
-        return exp.EQ(this=exp.Paren(this=self.value()), expression=sql.number(self.answers))
-
     def code(self, filled: Sql | None = None) -> Sql:
         """The code, or the code of `filled`, a digit too, where there is none."""
         answer = sql.plus(self.value(), sql.number(self.low))
@@ -76,6 +73,11 @@ class Packing:
             worth = sql.times(_digit(cells, digit), sql.number(digit.below))
             found[digit.word] = sql.plus(found[digit.word], worth)
         return [sql.alias(word, name) for name, word in found.items()]
+
+    def digit(self, cells: Cells, column: str, name: str) -> Sql:
+        """One digit of a row, under that name."""
+        kind = "INTEGER" if self.digits[column].size < 2**31 else "BIGINT"
+        return sql.alias(sql.cast(_digit(cells, self.digits[column]), kind), name)
 
     def unpack(self, cells: Cells, filled: Mapping[str, Sql]) -> list[Sql]:
         """The codes and who was asked, under the names that `cells` knows; `filled` are donors' digits."""

@@ -5,20 +5,23 @@ c_0 + c_1 z + c_2 z^2 + c_3 z^3, all modulo p. With coefficients drawn evenly, p
 are even and independent, any four of them (Wegman and Carter, 1981), and two labels share a z with chance 1/p. The
 coefficients come from the key by SHA-256. Nothing that is promised rests on how even the places are: only the
 size of the noise does. A digest of every record's text would do as well, at several times the cost.
+
+Elements are unsigned, of 64 bits, and held below 2^61 + 8, for which 2^61 = 1 is used and no remainder is taken.
 """
 
-from collections.abc import Sequence
-from functools import reduce
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 
-from sqlglot import exp
+import numpy as np
+from numpy.typing import NDArray
 
-from reticent.engine import sql
-from reticent.engine.sql import Sql
+Elements = NDArray[np.uint64]
 
 BITS = 61
 PRIME = 2**BITS - 1
-_AT_ONCE = 4  # products of 2^63 by 2^61: their sum is below 2^126
+_ALL, _BITS = np.uint64(PRIME), np.uint64(BITS)
+_HALF, _LOW, _LOWER = np.uint64(31), np.uint64(2**31 - 1), np.uint64(2**30 - 1)
+_AT_ONCE = 2**15  # rows whose intermediate results stay near the processor
 
 
 def coefficients(key: str, count: int) -> list[int]:
@@ -27,39 +30,51 @@ def coefficients(key: str, count: int) -> list[int]:
     return [int.from_bytes(digest) % PRIME for digest in digests]
 
 
-def placed(rows: exp.Select, label: Sequence[Sql], key: str, *, keep: Sequence[str], name: str) -> exp.Select:
-    """`rows` with the columns `keep` and, as `name`, the place of the numbers in `label`, each from 0 to 2^63 - 1.
+def sums(label: Sequence[NDArray[np.int64]], start: int, by: Sequence[int]) -> Elements:
+    """`start` + x_1 a_1 + ... over the numbers x of a `label`, each from 0 to 2^63 - 1, and the a in `by`."""
 
-    One nested SELECT for each product, folded before the next: no whole number passes 2^127.
-    """
-    a0, c0, c1, c2, c3, *a = coefficients(key, len(label) + 5)
-    terms = [sql.times(_wide(number), _field(by)) for number, by in zip(label, a, strict=True)]
-    parts = [terms[start : start + _AT_ONCE] for start in range(0, len(terms), _AT_ONCE)]
-    sums = [sql.alias(reduce(sql.plus, part), f"s{i}") for i, part in enumerate(parts)]
-    kept = [sql.column(each) for each in keep]
-    query = sql.select([*kept, *sums], rows)
-    z = reduce(sql.plus, (_folded(f"s{i}") for i in range(len(parts))), _field(a0))
-    query = sql.select([*kept, sql.alias(z, "t")], query)
-    query = sql.select([*kept, sql.alias(_folded("t"), "z")], query)
-    h: Sql = _field(c3)
-    for c in (c2, c1, c0):
-        h = sql.plus(sql.times(h, sql.column("z")), _field(c))
-        query = sql.select([*kept, sql.column("z"), sql.alias(h, "h")], query)
-        h = _folded("h")
-    place = exp.Mod(this=exp.Paren(this=sql.cast(h, "BIGINT")), expression=sql.number(PRIME))
-    return sql.select([*kept, sql.alias(place, name)], query)
+    def work(*numbers: Elements) -> Elements:
+        found = np.full_like(numbers[0], start)
+        for x, a in zip(numbers, by, strict=True):
+            found = _plus(found, _times(_folded(x), np.uint64(a)))
+        return found
+
+    return _piecewise(work, *(x.view(np.uint64) for x in label))
 
 
-def _folded(name: str) -> Sql:
-    """The same modulo p, in 61 bits or few more: 2^61 is 1 there."""
-    low = exp.BitwiseAnd(this=sql.column(name), expression=_field(PRIME))
-    high = exp.BitwiseRightShift(this=sql.column(name), expression=sql.number(BITS))
-    return sql.plus(low, high)
+def placed(z: Elements, number: NDArray[np.int64], by: int, c: Sequence[int]) -> NDArray[np.int64]:
+    """The cubic with the coefficients `c`, the constant first, of every z + `by` number; from 0 to p - 1."""
+
+    def work(some: Elements, times: Elements) -> Elements:
+        x = _plus(some, _times(_folded(times), np.uint64(by)))
+        h = np.full_like(x, c[3])
+        for each in (c[2], c[1], c[0]):
+            h = _plus(_times(h, x), np.uint64(each))
+        return np.where(h >= _ALL, h - _ALL, h)
+
+    return _piecewise(work, z, number.view(np.uint64)).view(np.int64)
 
 
-def _field(value: int) -> Sql:
-    return _wide(sql.number(value))
+def _piecewise(work: Callable[..., Elements], *columns: Elements) -> Elements:
+    found = np.empty_like(columns[0])
+    for start in range(0, len(found), _AT_ONCE):
+        piece = slice(start, start + _AT_ONCE)
+        found[piece] = work(*(column[piece] for column in columns))
+    return found
 
 
-def _wide(value: Sql) -> Sql:
-    return sql.cast(value, "HUGEINT")
+def _folded(x: Elements) -> Elements:
+    """The same modulo p: 2^61 is 1 there."""
+    return (x & _ALL) + (x >> _BITS)
+
+
+def _plus(a: Elements, b: Elements | np.uint64) -> Elements:
+    return _folded(a + b)
+
+
+def _times(a: Elements, b: Elements | np.uint64) -> Elements:
+    """a b, from halves of 31 bits: a b = high 2^62 + middle 2^31 + low, where 2^62 is 2 and 2^30 2^31 is 1."""
+    a_high, a_low, b_high, b_low = a >> _HALF, a & _LOW, b >> _HALF, b & _LOW
+    middle = a_low * b_high + a_high * b_low
+    crossed = (middle >> np.uint64(30)) + ((middle & _LOWER) << _HALF)
+    return _folded(((a_high * b_high) << np.uint64(1)) + crossed + a_low * b_low)
