@@ -83,7 +83,7 @@ def test_adding_a_row_attains_the_bound_and_nothing_passes_it(name):
     assert abs(up - bound) < CLOSE
     back = float(amplified_both_ways(uses, law)) - bound
     assert abs(down - back) < CLOSE and down <= bound
-    assert up > float(first_order(uses, law)) + 0.01  # the naive twin
+    assert up > float(first_order(uses, law)) + 0.01  # the naive twin; covers T25
 
 
 def test_a_choice_uses_the_row_when_any_candidate_is_observed():

@@ -45,10 +45,6 @@ class Independent:
         zero = [Fraction(0)]  # the mean of 0^(used) is the chance of not being used
         return 1 - mean_product([sets], zero, self.chances, course((sets,), self._named()))
 
-    def deltas(self, uses: Sequence[Sets], deltas: Sequence[Fraction], factors: Sequence[arb]) -> list[arb]:
-        """What is to be added for `deltas`: their mean, by Harris' inequality."""
-        return [ball(sum((self.used(u) * d for u, d in zip(uses, deltas, strict=True)), Fraction(0)))]
-
     def taken(self, uses: Sequence[Sets]) -> tuple[str, ...]:
         """Attributes taken as always observed because the sum would be too long; the result is a bound above then."""
         return course(tuple(uses), self._named()).taken
