@@ -2,8 +2,8 @@
 
 Run as `python -m bench.donors`. One Parquet file of simulated respondents, six matching attributes, 57,600 cells. The
 as-of join is given every record's cell and place, reads three columns, and gives up on cells without donors; ours
-reads the survey, makes codes, labels, places and rings, and looks around. Warm, best of three, taking turns; times are
-judged by the processor, which other work on the machine disturbs least.
+reads the survey, makes codes, labels, places and rings, and looks around. For comparison the join is also timed on the
+survey itself, where it makes cells and places with a hash. Warm, best of three, taking turns.
 scikit-learn is installed under bench/out, in an environment of its own, and asked for a sample of the recipients.
 """
 
@@ -36,7 +36,7 @@ TOTAL = Sum(rows=Rows(), value="income", power=1)
 RING = Ring(column="income", rows=Rows())
 OTHERS, PACKAGE, SAMPLE = OUT / "donors-others", "scikit-learn==1.9.1", 1_000
 PLAIN = """
-    WITH people AS (SELECT * FROM read_parquet($1)),
+    WITH people AS ({people}),
         donors AS (SELECT cell, place, income FROM people WHERE income IS NOT NULL),
         recipients AS (SELECT cell, place FROM people WHERE income IS NULL),
         firsts AS (SELECT cell, arg_min(income, place) AS income FROM donors GROUP BY cell),
@@ -46,6 +46,14 @@ PLAIN = """
             LEFT JOIN firsts f ON f.cell = r.cell)
     SELECT sum(income), count(*) - count(income)
     FROM (SELECT income FROM donors UNION ALL SELECT income FROM filled)"""
+GIVEN = PLAIN.format(people="SELECT * FROM read_parquet($1)")
+GROUP = (
+    "CASE " + " ".join(f"WHEN age >= {s} THEN {i}" for i, s in list(enumerate(survey.STARTS))[::-1]) + " END"
+)
+MADE = PLAIN.format(
+    people=f"""SELECT income, hash({GROUP}, {", ".join(survey.LEVELS)}) AS cell,
+        hash(age, {", ".join(survey.LEVELS)}, income) AS place FROM read_parquet($1)"""
+)
 
 
 def places(rows: int) -> Path:
@@ -63,26 +71,28 @@ def places(rows: int) -> Path:
 
 def beside_plain_sql() -> list[dict[str, Any]]:
     """A tally with donors, alone and with its rings, in units of the as-of join's time, which makes no rings."""
-    path, schema, repair = str(places(ROWS)), survey.schema(), survey.repair()
+    path, raw, schema, repair = str(places(ROWS)), survey.parquet(ROWS), survey.schema(), survey.repair()
     plain = duckdb.connect(config={"threads": THREADS})
-    with opened(survey.parquet(ROWS)) as engine:
-        theirs, *ours = best(
-            lambda: plain.execute(PLAIN, [path]).fetchall(),
+    with opened(raw) as engine:
+        given, made, *ours = best(
+            lambda: plain.execute(GIVEN, [path]).fetchall(),
+            lambda: plain.execute(MADE, [str(raw)]).fetchall(),
             lambda: engine.tally(schema, [TOTAL], repair),
             lambda: engine.tally(schema, [TOTAL, RING], repair),
         )
-        total, unfilled = plain.execute(PLAIN, [path]).fetchall()[0]
+        total, unfilled = plain.execute(GIVEN, [path]).fetchall()[0]
         beyond = engine.tally(schema, [TOTAL], repair).statistics[TOTAL] - total
         if not 0 <= beyond <= unfilled * schema.coded["income"].high:
             raise AssertionError("the two sides have different donors")
-    return [_beside(name, theirs, each) for name, each in zip(("donors", "and rings"), ours, strict=True)]
+    found = [_beside(name, given, each) for name, each in zip(("donors", "and rings"), ours, strict=True)]
+    return [*found, {**_beside("donors, all made", made, ours[0]), "ok": True}]
 
 
 def _beside(name: str, theirs: tuple[float, float], ours: tuple[float, float]) -> dict[str, Any]:
     times = ours[0] / theirs[0], ours[1] / theirs[1]
     row = {"plain_wall": theirs[0], "plain_cpu": theirs[1], "ours_wall": ours[0], "ours_cpu": ours[1]}
     row |= {"times_wall": times[0], "times_cpu": times[1]}
-    return {"name": name, **row, "ok": times[1] <= MOST_TIMES}
+    return {"name": name, **row, "ok": max(times) <= MOST_TIMES}
 
 
 def beside_scikit_learn() -> list[dict[str, Any]]:
