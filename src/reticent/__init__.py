@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from reticent.release.private_imputer import PrivateImputer as PrivateImputer
     from reticent.release.release import Release as Release
     from reticent.release.survey import Survey as Survey
+    from reticent.release.synthesizer import Synthesizer as Synthesizer
     from reticent.schema import Schema as Schema
     from reticent.schema import read_schema as read_schema
 
@@ -33,6 +34,7 @@ _HOMES = {
     "Release": "reticent.release.release",
     "Schema": "reticent.schema",
     "Survey": "reticent.release.survey",
+    "Synthesizer": "reticent.release.synthesizer",
     "read_plan": "reticent.release.plan",
     "read_schema": "reticent.schema",
 }

@@ -6,11 +6,12 @@ from math import floor
 from reticent.noise.bits import Bits
 from reticent.release.synth_plan import Synth
 from reticent.release.synth_table import SynthTable
-from reticent.synth.base import Holes, Network
+from reticent.synth.base import Network
 from reticent.synth.completing import complete_rows
 from reticent.synth.decode import Rows
 from reticent.synth.lawful import Cells, lawful_rows
 from reticent.synth.network import draw
+from reticent.synth.ruled import Rules
 
 
 def table_of(synth: Synth, network: Network, bits: Bits) -> SynthTable:
@@ -18,16 +19,15 @@ def table_of(synth: Synth, network: Network, bits: Bits) -> SynthTable:
     return SynthTable(
         claim=network.claim,
         respondents=max(0, floor(network.total + 0.5)),
-        tables=draw_tables(synth, network, synth.rows, bits),
+        tables=draw_tables(network, synth.rules, synth.rows, synth.copies, bits),
     )
 
 
-def draw_tables(synth: Synth, network: Network, rows: int, bits: Bits) -> tuple[Rows, ...]:
+def draw_tables(network: Network, rules: Rules, rows: int, copies: int, bits: Bits) -> tuple[Rows, ...]:
     """One table of codes, or one for each completed copy of the same rows, every row as the rules want it."""
 
     def drawn(count: int) -> Sequence[Cells]:
         cells = draw(network, count, bits)
-        is_completed = synth.holes is Holes.VALUES and synth.copies > 0
-        return complete_rows(cells, synth.domain, bits, synth.copies) if is_completed else [cells]
+        return complete_rows(cells, network.domain, bits, copies) if copies else [cells]
 
-    return lawful_rows(drawn, synth.rules, rows, bits)
+    return lawful_rows(drawn, rules, rows, bits)

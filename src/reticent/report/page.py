@@ -15,6 +15,7 @@ from reticent.report.charts import HOW, svg
 from reticent.report.clean import barless, clean, columns_of, is_table, unit_of
 from reticent.report.numbers import downward, nearest, percent, places, upward
 from reticent.report.specs import specs
+from reticent.report.synth import synth_tables, uses
 
 _MARKS = {"reliable": "●", "use with caution": "◆", "unreliable": "▲"}
 
@@ -34,6 +35,8 @@ def page(release: Release) -> bytes:
         "single": _lines([answer for answer in answers if not is_table(answer)], []),
         "tables": [_table(answer) for answer in answers if is_table(answer)],
         "cells": cell_tables(document),
+        "synths": synth_tables(document),
+        "uses": uses(document),
         "upward": upward,
         "limits": (RELIABLE, CAUTION),
         "meanings": _meanings([answer for answer in answers if answer.get("name") not in barless(answers)]),

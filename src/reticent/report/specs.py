@@ -9,6 +9,7 @@ from reticent.report import marks
 from reticent.report.cells import cell_charts
 from reticent.report.clean import barless, clean, columns_of, is_table, unit_of
 from reticent.report.marks import Spec
+from reticent.report.synth import synth_charts
 
 MOST_CELLS = 60
 NUMBERS = ("value", "low", "high", "total_margin")
@@ -38,6 +39,7 @@ def specs(release: Release) -> tuple[Chart, ...]:
     drawn: list[Drawn] = [(unit, None, _singles(group)) for unit, group in singles.items()]
     drawn += [(_name(answer), _name(answer), _table(answer)) for answer in answers if is_table(answer)]
     drawn += cell_charts(document)
+    drawn += synth_charts(document)
     return tuple(
         Chart(
             key=f"chart-{i}",

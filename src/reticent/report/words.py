@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+from reticent.report import synth_words
 from reticent.report.numbers import certainty, factor
 
 BANNER = "Rehearsal on simulated rows. Not a release."
@@ -125,14 +126,22 @@ def methodology(document: Document) -> str:
         noises = " and ".join(
             [*used, *dict.fromkeys(f"the method {table['method']!r}" for table in document["cells"])]
         )
+    synthetic = synth_words.methodology(document)
+    if synthetic and not answers and not document.get("cells"):
+        return (
+            f"The synthetic rows of “{document.get('title')}” were made from the data set {document.get('dataset')} under "
+            f"differential privacy ({claim.get('words')}). The protected unit is one {_someone(protects)}."
+            f"{_repaired(document)} {synthetic} The cost was recorded in a ledger before any row was read. Software: reticent "
+            f"{software.get('reticent')}, {software.get('engine')}."
+        )
     return (
         f"The statistics in “{document.get('title')}” were computed from the data set "
         f"{document.get('dataset')} under differential privacy ({claim.get('words')}). The protected unit is "
         f"one {_someone(protects)}.{_repaired(document)} Noise was drawn by {noises}, scaled to the most that one respondent can "
         "move each answer; bounds and categories were declared beforehand and not read from the data. Error "
         "bars cover the privacy noise at their stated level; sampling error is added only where a total "
-        "margin of error is given, and nonresponse bias is not covered. The cost was recorded in a ledger "
-        f"before any row was read. Software: reticent {software.get('reticent')}, {software.get('engine')}."
+        f"margin of error is given, and nonresponse bias is not covered. {synthetic + ' ' if synthetic else ''}The cost was "
+        f"recorded in a ledger before any row was read. Software: reticent {software.get('reticent')}, {software.get('engine')}."
     )
 
 

@@ -1,0 +1,176 @@
+"""Synthetic rows of a frame, in scikit-learn's manner: fit a private network once, draw as many rows as wanted."""
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from reticent.decimals import show
+from reticent.engine.base import Engine
+from reticent.errors import PlanError
+from reticent.prepare.donors import NO_REPAIR
+from reticent.privacy.claim import Change, Claim
+from reticent.release.survey import Survey
+from reticent.release.synth_plan import Synth
+from reticent.release.synth_rows import draw_tables
+from reticent.release.synth_run import learn
+from reticent.release.synth_section import read_synth
+from reticent.schema import Schema
+from reticent.schema.load import schema_from
+from reticent.synth.base import Network, SynthNoise
+from reticent.synth.decode import to_arrow
+from reticent.synth.domain import BINS
+from reticent.synth.noise import SystemSynthNoise
+from reticent.synth.rules import read_rules
+from reticent.synth.saved import load, save
+
+Book = str | PathLike[str] | dict[str, Any]
+
+
+class Synthesizer:
+    """Rows like those of a survey: `Synthesizer(method="mst", epsilon="1", schema="book.toml").fit(frame).sample(1000)`.
+
+    The arguments are the keys of a `[[synth]]` section of a plan; `schema` is the codebook, a file or a dictionary, and may
+    be left out where `fit` is given a `Survey`. They are checked when it is fitted, before a row is read.
+
+    The network is private and costs epsilon at every `fit`; no ledger is charged. Rows drawn from it cost nothing, however
+    many. To have the cost counted beside others', write the same words in a plan.
+
+    >>> model = Synthesizer(method="aim", epsilon="1", delta="0.000001", schema="survey.schema.toml")  # doctest: +SKIP
+    >>> model.fit(frame).sample(30_000)  # doctest: +SKIP
+    """
+
+    _NAMES = (
+        *("method", "holes", "epsilon", "delta", "schema", "columns", "bins", "copies"),
+        *("never", "determines", "known", "replaced"),
+    )
+
+    def __init__(
+        self,
+        *,
+        method: str = "aim",
+        holes: str = "available",
+        epsilon: str,
+        delta: str | None = None,
+        schema: Book | None = None,
+        columns: Sequence[str] | None = None,
+        bins: int = BINS,
+        copies: int | None = None,
+        never: Sequence[str] = (),
+        determines: Mapping[str, str] | None = None,
+        known: Mapping[str, Mapping[str, str]] | None = None,
+        replaced: bool = False,
+    ) -> None:
+        self.method, self.holes, self.epsilon, self.delta = method, holes, epsilon, delta
+        self.schema, self.columns, self.bins, self.copies = schema, columns, bins, copies
+        self.never, self.determines, self.known, self.replaced = never, determines, known, replaced
+        self._noise: SynthNoise = SystemSynthNoise()
+        self._kind: type | None = None
+
+    def fit(self, rows: Any, y: None = None) -> "Synthesizer":
+        """Learn the network from a frame, an Arrow table, a file or a `Survey`, in one reading. Costs epsilon."""
+        survey = rows if isinstance(rows, Survey) else Survey(rows, schema=self._book())
+        synth = self._read(survey)
+        engine: Engine = survey.open()
+        try:
+            engine.check(synth.domain.schema)
+            self.network_ = learn(
+                synth, engine, None, repair=NO_REPAIR, noise=self._noise, step=lambda _: None
+            )
+        finally:
+            engine.close()
+        self._kind = None if isinstance(rows, Survey | str | PathLike) else type(rows)
+        return self
+
+    def sample(self, n: int) -> Any:
+        """`n` rows in a frame of the kind that was given, else an Arrow table; a list of them for several copies."""
+        network = self._fitted
+        if n < 1:
+            raise PlanError("is a whole number from 1 up", field="n")
+        copies = 1 if self.copies is None else self.copies
+        tables = draw_tables(network, self._rules(network), n, copies, self._noise.bits)
+        made = [self._like(to_arrow(table, network.domain.schema)) for table in tables]
+        return made if len(made) > 1 else made[0]
+
+    @property
+    def claim_(self) -> Claim:
+        """What the network promises, and with it all rows that are drawn."""
+        return self._fitted.claim
+
+    def save(self, folder: str | PathLike[str]) -> None:
+        """Write the network into a folder: arrays and a TOML file. Rules and copies are arguments, and are not kept."""
+        save(self._fitted, Path(folder))
+
+    @classmethod
+    def load(cls, folder: str | PathLike[str], *, schema: Book, **arguments: Any) -> "Synthesizer":
+        """A synthesizer that has learned already. The codebook must be the one it was made with."""
+        network = load(Path(folder), _schema(schema))
+        made = cls(epsilon=show(network.claim.epsilon), schema=schema, **arguments)
+        made.network_ = network
+        return made
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The arguments it was made with."""
+        return {name: getattr(self, name) for name in self._NAMES}
+
+    def set_params(self, **params: Any) -> "Synthesizer":
+        """Change arguments by name."""
+        for name, value in params.items():
+            if name not in self._NAMES:
+                raise PlanError(f"Synthesizer has no argument {name[:80]!r}", field="set_params")
+            setattr(self, name, value)
+        return self
+
+    network_: Network
+
+    @property
+    def _fitted(self) -> Network:
+        if not hasattr(self, "network_"):
+            raise PlanError("there is no network yet; call fit first", field="fit")
+        return self.network_
+
+    def _book(self) -> Book:
+        if self.schema is None:
+            raise PlanError("is the codebook of the frame, a file or a dictionary", field="schema")
+        return self.schema
+
+    def _read(self, survey: Survey) -> Synth:
+        """The section of a plan that says the same. How many rows are drawn is said later."""
+        given = {name: getattr(self, name) for name in ("delta", "columns", "copies")}
+        written = {name: value for name, value in given.items() if value is not None}
+        written |= {"columns": list(self.columns)} if self.columns is not None else {}
+        section = {
+            "name": "rows",
+            "rows": 1,
+            "method": self.method,
+            "holes": self.holes,
+            "epsilon": self.epsilon,
+            "bins": self.bins,
+            "never": list(self.never),
+            "determines": dict(self.determines or {}),
+            "known": _plain(self.known),
+            **written,
+        }
+        change = Change.REPLACE if self.replaced else Change.ADD_REMOVE
+        return read_synth(section, schema_from(survey.codebook()), change=change, at="Synthesizer")
+
+    def _rules(self, network: Network) -> Any:
+        return read_rules(
+            network.domain, never=self.never, determines=self.determines, known=_plain(self.known)
+        )
+
+    def _like(self, table: pa.Table) -> Any:
+        """The table as the kind of frame that was given."""
+        if self._kind is None or issubclass(self._kind, pa.Table):
+            return table
+        return self._kind(table) if self._kind.__module__.split(".")[0] == "polars" else table.to_pandas()
+
+
+def _schema(book: Book) -> Schema:
+    return schema_from(Survey(None, schema=book).codebook())
+
+
+def _plain(known: Mapping[str, Mapping[str, str]] | None) -> dict[str, dict[str, str]]:
+    return {name: dict(words) for name, words in (known or {}).items()}

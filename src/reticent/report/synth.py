@@ -1,0 +1,103 @@
+"""Synthetic tables on a page: how they were made, and what their own columns look like. There is no truth to compare with."""
+
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from reticent.release.synth_table import Numbers, unpacked
+from reticent.report import marks
+from reticent.report.marks import BESIDE, BLUE, PALE, WIDE, Spec
+from reticent.report.synth_words import USE, promised, ruled
+
+BINS = 20
+MOST_COLUMNS = 30
+MOST_LEVELS = 30
+Table = Mapping[str, Any]
+
+
+def synth_tables(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What a page says of each synthetic table."""
+    return [
+        {
+            **{key: value for key, value in table.items() if key != "tables"},
+            "promised": promised(table),
+            "ruled": ruled(table),
+            "listed": [f"{name}.csv" for name in table["files"]],
+            "drawn": min(MOST_COLUMNS, len(table["columns"])),
+        }
+        for table in document.get("synth") or []
+    ]
+
+
+def uses(document: Mapping[str, Any]) -> tuple[str, ...]:
+    """How synthetic rows may be used, where there are any."""
+    return USE if document.get("synth") else ()
+
+
+def synth_charts(document: Mapping[str, Any]) -> Iterator[tuple[str, str, tuple[str, Spec]]]:
+    """Title, table, caption and specification of a picture for each column of the first copy."""
+    for table in document.get("synth") or []:
+        columns = table["columns"][:MOST_COLUMNS]
+        for column, numbers in zip(columns, unpacked(table), strict=False):
+            drawn = _levels(column, numbers) if "levels" in column else _histogram(column, numbers)
+            yield f"{column['name']}, {table['rows']:,} synthetic rows", str(table["name"]), drawn
+
+
+def _silent(column: Table, numbers: Numbers) -> str:
+    """How many rows have no answer here, if any."""
+    size = column["high"] - column["low"] + 1
+    missing, unasked = (int((numbers == size + k).sum()) for k in (0, 1))
+    said = [f"{missing:,} without an answer"] * (missing > 0) + [f"{unasked:,} not asked"] * (unasked > 0)
+    return f" {' and '.join(said)} are not drawn." if said else ""
+
+
+def _levels(column: Table, numbers: Numbers) -> tuple[str, Spec]:
+    size = len(column["levels"])
+    counts = np.bincount(numbers[numbers < size], minlength=size)
+    shown = range(min(size, MOST_LEVELS))
+    rows = [
+        {"place": place, "label": str(column["levels"][place]), "value": int(counts[place])}
+        for place in shown
+    ]
+    more = f" The first {len(shown)} of {size} levels." if size > len(shown) else ""
+    label = {"type": "text", "align": "right", "fontSize": 14, "limit": BESIDE - 10}
+    value = {"field": "value", "type": "quantitative", "title": "synthetic rows", "axis": {"tickCount": 5}}
+    layers = [
+        {"mark": {"type": "bar", "color": PALE, "stroke": BLUE, "height": 14}, "encoding": {"x": value}},
+        {"mark": label, "encoding": {"x": {"value": -10}, "text": {"field": "label", "type": "nominal"}}},
+    ]
+    y = {"field": "place", "type": "ordinal", "axis": None}
+    spec = {"width": WIDE - BESIDE, "height": {"step": 24}, "encoding": {"y": y}, "layer": layers}
+    return f"Rows by level.{more}{_silent(column, numbers)}", {"data": {"values": rows}, **spec}
+
+
+def _histogram(column: Table, numbers: Numbers) -> tuple[str, Spec]:
+    size, grid = column["high"] - column["low"] + 1, Fraction(column["grid"])
+    bins = min(BINS, size)
+    edges = [i * size // bins for i in range(bins + 1)]
+    counts = np.histogram(numbers[numbers < size], bins=edges)[0]
+    low, step = float(column["low"] * grid), float(grid)
+    rows = [
+        {"from": low + step * start, "to": low + step * end, "count": int(count)}
+        for start, end, count in zip(edges, edges[1:], counts, strict=False)
+    ]
+    unit = f" ({column['unit']})" if column.get("unit") else ""
+    spec = {
+        "width": marks.WIDE,
+        "height": 160,
+        "data": {"values": rows},
+        "mark": {"type": "bar", "color": PALE, "stroke": BLUE},
+        "encoding": {
+            "x": {
+                "field": "from",
+                "type": "quantitative",
+                "bin": {"binned": True},
+                "title": f"{column['name']}{unit}",
+            },
+            "x2": {"field": "to"},
+            "y": {"field": "count", "type": "quantitative", "title": "synthetic rows"},
+        },
+    }
+    return f"Rows in {bins} bins between the declared bounds.{_silent(column, numbers)}", spec
