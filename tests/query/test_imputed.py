@@ -183,11 +183,27 @@ def test_what_no_theorem_covers_is_refused_with_a_way_out():
     ):
         with pytest.raises(PlanError, match=way):
             check(read(**raw), SCHEMA, REPAIR)
-    check(read(median="a", step="1", where="c is missing"), SCHEMA, REPAIR)
+    check(read(median="a", step="1", where="b is missing"), SCHEMA, REPAIR)
     weights = Repair(donors=(Donors(column="w", near=(Match(column="a"),), defaults=(0,)),))
     with pytest.raises(PlanError, match="weight"):
         check(read(count="*", weight="w"), SCHEMA, weights)
     assert uses_smooth(read(total="c"), SCHEMA, REPAIR) and not uses_smooth(read(total="a"), SCHEMA, REPAIR)
+
+
+@pytest.mark.parametrize("kind", ["is missing", "is not missing", "is answered", "is not answered"])
+def test_nobody_is_asked_about_silence_that_was_filled(kind: str):
+    """Wherever it stands; of a column that is not filled, and of who was asked at all, it may be asked."""
+    for raw in (
+        {"count": "*", "where": f"a = 1 and not (c {kind} or b = 0)"},
+        {"proportion": f"c {kind}", "where": "a = 1"},
+        {"proportion": "a = 1", "where": f"c {kind}"},
+        {"margin": ["a"], "where": f"c {kind}", "bins": {"a": [0, 1]}},
+    ):
+        with pytest.raises(PlanError, match="without this repair"):
+            check(read(**raw), SCHEMA, REPAIR)
+        check(read(**raw), SCHEMA, Repair())
+    check(read(count="*", where=f"a {kind}"), SCHEMA, REPAIR)
+    check(read(count="*", where="c is structural"), SCHEMA, REPAIR)
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ PUBLIC = [
     {"mean": "age"},
     {"proportion": "sex = 'f'"},
     {"margin": ["sex"]},
-    {"count": "*", "where": "pay is missing"},
+    {"count": "*", "where": "age is missing"},
 ]
 
 

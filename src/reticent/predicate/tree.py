@@ -123,6 +123,11 @@ def columns_compared(predicate: Predicate) -> tuple[str, ...]:
     return tuple(dict.fromkeys(leaf.column for leaf in _leaves(predicate) if isinstance(leaf, Compare)))
 
 
+def statuses(predicate: Predicate) -> tuple[Status, ...]:
+    """Where it asks whether a cell is missing, answered or structural."""
+    return tuple(leaf for leaf in _leaves(predicate) if isinstance(leaf, Status))
+
+
 def columns_used(predicate: Predicate) -> tuple[str, ...]:
     """All columns spoken of, each once, in order of appearance."""
     return tuple(dict.fromkeys(leaf.column for leaf in _leaves(predicate)))

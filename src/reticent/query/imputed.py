@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from reticent.engine.wants import Ring, Rows, Want, has_universe
 from reticent.errors import PlanError
 from reticent.predicate.bind import AllOf, Always, AnyOf, Bound, CodeIn, Is, Negation
-from reticent.predicate.tree import columns_compared
+from reticent.predicate.tree import columns_compared, statuses
 from reticent.prepare.donors import Bounding, Repair
 from reticent.query.kinds import Correlation, Count, Derived, Margin, Moments, Proportion, Quantile, Query
 from reticent.schema import Schema
@@ -69,6 +69,7 @@ def check(query: Query, schema: Schema, repair: Repair, *, field: str = "query")
         return
     if query.among.weight in repair.filled():
         raise PlanError(f"{query.among.weight} is a weight; donors do not fill weights.", field=field)
+    _check_silence(query, repair, field)
     found = roles(query, schema, repair)
     if found and isinstance(query, Quantile):
         raise PlanError(
@@ -84,6 +85,20 @@ def check(query: Query, schema: Schema, repair: Repair, *, field: str = "query")
         )
     if len({repair.of(role.column).bounding is Bounding.PUBLISHED for role in found}) > 1:
         raise PlanError("rests on one column bounded as published and one that is not; use one.", field=field)
+
+
+def _check_silence(query: Query, repair: Repair, field: str) -> None:
+    """Once a column is filled, nobody is silent there any more: a question about silence would be answered wrongly."""
+    if isinstance(query, Derived):
+        return
+    predicates = [query.among.where, *([query.of] if isinstance(query, Proportion) else [])]
+    for status in (each for predicate in predicates for each in statuses(predicate)):
+        if status.column in repair.filled() and status.kind != "structural":
+            raise PlanError(
+                f"donors fill {status.column}, so after the repair nobody's is missing and {status} says nothing; ask it "
+                "in a release without this repair, or of a column that is not filled.",
+                field=field,
+            )
 
 
 def possible(rows: Rows, filled: Iterable[str]) -> Rows:
