@@ -1,0 +1,88 @@
+"""Columns one by one, then a tree of pairs: MST, by McKenna, Miklau and Sheldon."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from reticent.privacy.claim import Claim
+from reticent.synth.base import Counts, Floats, Holes, Network, Places, Spend, Step, SynthNoise
+from reticent.synth.domain import Domain
+from reticent.synth.fills import SHARE, check_spend, filling, prepared
+from reticent.synth.marginals.study import Study
+from reticent.synth.marginals.workload import pairs
+from reticent.synth.spending import Purse, claim_of
+
+PAGE = "proofs/synth/marginals/mst.md"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MST:
+    """A third of the amount for columns, a third to choose the tree, a third for its pairs.
+
+    Cells with fewer than `merge` deviations of noise are put together before pairs are looked at. Pairs of more than
+    `most_cells` cells are not looked at. `share` goes to filling, where the strategy pays for it.
+    """
+
+    merge: float = 3.0
+    most_cells: int = 100_000
+    iterations: int = 1000
+    share: Fraction = SHARE
+    name: str = "mst"
+
+    def check(self, domain: Domain, holes: Holes, spend: Spend) -> None:
+        check_spend(holes, spend, self.share)
+
+    def claim(self, domain: Domain, holes: Holes, spend: Spend) -> Claim:
+        return claim_of(spend, *filling(holes), ("McKenna, Miklau and Sheldon 2021", PAGE))
+
+    def rounds(self, domain: Domain) -> int:
+        return 2 * len(domain.axes)
+
+    def fit(
+        self, counts: Counts, domain: Domain, holes: Holes, spend: Spend, *, noise: SynthNoise, step: Step
+    ) -> Network:
+        """Measure columns, choose a tree of pairs where independence fits worst, measure it, fit.
+
+        Guarantee   that of `spend`, for the network and all that is drawn from it.
+        Adjacency   `spend.neighbours`.
+        Theorem     McKenna, Miklau and Sheldon 2021, with scores and tables on grids.
+        Proof       proofs/synth/marginals/mst.md
+        Assumes     `counts` maps rows one by one.
+        Keeps back  all tables before the noise, all scores, and the number of rows.
+        """
+        rows, left = prepared(
+            counts, domain, holes, spend, noise=noise, model=self, share=self.share, step=step
+        )
+        study = Study(counts=rows, domain=domain, holes=holes, purse=Purse(spend=left, noise=noise))
+        edges = pairs(domain, self.most_cells)
+        third = study.purse.total / 3
+        study.start(amount=third if edges else study.purse.total, merge=self.merge)
+        step("columns")
+        for pair in spanning_tree(study, edges, amount=third):
+            study.measure(pair, amount=third / (len(domain.axes) - 1))
+            step("pair")
+        fitted = study.fit(iterations=self.iterations)
+        return study.network(fitted, self.claim(domain, holes, spend))
+
+
+def spanning_tree(study: Study, edges: tuple[Places, ...], *, amount: Fraction) -> list[Places]:
+    """Pairs that join columns without a circle, each chosen among all that join two parts not joined yet."""
+    columns = len(study.domain.axes)
+    study.hold(edges)
+    scores = {pair: study.score(pair, _apart(study, pair)) for pair in edges}
+    part, chosen = list(range(columns)), []
+    while between := [pair for pair in edges if part[pair[0]] != part[pair[1]]]:
+        place = study.purse.choose(
+            [scores[pair] for pair in between], sensitivity=study.reach, amount=amount / (columns - 1)
+        )
+        one, other = (part[place] for place in between[place])
+        part = [one if each == other else each for each in part]
+        chosen.append(between[place])
+    return chosen
+
+
+def _apart(study: Study, pair: Places) -> Floats:
+    """The pair's table were its columns independent, from what was released of each."""
+    one, other = (study.measured[place].table for place in pair)
+    return np.outer(one, other) / study.total

@@ -1,0 +1,27 @@
+"""Synthesizers by name."""
+
+from reticent.errors import PlanError
+from reticent.synth.base import Synthesizer
+from reticent.synth.marginals.aim import AIM
+from reticent.synth.marginals.independent import Independent
+from reticent.synth.marginals.mst import MST
+from reticent.synth.marginals.privbayes import PrivBayes
+from reticent.synth.marginals.privbayes_printed import PrivBayesPrinted
+from reticent.words import nearest
+
+_ALL: tuple[Synthesizer, ...] = (
+    Independent(),
+    PrivBayes(),
+    PrivBayesPrinted(),
+    MST(),
+    AIM(),
+    AIM(per_column=16, grow=4, merge=0, most_cells=10_000_000, name="aim-printed"),
+)
+KNOWN = {each.name: each for each in _ALL}
+
+
+def find(name: str) -> Synthesizer:
+    """The synthesizer of that name."""
+    if name not in KNOWN:
+        raise PlanError(f"is one of {', '.join(KNOWN)}{nearest(name[:80], KNOWN)}", field="method")
+    return KNOWN[name]
