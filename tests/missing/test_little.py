@@ -98,6 +98,18 @@ def test_columns_that_never_vary_and_rows_without_answers_change_nothing():
     assert abs(plain.statistic - empty.statistic) < 1e-6 and plain.freedom == empty.freedom
 
 
+def test_a_column_that_repeats_another_in_other_units_changes_nothing():
+    """Years of schooling and their code, say: as two columns they would be singular, and counted twice."""
+    values = codes(300, 3, seed=8)
+    mask = make("mcar", values, 0.2, np.random.default_rng(8)).mask
+    plain = little(moments_of(values, mask))
+    twice = little(moments_of(np.column_stack([values, 3 * values[:, 1] - 7]), mask[:, [0, 1, 2, 1]]))
+    near = values[:, 1] + (np.arange(300) % 30 == 0)
+    thrice = little(moments_of(np.column_stack([values, near]), mask[:, [0, 1, 2, 1]]))
+    assert abs(plain.statistic - twice.statistic) < 1e-9 and plain.freedom == twice.freedom
+    assert thrice.freedom > plain.freedom  # a column that differs in ten rows is a column
+
+
 def test_nothing_to_compare_gives_one():
     """A complete table, a table without rows, and columns that never vary."""
     whole = moments_of(codes(50, 3, seed=9), np.zeros((50, 3), dtype=bool))

@@ -38,9 +38,11 @@ class Little:
 
 
 def little(moments: Moments) -> Little:
-    """Little's d-squared with its chi-square tail. Columns that never vary and rows without an answer are left out."""
-    _, spread = moments.standard()
-    found, _ = moments.kept(np.flatnonzero(spread > 0).tolist()).standard()
+    """Little's d-squared with its chi-square tail.
+
+    Left out: columns that never vary, columns that repeat an earlier one in other units, rows without an answer.
+    """
+    found, _ = moments.kept(_telling(moments)).standard()
     mean, covariance = normal_law(found)
     statistic = 0.0
     for observed, rows, sums, _ in _slices(found):
@@ -67,6 +69,25 @@ def ordered_columns(schema: Schema) -> tuple[str, ...]:
         and column.high - column.low < WIDEST
     ]
     return tuple(names[:MOST_COLUMNS])
+
+
+def _telling(moments: Moments) -> list[int]:
+    """Columns that vary and are no repetition: no correlation of 1 with an earlier one, where both were observed."""
+    found, spread = moments.standard()
+    kept: list[int] = []
+    for k in np.flatnonzero(spread > 0).tolist():
+        if not any(_repeats(found.kept([other, k])) for other in kept):
+            kept.append(k)
+    return kept
+
+
+def _repeats(pair: Moments) -> bool:
+    """Whether two columns lie on one line in all rows that show both; at least three rows, or nothing can be said."""
+    both = pair.observed.all(axis=1)
+    rows = int(pair.rows[both].sum())
+    sums, products = pair.sums[both].sum(axis=0), pair.products[both].sum(axis=0)
+    about = products - np.outer(sums, sums) / max(rows, 1)
+    return rows > 2 and bool(about[0, 1] ** 2 > (1 - RIDGE) * about[0, 0] * about[1, 1] > 0)
 
 
 def normal_law(moments: Moments) -> tuple[Floats, Floats]:
