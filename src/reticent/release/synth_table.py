@@ -106,10 +106,10 @@ def unpacked(table: Mapping[str, Any], copy: int = 0) -> list[Numbers]:
 
 
 def _inflated(text: str, size: int) -> bytes:
-    data = b""
+    data, inflater = b"", zlib.decompressobj()
     with suppress(zlib.error, binascii.Error):
-        data = zlib.decompressobj().decompress(b64decode(text, validate=True), size + 1)
-    if len(data) != size:
+        data = inflater.decompress(b64decode(text, validate=True), size + 1)
+    if len(data) != size or not inflater.eof:
         raise ReticentError("holds synthetic rows that are not whole", field="release")
     return data
 

@@ -1,0 +1,127 @@
+"""A `[[synth]]` section is judged before a row is read: every key wrong once, each refused by its name."""
+
+from typing import Any
+
+import pytest
+
+from reticent.errors import PlanError
+from reticent.release.plan import Plan
+from reticent.release.synth_only import SUFFIX, only_synth
+from tests.release.synthetic import COLUMNS, TABLE, plan, survey
+from tests.tables import book
+
+WRONG: dict[str, tuple[dict[str, Any], str]] = {
+    "no name": ({"name": ""}, r"synth\[0\]\.name"),
+    "name of controls": ({"name": "a\x1b[2J"}, r"synth\[0\]\.name: holds a control"),
+    "name too long": ({"name": "a" * 201}, r"synth\[0\]\.name"),
+    "unknown method": ({"method": "ami"}, r"synth\[0\]\.method: .*aim"),
+    "method of another type": ({"method": 3}, r"synth\[0\]\.method"),
+    "unknown holes": ({"holes": "availble"}, r"synth\[0\]\.holes: .*did you mean 'available'"),
+    "no rows": ({"rows": 0}, r"synth\[0\]\.rows"),
+    "rows as text": ({"rows": "200"}, r"synth\[0\]\.rows"),
+    "rows by half": ({"rows": 1.5}, r"synth\[0\]\.rows"),
+    "too many values": (
+        {"rows": 5_000_001},
+        r"synth\[0\]\.rows: rows x columns x copies is above 20,000,000",
+    ),
+    "too many copies": (
+        {"holes": "holes", "copies": 100, "rows": 50_001},
+        r"synth\[0\]\.rows: rows x columns x copies",
+    ),
+    "epsilon as number": ({"epsilon": 1}, r"synth\[0\]\.epsilon"),
+    "no epsilon": ({"epsilon": "0"}, r"synth\[0\]\.epsilon"),
+    "negative epsilon": ({"epsilon": "-1"}, r"synth\[0\]\.epsilon"),
+    "delta as number": ({"delta": 0.1}, r"synth\[0\]\.delta"),
+    "large delta": ({"delta": "0.011"}, r"synth\[0\]\.delta: is above 0\.01"),
+    "no column": ({"columns": []}, r"synth\[0\]\.columns"),
+    "unknown column": ({"columns": ["aeg"]}, r"synth\[0\]\.columns: no column 'aeg'.*'age'"),
+    "column twice": ({"columns": ["age", "age"]}, r"synth\[0\]\.columns"),
+    "one bin": ({"bins": 1}, r"synth\[0\]\.bins"),
+    "too many bins": ({"bins": 1001}, r"synth\[0\]\.bins"),
+    "copies of nothing": ({"copies": 2}, r"synth\[0\]\.copies: goes with holes = 'holes' alone"),
+    "negative copies": ({"holes": "holes", "copies": -1}, r"synth\[0\]\.copies"),
+    "broken rule": ({"never": ["age <"]}, r"synth\[0\]\.never"),
+    "rule of another column": ({"never": ["height > 2"]}, r"synth\[0\]\.never"),
+    "rules without a row": ({"never": ["age >= 0"]}, r"synth\[0\]\.never: .*no row"),
+    "rule as text": ({"never": "age > 3"}, r"synth\[0\]\.never"),
+    "unknown settler": ({"determines": {"height": "age"}}, r"synth\[0\]\.determines"),
+    "circle": ({"determines": {"age": "sex", "sex": "age"}}, r"synth\[0\]\.determines: goes round"),
+    "map of nothing": ({"known": {"sex": {"f": "yes"}}}, r"synth\[0\]\.determines"),
+    "map of another word": (
+        {"determines": {"sex": "job"}, "known": {"sex": {"x": "yes"}}},
+        r"synth\[0\]\.determines",
+    ),
+    "unknown key": ({"size": 3}, r"synth\[0\]\.size: is not a known key"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_every_key_is_refused_by_its_name(wrong: str):
+    """covers B001: nothing but the plan is looked at; there is no file to read."""
+    section, match = WRONG[wrong]
+    with pytest.raises(PlanError, match=match):
+        plan(section)
+
+
+def test_what_belongs_together_is_seen_together():
+    """Names, the cap, the plan's delta, and how many sections there may be."""
+    with pytest.raises(PlanError, match=r"protect\.epsilon: is 0\.5, but the asks need 1"):
+        plan({}, epsilon="0.5")
+    with pytest.raises(PlanError, match=r"protect\.delta: the tables need 0\.000001"):
+        plan({"delta": "0.000001"})
+    with pytest.raises(PlanError, match=r"protect\.delta: does not go with pure noise"):
+        plan({}, protect={"delta": "0.000001"})
+    with pytest.raises(PlanError, match=r"synth\[1\]\.name: two sections are called 'people'"):
+        plan({}, {})
+    with pytest.raises(PlanError, match=r"synth\[0\]\.name: an ask is called 'people' too"):
+        plan({}, asks=[{"name": "people", "query": {"count": "*"}, "epsilon": "1"}])
+    with pytest.raises(PlanError, match="synth: has more than 20 entries"):
+        plan(*({"name": f"t{i}", "epsilon": "0.1"} for i in range(21)))
+
+
+@pytest.mark.parametrize("method", ["independent", "privbayes", "mst", "aim"])
+def test_every_method_has_a_plan_a_claim_and_a_cost(method: str):
+    """With delta and, where it is left out, pure."""
+    for given in ({}, {"delta": "0.000001"}):
+        made = plan({"method": method, **given}, **({"protect": given} if given else {}))
+        assert made.cost == made.claim.epsilon == 1
+        assert made.claim.measure == ("approximate" if given else "pure")
+        assert made.claim.rests_on and method in made.synths[0].words()
+
+
+def test_the_default_columns_are_all_but_weights_and_identifiers():
+    made = plan({}, codebook=book(COLUMNS, unit="pid"))
+    assert made.synths[0].domain.columns == ("age", "sex", "job", "pay")
+
+
+def test_words_of_a_plan_change_its_digest_and_places_do_not():
+    digests = {plan({"rows": rows}).digest for rows in (200, 201)}
+    assert len(digests) == 2 and plan({}).digest in digests
+
+
+def whole(**sections: Any) -> dict[str, Any]:
+    return {
+        "release": {"id": "p"},
+        "protect": {"change": "c", "epsilon": "9", "delta": "0.1"},
+        "synth": [dict(TABLE)],
+        **sections,
+    }
+
+
+def test_the_synthetic_part_of_a_plan_is_the_plan_or_another_one():
+    """Alone it stays as it is. Beside asks it is left alone under another id, and a delta of others goes with them."""
+    alone = whole()
+    assert only_synth(alone) == alone
+    for section in ("ask", "cells", "weight"):
+        part = only_synth(whole(**{section: [{"name": "n"}]}))
+        assert section not in part and part["release"]["id"] == f"p{SUFFIX}"
+        assert part["synth"] == [TABLE] and "delta" not in part["protect"]
+    kept = only_synth({**whole(ask=[{}]), "synth": [{**TABLE, "delta": "0.1"}]})
+    assert kept["protect"]["delta"] == "0.1"
+
+
+def test_a_plan_of_synthetic_tables_alone_is_a_plan():
+    made: Plan = plan({})
+    assert made.asks == made.cells == () and made.claims == (made.synths[0].claim,)
+    with pytest.raises(PlanError, match=r"asks nothing; add an \[\[ask\]\], \[\[cells\]\] or \[\[synth\]\]"):
+        survey().plan("s", epsilon="1")
