@@ -1,4 +1,4 @@
-"""Noisy tables made fit for a model: one scale for all, and lines that sum to one. After the noise."""
+"""Noisy tables made fit for a model: one scale for all, no negative cells, lines that sum to one. After the noise."""
 
 import numpy as np
 

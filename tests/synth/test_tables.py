@@ -1,0 +1,54 @@
+"""Noisy tables made fit: one scale, lines that sum to one, nothing negative, empty cells near empty."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from reticent.synth.spending import Noisy
+from reticent.synth.tables import LEAST, clipped, lines, nearest, one_scale
+
+TABLES = arrays(np.float64, (3, 4), elements=st.floats(-50, 200))
+
+
+@given(TABLES)
+def test_lines_sum_to_one_whatever_the_noise_did(table: np.ndarray) -> None:
+    for tidy in (nearest, clipped):
+        made = lines(tidy(table))
+        assert (made >= 0).all() and np.allclose(made.sum(axis=-1), 1)
+
+
+def test_a_line_without_mass_gets_the_shares_of_the_column() -> None:
+    assert lines(np.array([[1.0, 3.0], [0.0, 0.0]])).tolist() == [[0.25, 0.75], [0.25, 0.75]]
+    assert lines(np.zeros((2, 2))).tolist() == [[0.5, 0.5], [0.5, 0.5]]
+
+
+def test_empty_cells_stay_near_empty_unless_negatives_are_cut() -> None:
+    """One cell of 1,000 rows and 999 empty ones, noise of deviation 10: cut, they gain about 4 each; nearest, little."""
+    noisy = np.random.default_rng(1).normal(0, 10, 1000)
+    noisy[0] += 1000
+    cut, near = (tidy(noisy)[1:].sum() for tidy in (clipped, nearest))
+    assert cut > 3000
+    assert near < 300
+
+
+def test_available_tables_come_to_one_scale_with_their_own_deviation() -> None:
+    """Sums of .8 n and .64 n meet at n, the smaller one with the larger deviation; raw they cannot agree (the twin)."""
+    shares = np.array([0.25, 0.75])
+    raw = [
+        Noisy(cells=np.append(1000 * p * shares, 1000 * (1 - p)), deviation=5.0, size=4.0)
+        for p in (0.8, 0.64)
+    ]
+    one, other = (one_scale(noisy, 1000.0) for noisy in raw)
+    np.testing.assert_allclose(one.cells, other.cells)
+    np.testing.assert_allclose(one.cells, 1000 * shares)
+    assert (one.deviation, other.deviation) == pytest.approx((5 / 0.8, 5 / 0.64))
+    assert not np.allclose(raw[0].cells[:-1], raw[1].cells[:-1])
+
+
+def test_a_table_hardly_anybody_answered_is_not_blown_up() -> None:
+    nobody = Noisy(cells=np.array([3.0, -2.0, 1004.0]), deviation=5.0, size=4.0)
+    made = one_scale(nobody, 1000.0)
+    assert made.deviation <= 5 / LEAST
+    assert np.abs(made.cells).max() <= 3 / LEAST
