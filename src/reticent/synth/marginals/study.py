@@ -16,7 +16,9 @@ from reticent.synth.marginals.independent import total_of
 from reticent.synth.marginals.scoring import SHARES, UNIT, distance, misfit
 from reticent.synth.marginals.views import View, merged, plain, simplex
 from reticent.synth.spending import Noisy, Purse
-from reticent.synth.tables import one_scale
+
+LEAST = 1 / 64
+"""No table is scaled up further than this."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -112,3 +114,13 @@ class Study:
 
     def _scaled(self, noisy: Noisy) -> Noisy:
         return one_scale(noisy, self.total) if self.is_parted else noisy
+
+
+def one_scale(noisy: Noisy, total: float) -> Noisy:
+    """A table of available cells on the scale of all `total` respondents, with its own noise level.
+
+    The last entry of `noisy` counts the rows that the table leaves out. Raw tables have sums of .8 n, .64 n and so on,
+    which no model can meet at once. The share comes from noisy numbers alone.
+    """
+    share = min(1.0, max(1 - noisy.cells[-1] / total, noisy.deviation / total, LEAST))
+    return Noisy(cells=noisy.cells[:-1] / share, deviation=noisy.deviation / share, size=noisy.size / share)
