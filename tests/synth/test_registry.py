@@ -1,0 +1,117 @@
+"""One suite that every synthesizer meets: found by name, claimed as spent, sound on rows that say nothing."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from reticent.errors import PlanError
+from reticent.privacy.claim import Change
+from reticent.synth.base import Holes, Spend
+from reticent.synth.domain import Domain
+from reticent.synth.network import draw
+from reticent.synth.noise import SystemSynthNoise
+from reticent.synth.registry import KNOWN, find
+from tests.noise.seeded import SeededBits
+from tests.synth.replay import is_drawable, random_rows, run
+from tests.synth.standins import ArrayCounts, FrozenSynthNoise, QuickSynthNoise, sized, spent, toy
+
+# covers T20 T22 T27 B068 B069
+
+DELTA = Fraction(1, 10**6)
+DOMAIN = sized(toy([2, 3, 2], universes={"b": "a = '1'"}), 24)
+
+
+def spend_for(name: str, *, pure: bool, epsilon: Fraction = Fraction(1)) -> Spend:
+    """A promise that the method can make: one published score needs a public number of rows, so replacing."""
+    change = Change.REPLACE if name == "privbayes-printed" else Change.ADD_REMOVE
+    return Spend(epsilon=epsilon, delta=Fraction(0) if pure else DELTA, change=change)
+
+
+def possible(name: str, holes: Holes, spend: Spend, domain: Domain = DOMAIN) -> bool:
+    try:
+        find(name).check(domain, holes, spend)
+    except PlanError:
+        return False
+    return True
+
+
+CASES = [
+    (name, holes, pure)
+    for name in KNOWN
+    for holes in Holes
+    for pure in (True, False)
+    if possible(name, holes, spend_for(name, pure=pure))
+]
+
+
+def silent_rows() -> np.ndarray:
+    return np.array([[axis.silence for axis in DOMAIN.axes]] * 24)
+
+
+def degenerate() -> dict[str, np.ndarray]:
+    return {
+        "nobody": silent_rows()[:0],
+        "one": np.zeros((1, 3), dtype=np.int64),
+        "all silent": silent_rows(),
+        "all alike": np.ones((24, 3), dtype=np.int64),
+    }
+
+
+def test_every_name_finds_itself_and_a_wrong_one_is_helped():
+    assert {"independent", "privbayes", "privbayes-printed", "mst", "aim"} <= set(KNOWN)
+    assert all(find(name).name == name for name in KNOWN)
+    with pytest.raises(PlanError, match="did you mean 'privbayes'"):
+        find("privbayse")
+    with pytest.raises(PlanError, match="is one of independent"):
+        find("?")
+
+
+def test_every_method_meets_most_strategies():
+    """The list of cases is not empty by mistake."""
+    for name in KNOWN:
+        assert sum(case[0] == name for case in CASES) >= 3
+
+
+@pytest.mark.parametrize(("name", "holes", "pure"), CASES)
+def test_the_claim_is_known_before_and_no_more_is_spent(name, holes, pure):
+    """Amounts of all calls, added by the rules of their kind; steps within the bar; a network that can be drawn from."""
+    method, spend = find(name), spend_for(name, pure=pure)
+    noise, calls = FrozenSynthNoise(), []
+    network = method.fit(random_rows(DOMAIN, 24, 1), DOMAIN, holes, spend, noise=noise, step=calls.append)
+    claim = method.claim(DOMAIN, holes, spend)
+    assert network.claim == claim
+    assert (claim.epsilon, claim.delta, claim.change) == (spend.epsilon, spend.delta, spend.change)
+    budget = spend.epsilon if pure else Fraction(24355970359, 10**12)
+    assert 0 < spent(noise.met, pure=pure) <= budget
+    assert len(calls) <= method.rounds(DOMAIN)
+    assert is_drawable(network)
+    silent = [draw(network, 50, SeededBits(1))[:, i] == a.silence for i, a in enumerate(DOMAIN.axes)]
+    assert holes is Holes.VALUES or not np.any(silent)
+
+
+@pytest.mark.parametrize("kind", degenerate())
+@pytest.mark.parametrize("name", list(KNOWN))
+def test_rows_that_say_nothing_never_raise(name, kind):
+    """Quick noise and the system's, a small epsilon. A public number of rows is the true one, where there is any."""
+    cells = degenerate()[kind]
+    counts = ArrayCounts(
+        cells, replace(DOMAIN, schema=replace(DOMAIN.schema, sample_size=len(cells) or None))
+    )
+    for noise in (QuickSynthNoise(2), SystemSynthNoise()):
+        for holes in (Holes.AVAILABLE, Holes.VALUES):
+            spend = spend_for(name, pure=False, epsilon=Fraction(1, 5))
+            if possible(name, holes, spend, counts.domain):
+                assert is_drawable(run(find(name), counts, holes, spend, noise))
+
+
+@pytest.mark.parametrize("name", list(KNOWN))
+def test_amounts_that_promise_nothing_are_refused(name):
+    for spend in (
+        Spend(epsilon=Fraction(0), delta=DELTA),
+        Spend(epsilon=Fraction(1), delta=Fraction(1)),
+        Spend(epsilon=Fraction(-1)),
+    ):
+        with pytest.raises(PlanError):
+            find(name).check(DOMAIN, Holes.AVAILABLE, spend)
