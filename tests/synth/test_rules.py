@@ -244,3 +244,24 @@ def test_silent_cells_leave_rules_open() -> None:
     cells = np.array([[16, 3, 16, 2, 3]])
     (made,) = lawful_rows(lambda n: [cells], read_rules(domain, never=NEVER), 1, SeededBits(12))
     assert (made["age"] == HOLE).all() and (made["marital"] == HOLE).all()
+
+
+def test_who_is_asked_follows_the_answers_drawn_and_not_the_other_way() -> None:
+    """a is a fair coin and b is asked of a = 1, in a model that knows nothing of it. 20,000 rows: .03 off with chance 5e-16.
+
+    The naive twin keeps the lawful rows alone, and makes nine of ten say 1.
+    """
+    domain = toy([2, 2], universes={"b": "a = '1'"})
+    rng = np.random.default_rng(13)
+
+    def draw(rows: int) -> list[np.ndarray]:
+        answered = rng.integers(0, 2, rows)
+        return [np.stack([rng.integers(0, 2, rows), np.where(rng.random(rows) < 0.1, 3, answered)], axis=1)]
+
+    rules = read_rules(domain)
+    (made,) = lawful_rows(draw, rules, 20_000, SeededBits(13))
+    assert not unlawful(made, rules).any()
+    assert abs(made["a"].mean() - 0.5) < 0.03
+    assert abs(made["b"][made["b"] != UNASKED].mean() - 0.5) < 0.05
+    raw = decode(draw(20_000)[0], domain, SeededBits(13))
+    assert raw["a"][~unlawful(raw, rules)].mean() > 0.85

@@ -24,8 +24,9 @@ LEAST = 1_000
 def lawful_rows(draw: Draw, rules: Rules, rows: int, bits: Bits) -> tuple[Rows, ...]:
     """`rows` lawful rows of codes, for each copy.
 
-    A row that breaks a rule is first decoded again, elsewhere inside its bins; then another is drawn in its place, from up to
-    four pools; what is left is mended: the unasked by the codebook, the rest with answers of a lawful row.
+    A row that breaks a rule is first decoded again, elsewhere inside its bins. Then the codebook settles who was asked, which
+    keeps the columns it depends on as they were drawn. For what still breaks a rule other rows are drawn, from up to four
+    pools, and the last ones get the ruled answers of a lawful row.
     """
     cells = draw(rows)
     rules = rules.with_links(_learned(cells[0], rules, bits))
@@ -52,19 +53,37 @@ def _decoded(cells: Sequence[Cells], rules: Rules, bits: Bits) -> tuple[Rows, ..
         for place, name in enumerate(rules.domain.columns):
             same = each[:, place] == cells[0][:, place]
             table[name] = np.where(same, made[0][name], table[name])
-    settled = [linked(table, rules) for table in made]
-    return tuple(_elsewhere(table, each, rules, bits) for table, each in zip(settled, cells, strict=True))
+    for table, each in zip(made, cells, strict=True):
+        _elsewhere(table, each, rules, bits)
+        _ask_anew(table, rules, bits)
+    return tuple(made)
 
 
-def _elsewhere(table: Rows, cells: Cells, rules: Rules, bits: Bits) -> Rows:
-    """Rows that break a rule decoded again, a few times: a bin may lie on both sides of one."""
+def _elsewhere(table: Rows, cells: Cells, rules: Rules, bits: Bits) -> None:
+    """Rows that break a rule decoded again in place, a few times: a bin may lie on both sides of one."""
+    table |= linked(table, rules)
     bad = np.flatnonzero(unlawful(table, rules))
     for _ in range(PLACES if len(bad) else 0):
         again = linked(decode(cells[bad], rules.domain, bits), rules)
         for name, codes in again.items():
             table[name][bad] = codes
         bad = bad[unlawful(again, rules)]
-    return table
+
+
+def _ask_anew(table: Rows, rules: Rules, bits: Bits) -> None:
+    """Whoever is outside a universe loses the answer; whoever is inside and has none gets that of a lawful row."""
+    is_bad = unlawful(table, rules)
+    bad, lawful = np.flatnonzero(is_bad), np.flatnonzero(~is_bad)
+    part = {name: codes[bad] for name, codes in table.items()}
+    for name, bound in rules.asked if len(bad) else ():
+        is_asked = asked(bound, part, {each: status_of(codes) for each, codes in part.items()})
+        lacking = np.flatnonzero(is_asked & (part[name] == UNASKED))
+        part[name] = np.where(is_asked, part[name], UNASKED)
+        spoke = lawful[table[name][lawful] > UNASKED]
+        if len(spoke):
+            part[name][lacking] = table[name][_lot(spoke, len(lacking), bits)]
+    for name, codes in linked(part, rules).items():
+        table[name][bad] = codes
 
 
 def _broken(tables: Sequence[Rows], rules: Rules) -> Flags:
@@ -93,33 +112,14 @@ def _mode(cells: Cells, link: Link, domain: Domain, bits: Bits) -> Link:
 
 
 def _mend(table: Rows, bad: Codes, rules: Rules, bits: Bits) -> None:
-    """Make the rows `bad` lawful in place, as near to what was drawn as is simple."""
+    """Give the rows `bad` all ruled answers of a lawful row, drawn or, where none was, found."""
     if not len(bad):
         return
     lawful = np.setdiff1d(np.arange(len(next(iter(table.values())))), bad)
-    part = linked(
-        _asked_anew({name: codes[bad] for name, codes in table.items()}, table, lawful, rules, bits), rules
-    )
-    for name, codes in part.items():
-        table[name][bad] = codes
-    rest = bad[unlawful(part, rules)]
-    donors = _lot(lawful, len(rest), bits)
-    lone = lawful_row(rules) if len(rest) and not len(lawful) else {}
-    for name in rules.columns if len(rest) else ():
-        table[name][rest] = table[name][donors] if len(lawful) else lone[name]
-
-
-def _asked_anew(part: Rows, table: Rows, lawful: Codes, rules: Rules, bits: Bits) -> Rows:
-    """Whoever is outside a universe loses the answer; whoever is inside and has none gets that of a lawful row."""
-    for name, bound in rules.asked:
-        status = {each: status_of(codes) for each, codes in part.items()}
-        is_asked = asked(bound, part, status)
-        spoke = lawful[table[name][lawful] > UNASKED]
-        lacking = np.flatnonzero(is_asked & (part[name] == UNASKED))
-        part[name] = np.where(is_asked, part[name], UNASKED)
-        if len(spoke):
-            part[name][lacking] = table[name][_lot(spoke, len(lacking), bits)]
-    return part
+    donors = _lot(lawful, len(bad), bits)
+    found = {} if len(lawful) else lawful_row(rules)
+    for name in rules.columns:
+        table[name][bad] = table[name][donors] if len(lawful) else found[name]
 
 
 def _lot(places: Codes, n: int, bits: Bits) -> Codes:
