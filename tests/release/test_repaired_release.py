@@ -118,6 +118,9 @@ def test_it_is_charged_with_its_bar_and_says_what_was_filled(ledger, tmp_path):
     assert (made["women"][0]["low"] is not None) and not any(
         "hidden" in p for p in document["answers"][3]["parts"]
     )
+    meanings = {each["name"]: each["error_bar"]["meaning"] for each in document["answers"]}
+    lent = [name for name, meaning in meanings.items() if "published for an earlier ask" in meaning]
+    assert lent == ["poor"]  # the only other one over all recipients
     assert Curator(ledger).release(plan, survey, out).to_bytes() == made.to_bytes()
     # One step for each ask, and one for each filled column's bound, named before the asks that need it.
     asked = [ask["name"] for ask in ASKS]

@@ -17,7 +17,7 @@ from reticent.release.cost import claim_of_bins, claim_of_parts
 from reticent.release.drawn_told import drawn_told
 from reticent.release.model_fit import NO_MODELS, Modelled, told_models
 from reticent.release.plan import Ask, Plan
-from reticent.release.repair_words import ask_words, bar_words
+from reticent.release.repair_words import ask_words, bar_words, lent_words
 from reticent.release.synth_table import SynthTable, told_synths
 from reticent.release.weights_told import weighted_words, weights_told
 from reticent.smallcells.table import CellTable, described
@@ -105,7 +105,9 @@ def _answer(ask: Ask, answer: Answer, plan: Plan) -> dict[str, Any]:
         "parts": [_part(part) for part in answer.parts],
         "error_bar": {
             "level": float(ask.level),
-            "meaning": answer.meaning + bar_words(ask.query, plan.schema, plan.models),
+            "meaning": answer.meaning
+            + lent_words(answer, ask.bar)
+            + bar_words(ask.query, plan.schema, plan.models),
         },
         "total": {"meaning": TOTAL_WORDS},
         "estimates": [_estimate(estimate, ask, plan) for estimate in answer.estimates],

@@ -1,7 +1,10 @@
 """Repairs in words: for a preview, a release and its report. Everything said is public."""
 
 from collections.abc import Sequence
+from fractions import Fraction
 
+from reticent.answer.base import Answer
+from reticent.answer.parts import Hidden
 from reticent.decimals import show
 from reticent.prepare.donors import Donors, Match, Metric, Repair, Scheme
 from reticent.query.imputed import roles
@@ -40,6 +43,17 @@ def bar_words(query: Query, schema: Schema, models: Sequence[ModelRepair]) -> st
         return ""
     return (
         f"; gaps in {_listed(lined)} stand as the released line fills them, and its own error is not covered"
+    )
+
+
+def lent_words(answer: Answer, bar: Fraction) -> str:
+    """That a bar rests on a scale which another ask has bought: it has noise of confidential scale, and paid for no bar."""
+    is_hidden = any(isinstance(part, Hidden) for part in answer.parts)
+    if bar or not is_hidden or not answer.estimates[0].has_interval:
+        return ""
+    return (
+        "; this ask bought no error bar: the scale was published for an earlier ask over the same recipients, and "
+        "bounds this one, so that the bar may be wider than one of its own"
     )
 
 
