@@ -4,7 +4,7 @@ import argparse
 import json
 from importlib import import_module
 
-NAMES = ("tally", "start", "noise", "raking", "cells", "donors", "models")
+NAMES = ("tally", "start", "noise", "raking", "cells", "donors", "models", "graph", "marginals", "synth")
 
 
 def main() -> None:
