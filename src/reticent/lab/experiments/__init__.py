@@ -6,6 +6,7 @@ from reticent.lab.experiments import (
     amplification,
     amplification_missing,
     donors_income,
+    donors_published,
     model_imputation,
     model_workers,
     noise_in_context,
@@ -14,6 +15,7 @@ from reticent.lab.experiments import (
     poststratify,
     poststratify_example,
     small_cells,
+    synth_missing,
 )
 from reticent.words import nearest
 
@@ -30,9 +32,11 @@ EXPERIMENTS: dict[str, Experiment] = {
         poststratify.small_bin(),
         donors_income.experiment(),
         donors_income.workers(),
+        donors_published.experiment(),
         model_imputation.experiment(),
         model_workers.experiment(),
         small_cells.experiment(),
+        synth_missing.experiment(),
     )
 }
 
