@@ -11,8 +11,8 @@ from reticent.lab.experiments import model_imputation as lab
 from reticent.lab.quickmodels import NoModelNoise, QuickModelNoise
 from reticent.lab.seeded import SeededBits
 from reticent.models.design import Design
-from reticent.models.multiple import complete, drawn_from, line_sums, multiple_mean
-from reticent.models.solve import leftover
+from reticent.models.multiple import complete, gap_sums, line_sums, multiple_mean, told
+from reticent.models.uncertainty import uncertain
 from tests.models.doubles import FrozenModelNoise
 from tests.models.worlds import design, extremes, some_rows
 
@@ -26,7 +26,7 @@ def made(shape: Design, x: Any, y: Any, noise: Any, seed: int = 1, **more: Any) 
 def test_replay_on_every_neighbour(copies: int) -> None:  # covers T08 T20
     """Same calls, same parameters, sums no further apart than their noise is for; the same draws for all rows.
 
-    The naive twin has noise for one copy: the answers together move further than that.
+    The naive twin has noise for one copy's sum: the sum over all copies moves further than that.
     """
     shape = design(2)
     x, y = some_rows(shape, 12)
@@ -40,47 +40,85 @@ def test_replay_on_every_neighbour(copies: int) -> None:  # covers T08 T20
         assert [c.parameters for c in other.calls] == [c.parameters for c in first.calls]
         for mine, theirs in zip(first.calls, other.calls, strict=True):
             assert mine.distance(theirs) <= mine.sensitivity
-        farthest = max(farthest, int(first.calls[1].distance(other.calls[1])))
-    assert [c.kind for c in first.calls] == ["laplace_many", "laplace_many", "laplace"]
+        farthest = max(farthest, int(first.calls[2].distance(other.calls[2])))
+    assert [c.kind for c in first.calls] == ["laplace_many", "laplace_many", "laplace", "laplace"]
     assert sum(c.epsilon for c in first.calls) == 1
     assert farthest > shape.response.high - shape.response.low
 
 
-def test_the_line_costs_the_same_however_many_copies_there_are() -> None:
+def test_copies_cost_nothing() -> None:
+    """Two or fifty: the same line, the same sums over gaps, and the mean over copies has noise of one scale."""
     shape = design(1)
     x, y = some_rows(shape, 30)
     y[:9] = np.nan
     few, many = FrozenModelNoise(), FrozenModelNoise()
     made(shape, x, y, few, copies=2)
     made(shape, x, y, many, copies=50)
-    assert few.calls[0] == many.calls[0]
-    assert many.calls[1].sensitivity == 25 * few.calls[1].sensitivity
+    assert few.calls[:2] == many.calls[:2]
+    for mine, theirs in zip(few.calls[2:], many.calls[2:], strict=True):
+        assert Fraction(mine.sensitivity, 2) == Fraction(theirs.sensitivity, 50)
+        assert mine.epsilon == theirs.epsilon
+
+
+def test_sums_over_gaps_are_those_of_the_rows_with_gaps() -> None:
+    """Without noise: their number, and their predictors in unit columns, a missing one in the middle."""
+    shape = design(2)
+    x, y = some_rows(shape, 40)
+    y[::3], x[0, 1] = np.nan, np.nan
+    found = gap_sums(shape, x, y, epsilon=Fraction(1), noise=NoModelNoise())
+    low, high = (np.array([float(getattr(c, end)) for c in shape.predictors]) for end in ("low", "high"))
+    codes = x / np.array([float(c.grid) for c in shape.predictors])
+    middle = (low + high) // 2
+    unit = (2 * np.where(np.isnan(codes), middle, codes) - low - high) / (high - low)
+    assert found[0] == len(y[::3])
+    assert np.allclose(found[1:], unit[::3].sum(axis=0), atol=1e-3)
+
+
+RUNS, TWO_POINTS = 600, 0.02
 
 
 def test_intervals_cover_the_truth_as_often_as_they_say() -> None:
-    """300 runs of 3,000 rows, sampling, silence and noise anew: within five binomial standard deviations, 1e-6 each.
+    """600 runs of 1,500 rows, sampling, silence and noise anew: within two points, and five standard deviations of so
+    many runs, 1e-6 each.
 
-    Intervals without the uncertainty of the line, the naive twin, are too narrow, and are noticed.
+    Intervals of sampling and of the answer's own noise, the naive twin, leave out the line, and are noticed.
     """
-    rng, runs, shape = np.random.default_rng(2), 300, lab.design(2)
+    rng, shape = np.random.default_rng(2), lab.design(2)
     held, naive = {0.5: 0, 0.8: 0, 0.95: 0}, 0
-    for _ in range(runs):
-        drawn = lab.sample(lab.Setting(n=3_000), rng)
+    for _ in range(RUNS):
+        drawn = lab.sample(lab.Setting(n=1_500), rng)
+        bits, noise = SeededBits(rng), QuickModelNoise(rng)
         found = multiple_mean(
-            shape,
-            drawn.x,
-            drawn.told,
-            epsilon=Fraction(1),
-            bits=SeededBits(rng),
-            noise=QuickModelNoise(rng),
+            shape, drawn.x, drawn.told, epsilon=Fraction(4), copies=3, bits=bits, noise=noise
         ).combined
         for level in held:
             low, high = found.interval(level)
             held[level] += low <= lab.TRUTH <= high
-        naive += abs(found.value - lab.TRUTH) <= 1.96 * (0.33**2 / 3_000) ** 0.5
+        naive += abs(found.value - lab.TRUTH) <= 1.96 * (0.38**2 / 1_500) ** 0.5
     for level, count in held.items():
-        assert abs(count - runs * level) <= 5 * (runs * level * (1 - level)) ** 0.5
-    assert naive < runs * 0.95 - 5 * (runs * 0.95 * 0.05) ** 0.5
+        chance = (level * (1 - level) / RUNS) ** 0.5
+        assert abs(count / RUNS - level) <= TWO_POINTS + 5 * chance
+    assert naive / RUNS < 0.95 - TWO_POINTS - 5 * (0.95 * 0.05 / RUNS) ** 0.5
+
+
+def test_the_mean_over_copies_has_the_noise_of_one() -> None:
+    """1,500 answers of 2 and of 20 equal copies: one spread, within six standard errors of 3 % each."""
+    shape = lab.design(1)
+    rng = np.random.default_rng(8)
+    copy = rng.integers(0, 2_049, 50)
+    spread = [
+        np.std(
+            [
+                told(shape, [copy] * m, epsilon=Fraction(1), noise=QuickModelNoise(rng))[0]
+                for _ in range(1_500)
+            ]
+        )
+        for m in (2, 20)
+    ]
+    assert abs(spread[1] / spread[0] - 1) < 6 * 2**0.5 * 0.03
+    assert spread[0] < 10**0.5 * spread[1] / (
+        1 + 6 * 2**0.5 * 0.03
+    )  # m noisy answers, the naive twin, have more
 
 
 def test_the_uncertainty_of_the_line_is_what_its_lines_show() -> None:
@@ -93,11 +131,9 @@ def test_the_uncertainty_of_the_line_is_what_its_lines_show() -> None:
     shape = lab.design(2)
     quick = QuickModelNoise(rng)
     sums = [line_sums(shape, drawn.x, drawn.told, epsilon=Fraction(1, 2), noise=quick) for _ in range(400)]
-    lines = np.array([drawn_from(each)[0] for each in sums])
+    lines = np.array([uncertain(each).theta for each in sums])
     exact = line_sums(shape, drawn.x, drawn.told, epsilon=Fraction(1, 2), noise=NoModelNoise())
-    line, root = drawn_from(exact)
-    sampling = leftover(exact, line) * np.linalg.inv(exact.gram)
-    stated = np.diag(root @ root.T) - np.diag(sampling)
+    stated = np.diag(uncertain(exact).noise)
     assert np.all(np.abs(lines.var(axis=0) / stated - 1) < 1 / 3)
 
 

@@ -1,8 +1,10 @@
 """Multiple imputation: one private line, several completed data sets, one answer with an interval.
 
 What the copies cost is plain. The line is paid for once, however many copies are made from it: they are drawn from what
-was released. The answers are not free: one respondent is in every copy, so the noise of each answer is `copies`
-times as wide, and that of their mean still the square root of `copies` times.
+was released. The answer is the mean over all copies, asked once. A respondent is in every copy, but in their mean
+with one share: it moves as far as a single copy's answer, and has its noise. So copies cost nothing, and buy no privacy.
+The spread between copies is not read off them, which would be dear: it follows from the line, and from private sums
+over those who have gaps.
 """
 
 from dataclasses import dataclass
@@ -18,18 +20,17 @@ from reticent.models.centred import Centred
 from reticent.models.design import Design
 from reticent.models.fit import Fit, check, claim_of, tell
 from reticent.models.imputing import FINE, means, normal
-from reticent.models.moments import Moments, laplace_moments
-from reticent.models.records import Whole, codes, records
-from reticent.models.solve import leftover, lifted, ridge
+from reticent.models.moments import UNIT, Moments, laplace_moments
+from reticent.models.records import Records, Whole, codes, records
 from reticent.models.sources import ModelNoise
 from reticent.models.strategies import REPLACED
+from reticent.models.uncertainty import uncertain
 from reticent.noise.bits import Bits
 from reticent.refine.rubin import Combined, combine
 
-Floats = NDArray[np.float64]
 PAGE = "proofs/models/multiple.md"
-SQUARES = Fraction(1, 10)
-"""Of what the answers get, for the spread that their sampling variance needs."""
+SQUARES = GAPS = Fraction(1, 10)
+"""Of what the answer gets, for the spread of the completed answers, and for the sums over those with gaps."""
 
 MOST_COPIES = 100
 FITS = 1 << 62
@@ -37,10 +38,9 @@ FITS = 1 << 62
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Multiple:
-    """A mean of completed data sets with its total variance, each noisy answer, and the line they rest on."""
+    """A mean of completed data sets with its total variance, and the line it rests on."""
 
     combined: Combined
-    answers: tuple[float, ...]
     fit: Fit
 
 
@@ -69,23 +69,26 @@ def multiple_mean(
             f"takes 2 to {MOST_COPIES} copies, a share inside (0, 1), no public size.", field="copies"
         )
     first = share * epsilon
-    moments = line_sums(design, x, y, epsilon=first, noise=noise)
-    theta, spread = drawn_from(moments)
+    line = uncertain(line_sums(design, x, y, epsilon=first, noise=noise))
     claim = claim_of(PAGE, "THEORY 7.3", epsilon=first, neighbours=REPLACED)
+    root = line.root
     fits = [
-        tell(design, (theta + spread @ normal(len(theta), bits)).tolist(), leftover(moments, theta), claim)
+        tell(design, (line.theta + root @ normal(len(root), bits)).tolist(), line.variance, claim)
         for _ in range(copies)
     ]
     filled = [complete(fit, design, x, y, bits=bits) for fit in fits]
-    answers, within = told(design, filled, epsilon=epsilon - first, noise=noise)
-    width, size = float(design.response.grid) * _width(design), max(1, len(np.asarray(y)))
-    scale = copies * width / float((1 - SQUARES) * (epsilon - first)) / size
-    made = combine(answers, within=within, noise=2 * scale**2)
-    return Multiple(
-        combined=made,
-        answers=tuple(answers),
-        fit=tell(design, theta.tolist(), leftover(moments, theta), claim),
+    rest = epsilon - first
+    gaps = gap_sums(design, x, y, epsilon=GAPS * rest, noise=noise)
+    value, spread, scale = told(design, filled, epsilon=(1 - GAPS) * rest, noise=noise)
+    half, size = float(design.response.grid) * _width(design) / 2, max(1, len(np.asarray(y)))
+    at = gaps if design.intercept else gaps[1:]
+    # Of the mean: the line moves it by half x at'(its error) / size, the draws by their variance in every gap.
+    sampled, heavy = (float(at @ part @ at) * (half / size) ** 2 for part in (line.sampling, line.noise))
+    drawn = max(0.0, float(gaps[0])) * line.variance * (half / size) ** 2
+    made = combine(
+        value, within=spread / size, between=sampled + drawn, heavy=heavy, copies=copies, noise=2 * scale**2
     )
+    return Multiple(combined=made, fit=tell(design, line.theta.tolist(), line.variance, claim))
 
 
 def line_sums(
@@ -106,25 +109,6 @@ def line_sums(
     return laplace_moments(sums, scales=scales, epsilon=epsilon, neighbours=REPLACED, noise=noise)
 
 
-def drawn_from(moments: Moments) -> tuple[Floats, Floats]:
-    """The line in unit columns, and a matrix whose product with standard normal numbers is its uncertainty.
-
-    With G = X'X, c = X'y and residual variance s^2, the line has covariance s^2 / G from sampling and G^-1 N G^-1 from
-    the noise, N that of c - G b. Released numbers alone.
-    """
-    gram = lifted(moments.gram, max(moments.blur, 1e-9))
-    theta = ridge(gram, moments.cross, 0.0)
-    inverse = np.linalg.inv(gram)
-    start = len(moments.table) - 1 - len(theta)
-    noise = moments.spread[start:-1, start:-1] ** 2
-    # (dG b)_i = sum_j dG_ij b_j with dG symmetric: off the diagonal the one number dG_ij is shared by i and j.
-    shared = np.outer(theta, theta) * noise
-    np.fill_diagonal(shared, noise @ theta**2 + moments.spread[start:-1, -1] ** 2)
-    total = leftover(moments, theta) * inverse + inverse @ shared @ inverse
-    values, vectors = np.linalg.eigh((total + total.T) / 2)
-    return theta, np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
-
-
 def complete(fit: Fit, design: Design, x: NDArray[Any], y: NDArray[Any], *, bits: Bits) -> Whole:
     """Codes with every gap drawn about the line; a draw goes no farther than the nearer bound on either side.
 
@@ -140,29 +124,55 @@ def complete(fit: Fit, design: Design, x: NDArray[Any], y: NDArray[Any], *, bits
     return np.where(answered, code, said)
 
 
+def gap_sums(
+    design: Design, x: NDArray[Any], y: NDArray[Any], *, epsilon: Fraction, noise: ModelNoise
+) -> NDArray[np.float64]:
+    """How many rows have a gap, and the sum of each of their predictors in unit columns; noisy.
+
+    Guarantee   epsilon-DP for one call.
+    Adjacency   one row replaced.
+    Theorem     a row with a gap adds (1, u), u in [-1, 1]^d; then the Laplace mechanism on the integers.
+    Proof       proofs/models/multiple.md
+    Assumes     a row's u depends on that row alone; exact arithmetic.
+    Keeps back  who answered, and the exact sums.
+    """
+    found = [codes(each, c) for each, c in zip(np.asarray(x).T, design.predictors, strict=True)]
+    held = [
+        2 * np.where(answered, code, (c.low + c.high) // 2) - design.centre(c)
+        for (code, answered), c in zip(found, design.predictors, strict=True)
+    ]
+    is_gap = ~codes(np.asarray(y), design.response)[1]
+    z = np.column_stack([*held, np.zeros(len(is_gap), dtype=np.int64)])[is_gap]
+    exact = Records(design=design, z=z).scaled(UNIT)[:, :-1].sum(axis=0).tolist()
+    # Both rows have gaps: u may turn about, by 2 in each predictor. Or one has: 1 in each, and 1 in the count.
+    reach = max(2 * len(held), len(held) + 1)
+    return np.array(noise.laplace_many(exact, sensitivity=reach * UNIT, epsilon=epsilon)) / UNIT
+
+
 def told(
     design: Design, filled: list[Whole], *, epsilon: Fraction, noise: ModelNoise
-) -> tuple[list[float], float]:
-    """The noisy mean of every copy, and the sampling variance of one, in the units of the response.
+) -> tuple[float, float, float]:
+    """The noisy mean over all copies, the spread of the rows about it, and the scale of the noise; in the response's units.
 
     Guarantee   epsilon-DP for one call, given the lines that filled the copies.
     Adjacency   one row replaced, the number of rows public.
-    Theorem     a row is in every copy: all sums together move by copies x width; then the Laplace mechanism twice.
+    Theorem     a row is in every copy: the sum over all of them moves by copies x width; then the Laplace mechanism twice.
     Proof       proofs/models/multiple.md
     Assumes     a row's codes depend on that row, released lines and its own draws; exact arithmetic.
     Keeps back  the exact sums.
     """
     column, width, copies = design.response, _width(design), len(filled)
     size = max(1, len(filled[0]))
-    totals = [_added(each, max(abs(column.low), abs(column.high))) for each in filled]
-    noisy = noise.laplace_many(totals, sensitivity=copies * width, epsilon=(1 - SQUARES) * epsilon)
+    squared = SQUARES / (1 - GAPS) * epsilon
+    total = sum(_added(each, max(abs(column.low), abs(column.high))) for each in filled)
+    noisy = noise.laplace(total, sensitivity=copies * width, epsilon=epsilon - squared)
     middle = column.low + column.high
     exact = sum(_added(2 * each - middle, width, squared=True) for each in filled)
-    squares = noise.laplace(exact, sensitivity=copies * width**2, epsilon=SQUARES * epsilon)
-    grid, origin = float(column.grid), float(column.origin)
-    about = float(np.mean(noisy)) / size - middle / 2
-    spread = min(max(squares / (4 * copies * size) - about**2, 0.0), width**2 / 4)
-    return [origin + grid * total / size for total in noisy], spread * grid**2 / size
+    squares = noise.laplace(exact, sensitivity=copies * width**2, epsilon=squared)
+    grid, mean = float(column.grid), noisy / (copies * size)
+    spread = min(max(squares / (4 * copies * size) - (mean - middle / 2) ** 2, 0.0), width**2 / 4)
+    scale = width / float(epsilon - squared) / size
+    return float(column.origin) + grid * mean, spread * grid**2, scale * grid
 
 
 def _added(numbers: Whole, largest: int, *, squared: bool = False) -> int:
