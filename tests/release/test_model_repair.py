@@ -21,8 +21,9 @@ from reticent.privacy.ledger import Ledger
 from reticent.release.curator import Curator
 from reticent.release.document import document
 from reticent.release.evaluate import evaluate, wants_of
-from reticent.release.model_fit import ESTIMATORS, Modelled, check_models, design_of, fit_models
+from reticent.release.model_fit import ESTIMATORS, Modelled, check_models, fit_models
 from reticent.release.model_repair import LINES
+from reticent.release.model_sums import design_of
 from reticent.release.plan import Plan
 from reticent.release.preview import expectations
 from reticent.release.release import Release

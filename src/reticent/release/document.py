@@ -15,7 +15,8 @@ from reticent.privacy.claim import compose
 from reticent.query.kinds import Correlation, Derived, Moments, Proportion, Quantile, Variance
 from reticent.release.cost import claim_of_bins, claim_of_parts
 from reticent.release.drawn_told import drawn_told
-from reticent.release.model_fit import NO_MODELS, Modelled, told_models
+from reticent.release.model_fit import NO_MODELS, Modelled
+from reticent.release.model_lines import told_models
 from reticent.release.plan import Ask, Plan
 from reticent.release.repair_words import ask_words, bar_words, lent_words
 from reticent.release.synth_table import SynthTable, told_synths
