@@ -59,6 +59,6 @@ def _is_done(losses: list[float], enough: float) -> bool:
     return len(losses) > LOOK_BACK and losses[-1 - LOOK_BACK] - losses[-1] < enough
 
 
-def longest_step(total: float, weights: list[float]) -> float:
+def longest_step(total: float, weights: Floats) -> float:
     """A step that is usually short enough. 1 / (total x all weights) always is, and is timid."""
     return LONG / (total * float(np.sum(weights)))

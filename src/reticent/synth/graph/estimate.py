@@ -22,6 +22,7 @@ from reticent.synth.graph.tree import Tree, junction_tree
 
 ITERATIONS = 200
 TOLERANCE = 1e-5
+EVEN = 0.9
 
 
 def estimate(
@@ -75,6 +76,8 @@ class _Fit:
         self.spare = [np.empty_like(table) for table in self.fixed]
         self.potentials = np.zeros(self.pieces.cuts[-1])
         self.open = self.marginals(self.potentials) > 0
+        tables = agreed(measured, total=total) if measured else [np.empty(0)]
+        self.aims = np.concatenate([table.ravel() for table in tables])
 
     def marginals(self, potentials: Floats) -> Floats:
         """The measured sets' tables under these potentials."""
@@ -86,17 +89,25 @@ class _Fit:
         return found
 
     def run(self, start: Fitted | None, iterations: int, tolerance: float) -> None:
-        weights = [each.deviation**-2 for each in self.measured]
-        many = np.repeat(weights, [each.table.size for each in self.measured])
-        # Cells that must stay empty cannot be fitted; they would only push.
-        descent = Descent(self.marginals, self.aims(), many * self.open, self.first(start))
-        enough = tolerance * float(self.open.sum())
-        descent.run(step=longest_step(self.total, weights), iterations=iterations, enough=enough)
-        self.potentials = descent.at
+        """First half of the passes with even weights, where they are uneven, then with the right ones.
 
-    def aims(self) -> Floats:
-        tables = agreed(self.measured, total=self.total)
-        return np.concatenate([table.ravel() for table in tables])
+        Next to tables that are known well, others would hardly be heard in the time there is. The tables agree already,
+        so what even weights lead to is close to what we want.
+        """
+        weights = np.array([each.deviation**-2 for each in self.measured])
+        self.potentials = self.first(start)
+        if weights.min() < EVEN * weights.max():
+            self._descend(np.ones_like(weights), iterations // 2, tolerance / float(weights.max()))
+            iterations -= iterations // 2
+        self._descend(weights, iterations, tolerance)
+
+    def _descend(self, weights: Floats, iterations: int, tolerance: float) -> None:
+        # Cells that must stay empty cannot be fitted; they would only push.
+        many = np.repeat(weights, [each.table.size for each in self.measured]) * self.open
+        descent = Descent(self.marginals, self.aims, many, self.potentials)
+        step = longest_step(self.total, weights)
+        descent.run(step=step, iterations=iterations, enough=tolerance * float(self.open.sum()))
+        self.potentials = descent.at
 
     def first(self, start: Fitted | None) -> Floats:
         lent = {} if start is None else start.potentials
