@@ -35,7 +35,7 @@ def test_every_complete_row_fits_its_codebook(name):
 
 
 @pytest.mark.data
-@pytest.mark.parametrize("name", ["adult", "br2000"])
+@pytest.mark.parametrize("name", REAL)
 def test_published_masks_are_used_where_they_are(name):
     if masks.published(tables.trial(name), "MCAR", 0.2) is None:
         pytest.skip("the masks are not here")

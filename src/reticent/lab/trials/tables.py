@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from reticent.errors import PlanError
 from reticent.lab import state
@@ -45,6 +46,10 @@ class Trial:
     def cells(self, bins: int = BINS) -> Cells:
         return cells_of(self.codes, self.domain(bins))
 
+    def only(self, kept: NDArray[np.bool_] | slice) -> "Trial":
+        """Some of the rows."""
+        return Trial(name=self.name, schema=self.schema, columns=self.columns, codes=self.codes[kept])
+
 
 def data_folder() -> Path:
     """Where the tables lie, if they do."""
@@ -62,11 +67,7 @@ def trial(name: str, *, rows: int | None = None) -> Trial:
     if name not in NAMES:
         raise PlanError(f"no trial is called {name[:80]!r}{nearest(name, NAMES)}", field="dataset")
     whole = _census(rows or PEOPLE) if name == CENSUS else _read(name)
-    return whole if rows is None else _first(whole, rows)
-
-
-def _first(whole: Trial, rows: int) -> Trial:
-    return Trial(name=whole.name, schema=whole.schema, columns=whole.columns, codes=whole.codes[:rows])
+    return whole if rows is None else whole.only(slice(rows))
 
 
 @cache

@@ -1,0 +1,163 @@
+"""The synth-missing experiment: its pieces are the paper's figures, and each is judged as it says."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+from reticent.cli import lab as door
+from reticent.lab import runner
+from reticent.lab.experiment import Experiment, table_of
+from reticent.lab.experiments import synth_missing as lab
+from reticent.lab.experiments.synth_missing_figures import figures
+from reticent.lab.experiments.synth_missing_rows import PRINTED, Point, told
+from reticent.lab.summary import rows_of
+from reticent.lab.trials import tables
+from reticent.lab.trials.masks import mask
+from reticent.synth.base import Holes, Spend
+from reticent.synth.registry import find
+
+DOCS = Path(__file__).parents[2] / "docs" / "lab"
+KEYS = ("dataset", "mask", "rate", "method", "strategy", "epsilon", "tvd1", "tvd2", "tvd3", "f1", "seconds")
+QUICK = lab.experiment(("census",), setting=lab.Setting(rows=400, judges=("tree", "naive-bayes")))
+
+
+def at(text: str, repeat: int = 0) -> list:
+    """The outcomes of one piece of the quick experiment."""
+    index = repeat * len(QUICK.pieces) + QUICK.pieces.index(text)
+    return QUICK.run(index, QUICK.seed_of(index, 1))
+
+
+def values(text: str, repeat: int = 0) -> dict[str, float]:
+    return {line.query.split("/")[0]: line.estimate for line in at(text, repeat)}
+
+
+@pytest.fixture(scope="module")
+def outcomes() -> pa.Table:
+    """Two repeats of the floors, the baseline and two pieces of MST, on 400 people."""
+    trees = {"census/MCAR/0.2/mst/holes/1", "census/MCAR/0.2/mst/holes/3"}
+    quick = (*lab.FLOORS, lab.BASELINE[0])
+    chosen = [i for i, p in enumerate(QUICK.pieces) if Point.read(p).method in quick or p in trees]
+    made = {}
+    for index in (repeat * len(QUICK.pieces) + i for repeat in range(2) for i in chosen):
+        made[index] = QUICK.run(index, QUICK.seed_of(index, 1))
+    return table_of(made)
+
+
+@pytest.mark.parametrize("dataset", tables.NAMES)
+def test_the_pieces_hold_all_four_figures_once(dataset):
+    pieces = [piece for piece in lab.experiment().pieces if piece.startswith(f"{dataset}/")]
+    assert len(set(pieces)) == len(pieces) and all(str(Point.read(piece)) == piece for piece in pieces)
+    strategies = [*map(str, Holes), "no-missing"]
+    needed = {f"MCAR/0.2/{method}/{s}/1" for method in ("privbayes", "mst", "aim") for s in strategies}
+    for line in ("privbayes/available", "mst/holes", "aim/holes", "aim/available"):
+        needed |= {f"MCAR/{rate}/{line}/{e}" for rate in ("0.01", "0.05", "0.1", "0.2", "0.3") for e in "13"}
+        needed |= {f"{kind}/{line}/1" for kind in ("MCAR/0.1", "MAR/0.1", "MNAR/0.1", "MAR/0.35", "MAR/0.2")}
+        needed |= {f"MCAR/0.2/{line}/{e}" for e in ("0.5", "1", "3", "5", "10", "none")}
+    needed |= {"MCAR/0.2/bootstrap/none/none", "MCAR/0.2/decode-floor/none/none"}
+    needed.add("MCAR/0.2/independent/available/1")
+    assert needed <= {piece.removeprefix(f"{dataset}/") for piece in pieces}
+
+
+@pytest.mark.parametrize("dataset", [name for name in tables.NAMES if tables.at_hand(name)])
+def test_every_piece_can_be_fitted(dataset):
+    """Each method is asked before any row is read; a run of a day should not end at its last piece."""
+    domain = tables.trial(dataset).domain()
+    for point in map(Point.read, lab.experiment((dataset,)).pieces):
+        if point.method not in lab.FLOORS:
+            holes = Holes.COMPLETE if point.strategy == lab.NO_MISSING else Holes(point.strategy)
+            epsilon = lab.Fraction(100 if point.epsilon == "none" else point.epsilon)
+            find(point.method).check(domain, holes, Spend(epsilon=epsilon, delta=lab.DELTA))
+
+
+def test_a_row_says_everything_about_its_point(outcomes):
+    rows = rows_of(QUICK, outcomes)
+    assert all(set(KEYS) | {"runs", "complete"} <= set(row) for row in rows)
+    assert {row["runs"] for row in rows} == {2} and QUICK.repeats(outcomes) == 2
+    assert len(rows) == len({tuple(row[key] for key in KEYS[:6]) for row in rows})
+    assert all(0 <= row[f"tvd{k}"] <= 1 for row in rows for k in (1, 2, 3))
+    json.dumps(rows, allow_nan=False)
+
+
+def test_rows_are_means_over_repeats(outcomes):
+    row = next(r for r in told(outcomes) if r["method"] == "mst" and r["strategy"] == "holes" and r["f1"])
+    text = f"census/{row['mask']}/{row['rate']:g}/mst/holes/{row['epsilon']:g}"
+    found = [values(text, repeat) for repeat in range(2)]
+    assert found[0]["tvd2"] != found[1]["tvd2"]
+    assert row["tvd2"] == np.mean([f["tvd2"] for f in found]) and row["f1"] == np.mean(
+        [f["f1"] for f in found]
+    )
+    assert row["complete"] == (~mask("census", row["mask"], row["rate"], rows=400).any(axis=1)).sum()
+
+
+def test_floors_are_floors_and_classifiers_judge_the_stated_points_alone(outcomes):
+    rows = told(outcomes)
+    floor = next(r for r in rows if r["method"] == "decode-floor")
+    assert [floor[f"tvd{k}"] for k in (1, 2, 3)] == [0, 0, 0] and floor["epsilon"] is None
+    assert {(r["epsilon"], r["rate"]) for r in rows if r["f1"] is not None} == {(None, 0.2), (3.0, 0.2)}
+
+
+def test_what_others_measured_stands_at_their_point_alone():
+    here = Point.read("adult/MCAR/0.2/privbayes/available/1")
+    rows = told(table_of({0: [here.outcome("tvd2", 0.1, 1.0)], 1: [
+        Point.read(f"adult/{other}").outcome("tvd2", 0.1, 1.0)
+        for other in ("MAR/0.2/privbayes/available/1", "MCAR/0.2/privbayes/available/3", "MCAR/0.2/mst/available/1")
+    ]}))  # fmt: skip
+    assert (rows[0]["printed_tvd1"], rows[0]["printed_tvd2"]) == PRINTED["privbayes", "available"]["adult"]
+    assert not any("printed_tvd2" in row for row in rows[1:])
+
+
+def test_without_missing_cells_the_mask_does_not_matter(monkeypatch):
+    """The same seed with every answer gone: the rows of `no-missing` are the same, others are not."""
+    before = {s: values(f"census/MCAR/0.2/mst/{s}/3") for s in ("no-missing", "available")}
+    lost = mask("census", "MCAR", 0.2, rows=400)
+    monkeypatch.setattr(lab, "mask", lambda *_, **__: lost | (np.arange(len(lost)) % 2 == 0)[:, None])
+    after = {s: values(f"census/MCAR/0.2/mst/{s}/3") for s in ("no-missing", "available")}
+    same = [before["no-missing"][k] == after["no-missing"][k] for k in ("tvd1", "tvd2", "f1")]
+    assert all(same) and before["available"]["tvd2"] != after["available"]["tvd2"]
+
+
+def test_held_out_rows_are_not_learned_from(monkeypatch):
+    """What is synthesized for the classifiers is four fifths of the table, and what they are tried on the rest."""
+    seen = {}
+    monkeypatch.setattr(
+        lab.classify, "mean_f1", lambda made, held, *_, **__: seen.update(made=made, held=held) or 0.5
+    )
+    values("census/MCAR/0.2/bootstrap/none/none")
+    assert len(seen["made"]) == 320 and len(seen["held"]) == 80
+    assert not {tuple(r) for r in seen["made"].tolist()} & {tuple(r) for r in seen["held"].tolist()}
+
+
+def test_charts_are_drawn_for_each_figure(outcomes):
+    made = figures(outcomes)
+    assert set(made) == {f"synth-{x}" for x in ("strategies", "rates", "rates-3", "silence", "epsilons")}
+    for chart in made.values():
+        assert chart["data"]["values"] and chart["title"]["subtitle"]
+
+
+def test_without_its_data_a_piece_is_left_out(monkeypatch, tmp_path):
+    monkeypatch.setenv("RETICENT_DATA", str(tmp_path))
+    made: Experiment = lab.experiment()
+    names = {made.pieces[i % len(made.pieces)].split("/")[0] for i in made.wanted(2)}
+    assert names == {"census"}
+
+
+def test_one_piece_can_be_run_from_the_command_line(tmp_path):
+    """The whole census, columns one by one, at epsilon a half."""
+    words = "--only", "census", "--only", "independent", "--only", "0.5"
+    done = CliRunner().invoke(
+        door.app,
+        ["run", "synth-missing", "--runs", "1", "--out", str(tmp_path), "--workers", "1", "--json", *words],
+    )
+    said = json.loads(done.stdout)
+    assert said["runs"] == 1 and [(r["dataset"], r["epsilon"]) for r in said["rows"]] == [("census", 0.5)]
+
+
+def test_a_piece_depends_on_its_seed_alone(tmp_path):
+    """Made by the runner or by hand, in whichever order."""
+    text = "census/MCAR/0.2/mst/holes/1"
+    table = runner.run(QUICK, out=tmp_path, runs=1, workers=1, only=["mst", "holes", "1", "0.2", "MCAR"])
+    assert table["estimate"].to_pylist() == [line.estimate for line in at(text)]
