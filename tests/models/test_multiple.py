@@ -10,8 +10,11 @@ from reticent.errors import PlanError
 from reticent.lab.experiments import model_imputation as lab
 from reticent.lab.quickmodels import NoModelNoise, QuickModelNoise
 from reticent.lab.seeded import SeededBits
+from reticent.models.centred import Centred
 from reticent.models.design import Design
-from reticent.models.multiple import complete, gap_sums, line_sums, multiple_mean, told
+from reticent.models.multiple import complete, gap_sums, multiple_mean, told
+from reticent.models.records import records
+from reticent.models.strategies import REPLACED
 from reticent.models.uncertainty import uncertain
 from tests.models.doubles import FrozenModelNoise
 from tests.models.worlds import design, extremes, some_rows
@@ -130,10 +133,14 @@ def test_the_uncertainty_of_the_line_is_what_its_lines_show() -> None:
     drawn = lab.sample(lab.Setting(n=20_000), rng)
     shape = lab.design(2)
     quick = QuickModelNoise(rng)
-    sums = [line_sums(shape, drawn.x, drawn.told, epsilon=Fraction(1, 2), noise=quick) for _ in range(400)]
+    exactly = records(shape, drawn.x, drawn.told).sums()
+
+    def sums_with(noise: Any) -> Any:
+        return Centred().moments(exactly, epsilon=Fraction(1, 2), neighbours=REPLACED, noise=noise)
+
+    sums = [sums_with(quick) for _ in range(400)]
     lines = np.array([uncertain(each).theta for each in sums])
-    exact = line_sums(shape, drawn.x, drawn.told, epsilon=Fraction(1, 2), noise=NoModelNoise())
-    stated = np.diag(uncertain(exact).noise)
+    stated = np.diag(uncertain(sums_with(NoModelNoise())).noise)
     assert np.all(np.abs(lines.var(axis=0) / stated - 1) < 1 / 3)
 
 

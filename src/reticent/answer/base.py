@@ -52,3 +52,7 @@ SELECTED_WORDS = "holds the exact quantile of the same respondents, to the neare
 DERIVED_WORDS = (
     "holds whenever the intervals of both asks hold, each taken at half the allowed chance of error"
 )
+COPIES_WORDS = (
+    "covers the value of those the sample stands for, if silence depends on what the lines see and the lines are right: "
+    "sampling, filling, the uncertainty of the lines and all noise are in it, to first order"
+)

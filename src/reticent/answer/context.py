@@ -1,7 +1,9 @@
 """What every answer needs: the codebook, the tallies, who is protected, the noise, and the planning values."""
 
 from dataclasses import dataclass, field
+from fractions import Fraction
 
+from reticent.answer.parts import Measured, measure
 from reticent.engine.results import Tallies
 from reticent.noise.source import Noise
 from reticent.prepare.donors import NO_REPAIR, Repair
@@ -9,6 +11,7 @@ from reticent.query.rows import Subpopulation
 from reticent.refine.veil import Height
 from reticent.schema import Number, Schema
 from reticent.sensitivity.book import Book
+from reticent.sensitivity.bounds import Global
 from reticent.sensitivity.neighbours import Neighbours
 
 
@@ -16,7 +19,8 @@ from reticent.sensitivity.neighbours import Neighbours
 class Context:
     """One evaluation. `book` shares hubs between its asks, `heights` the log scales that were released so far.
 
-    A book that was made for the same tallies and repair may be handed in as `known`.
+    A book that was made for the same tallies and repair may be handed in as `known`. The tallies may be the sums over
+    several `copies` of the rows, each completed by itself; answers are then means over copies.
     """
 
     schema: Schema
@@ -26,11 +30,31 @@ class Context:
     rows: int | None = None
     repair: Repair = NO_REPAIR
     known: Book | None = field(default=None, repr=False)
+    copies: int = 1
     book: Book = field(init=False, repr=False)
     heights: list[Height] = field(init=False, repr=False, default_factory=list)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "book", self.known or Book(self.tallies, self.schema, self.repair))
+
+    def measure(self, exact: int, what: str, *, bound: Global, grid: Fraction, epsilon: Fraction) -> Measured:
+        """A sum that moves by at most `bound` in each copy, as a mean over copies.
+
+        Guarantee   epsilon-DP for one call.
+        Adjacency   the one `bound` was proved for.
+        Theorem     copies x bound for the sum over copies; then `measure`, in steps `copies` times as fine.
+        Proof       proofs/answer/parts.md
+        Assumes     in each copy the sum moves by at most bound.bound between neighbours; exact arithmetic.
+        Keeps back  the exact integer.
+        """
+        return measure(
+            exact,
+            what,
+            bound=Global(bound=self.copies * bound.bound),
+            grid=grid / self.copies,
+            epsilon=epsilon,
+            noise=self.noise,
+        )
 
 
 def weight_of(among: Subpopulation, schema: Schema) -> Number | None:

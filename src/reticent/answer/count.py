@@ -5,7 +5,7 @@ from fractions import Fraction
 
 from reticent.answer.base import EXACT_WORDS, Answer, Estimate
 from reticent.answer.context import Context, weight_of
-from reticent.answer.parts import Measured, measure
+from reticent.answer.parts import Measured
 from reticent.query.kinds import Count, Total
 from reticent.query.rows import Subpopulation
 from reticent.schema import Schema
@@ -43,7 +43,7 @@ def answer_count(query: Count, epsilon: Fraction, context: Context) -> Answer:
     """
     bound, grid = count_bound(query.among, context.schema, context.neighbours)
     exact = context.tallies.statistics[query.count(context.schema)]
-    measured = measure(exact, "count", bound=bound, grid=grid, epsilon=epsilon, noise=context.noise)
+    measured = context.measure(exact, "count", bound=bound, grid=grid, epsilon=epsilon)
     sampling = None if query.among.weight else binomial(measured.estimate, context.rows)
     return _answer(measured, sampling)
 
@@ -60,9 +60,7 @@ def answer_total(query: Total, epsilon: Fraction, context: Context) -> Answer:
     """
     bound, grid = total_bound(query, context.schema, context.neighbours)
     exact = context.tallies.statistics[query.power(context.schema, 1)]
-    return _answer(
-        measure(exact, "total", bound=bound, grid=grid, epsilon=epsilon, noise=context.noise), None
-    )
+    return _answer(context.measure(exact, "total", bound=bound, grid=grid, epsilon=epsilon), None)
 
 
 def binomial(count: Fraction, rows: int | None) -> Callable[[float], float] | None:

@@ -8,7 +8,7 @@ from math import hypot
 from reticent.answer.base import RATIO_WORDS, Answer, Estimate
 from reticent.answer.context import Context, weight_of
 from reticent.answer.count import count_bound
-from reticent.answer.parts import Measured, measure
+from reticent.answer.parts import Measured
 from reticent.query.kinds import Mean, Proportion
 from reticent.refine.ratio import Noisy, quotient_interval
 from reticent.schema import Number, Schema
@@ -105,7 +105,7 @@ def _measured_count(
     if query.size is not None:
         return None
     bound, grid = count_bound(query.among, context.schema, context.neighbours)
-    return measure(exact, "count", bound=bound, grid=grid, epsilon=epsilon, noise=context.noise)
+    return context.measure(exact, "count", bound=bound, grid=grid, epsilon=epsilon)
 
 
 def mean_ratio(query: Mean, epsilon: Fraction, context: Context) -> Ratio:
@@ -126,7 +126,7 @@ def mean_ratio(query: Mean, epsilon: Fraction, context: Context) -> Ratio:
     bottom = _measured_count(query, count, for_count, context)
     bound, grid = mean_bound(query, schema, context.neighbours)
     exact = 2 * total - twice * count
-    top = measure(exact, "centred sum", bound=bound, grid=grid, epsilon=for_sum, noise=context.noise)
+    top = context.measure(exact, "centred sum", bound=bound, grid=grid, epsilon=for_sum)
     centre = twice * column.grid / 2
     return Ratio(top=top, bottom=bottom, size=query.size, centre=centre, low=column.lower, high=column.upper)
 
@@ -143,8 +143,8 @@ def answer_mean(
     return ratio.answer(lambda effect: effect * each)
 
 
-def answer_proportion(query: Proportion, epsilon: Fraction, context: Context) -> Answer:
-    """The noisy share: a mean of a 0/1 answer, centred at one half.
+def share_ratio(query: Proportion, epsilon: Fraction, context: Context) -> Ratio:
+    """The measured parts of a share: a mean of a 0/1 answer, centred at one half.
 
     Guarantee   epsilon-DP for one call.
     Adjacency   context.neighbours.
@@ -159,9 +159,14 @@ def answer_proportion(query: Proportion, epsilon: Fraction, context: Context) ->
     bottom = _measured_count(query, decided, for_count, context)
     bound, grid = share_bound(query, schema, context.neighbours)
     exact = 2 * true - decided
-    top = measure(exact, "centred sum", bound=bound, grid=grid, epsilon=for_sum, noise=context.noise)
-    ratio = Ratio(
+    top = context.measure(exact, "centred sum", bound=bound, grid=grid, epsilon=for_sum)
+    return Ratio(
         top=top, bottom=bottom, size=query.size, centre=Fraction(1, 2), low=Fraction(0), high=Fraction(1)
     )
+
+
+def answer_proportion(query: Proportion, epsilon: Fraction, context: Context) -> Answer:
+    """The noisy share, with the sampling error of so many."""
+    ratio = share_ratio(query, epsilon, context)
     share, count = float(ratio.value), float(ratio.count)
     return ratio.answer(None if query.among.weight else lambda effect: effect * share * (1 - share) / count)

@@ -27,6 +27,7 @@ from reticent.release.bounds import book_of, rings_of
 from reticent.release.curator import Curator
 from reticent.release.document import document
 from reticent.release.evaluate import evaluate, wants_of, weigh_plan
+from reticent.release.model_copies import tally_copies
 from reticent.release.model_fit import check_models, fit_models
 from reticent.release.plan import Plan, read_plan
 from reticent.release.recipients import gaps
@@ -81,9 +82,19 @@ def rehearse_plan(path: Path, out: Path | None) -> None:
             wants = [*wants_of(plan), *cell_wants(plan)]
             modelled = fit_models(plan, engine, lot, noise=SystemModelNoise(), bits=SystemBits())
             tallies = engine.tally(plan.schema, wants, modelled.repair, lot)
+            copied = tally_copies(plan, engine, lot, modelled, bits=SystemBits())
             book = book_of(plan, tallies, step=step)
             weighed = weigh_plan(plan, tallies, SystemNoise())
-            answers = evaluate(plan, tallies, SystemNoise(), step=step, book=book, weighed=weighed)
+            answers = evaluate(
+                plan,
+                tallies,
+                SystemNoise(),
+                step=step,
+                book=book,
+                weighed=weighed,
+                copied=copied,
+                modelled=modelled,
+            )
             tables = run_cells(plan, tallies, SystemBits(), step=step)
             synths = run_synths(
                 plan, engine, lot, repair=modelled.repair, noise=SystemSynthNoise(), step=step

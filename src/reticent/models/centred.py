@@ -6,7 +6,7 @@ from typing import Literal
 
 from reticent.errors import PlanError
 from reticent.models.fit import Fit, check, claim_of, no_delta, sums_of, tell
-from reticent.models.moments import laplace_moments
+from reticent.models.moments import Moments, laplace_moments
 from reticent.models.records import Records
 from reticent.models.solve import leftover, lifted, ridge
 from reticent.models.sources import ModelNoise
@@ -50,10 +50,27 @@ class Centred:
         Keeps back  the exact sums.
         """
         no_delta(delta)
-        sums = sums_of(data)
-        check(sums.design, epsilon=epsilon, delta=delta, neighbours=neighbours)
+        found = self.moments(sums_of(data), epsilon=epsilon, neighbours=neighbours, noise=noise)
+        return self.line(found, epsilon=epsilon, neighbours=neighbours)
+
+    def moments(
+        self, sums: Sums, *, epsilon: Fraction, neighbours: Neighbours, noise: ModelNoise
+    ) -> Moments:
+        """The noisy sums that the line is made of, and that say how uncertain it is.
+
+        Guarantee   epsilon-DP for one call.
+        Adjacency   `neighbours`.
+        Theorem     THEORY 7.3 with a scale for each column.
+        Proof       proofs/models/centred.md
+        Assumes     as `laplace_moments`.
+        Keeps back  the exact sums.
+        """
+        check(sums.design, epsilon=epsilon, delta=None, neighbours=neighbours)
         scales = [self.level] + [Fraction(1)] * (len(sums.products) - 1)
-        found = laplace_moments(sums, scales=scales, epsilon=epsilon, neighbours=neighbours, noise=noise)
+        return laplace_moments(sums, scales=scales, epsilon=epsilon, neighbours=neighbours, noise=noise)
+
+    def line(self, found: Moments, *, epsilon: Fraction, neighbours: Neighbours) -> Fit:
+        """The line in sums that were released for `epsilon`: post-processing."""
         theta = ridge(lifted(found.gram, found.blur), found.cross, 0.0)
         claim = claim_of(PAGE, "THEORY 7.3", epsilon=epsilon, neighbours=neighbours)
-        return tell(sums.design, theta.tolist(), leftover(found, theta), claim)
+        return tell(found.design, theta.tolist(), leftover(found, theta), claim)

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from reticent.errors import PlanError
 from reticent.models.centred import Centred
 from reticent.models.design import Design
-from reticent.models.fit import Fit, check, claim_of, tell
+from reticent.models.fit import Fit, claim_of, tell
 from reticent.models.imputing import FINE, means, normal
-from reticent.models.moments import UNIT, Moments, laplace_moments
+from reticent.models.moments import UNIT
 from reticent.models.records import Records, Whole, codes, records
 from reticent.models.sources import ModelNoise
 from reticent.models.strategies import REPLACED
@@ -69,7 +69,8 @@ def multiple_mean(
             f"takes 2 to {MOST_COPIES} copies, a share inside (0, 1), no public size.", field="copies"
         )
     first = share * epsilon
-    line = uncertain(line_sums(design, x, y, epsilon=first, noise=noise))
+    sums = records(design, np.asarray(x), np.asarray(y)).sums()
+    line = uncertain(Centred().moments(sums, epsilon=first, neighbours=REPLACED, noise=noise))
     claim = claim_of(PAGE, "THEORY 7.3", epsilon=first, neighbours=REPLACED)
     root = line.root
     fits = [
@@ -89,24 +90,6 @@ def multiple_mean(
         value, within=spread / size, between=sampled + drawn, heavy=heavy, copies=copies, noise=2 * scale**2
     )
     return Multiple(combined=made, fit=tell(design, line.theta.tolist(), line.variance, claim))
-
-
-def line_sums(
-    design: Design, x: NDArray[Any], y: NDArray[Any], *, epsilon: Fraction, noise: ModelNoise
-) -> Moments:
-    """The noisy sums of `Centred`, which say how uncertain the line is, too.
-
-    Guarantee   epsilon-DP for one call.
-    Adjacency   one row replaced.
-    Theorem     THEORY 7.3 with a scale for each column.
-    Proof       proofs/models/multiple.md
-    Assumes     as `laplace_moments`.
-    Keeps back  the exact sums.
-    """
-    check(design, epsilon=epsilon, delta=None, neighbours=REPLACED)
-    sums = records(design, np.asarray(x), np.asarray(y)).sums()
-    scales = [Centred().level] + [Fraction(1)] * (len(sums.products) - 1)
-    return laplace_moments(sums, scales=scales, epsilon=epsilon, neighbours=REPLACED, noise=noise)
 
 
 def complete(fit: Fit, design: Design, x: NDArray[Any], y: NDArray[Any], *, bits: Bits) -> Whole:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from reticent.answer.linear import Copiable
 from reticent.answer.poststrata import Law
 from reticent.answer.sheets import Asked
 from reticent.answer.weighing import Weighting
@@ -44,14 +45,27 @@ def read_asks(
     schema: Schema,
     repair: Repair = NO_REPAIR,
     weighting: Weighting | None = None,
+    copied: Repair = NO_REPAIR,
 ) -> tuple[Ask, ...]:
-    """Every ask of a plan, in order, of rows repaired by `repair`, those that say so weighted by `weighting`."""
-    asks = tuple(_ask(section, schema, repair, weighting, f"ask[{i}]") for i, section in enumerate(sections))
+    """Every ask of a plan, in order, of rows repaired by `repair`, those that say so weighted by `weighting`.
+
+    `copied` stands for the columns that are filled several times.
+    """
+    asks = tuple(
+        _ask(section, schema, repair, weighting, copied, f"ask[{i}]") for i, section in enumerate(sections)
+    )
     _check_names(asks)
     return asks
 
 
-def _ask(section: AskSection, schema: Schema, repair: Repair, weighting: Weighting | None, at: str) -> Ask:
+def _ask(
+    section: AskSection,
+    schema: Schema,
+    repair: Repair,
+    weighting: Weighting | None,
+    copied: Repair,
+    at: str,
+) -> Ask:
     if not is_printable(section.name):
         raise PlanError("holds a control character", field=f"{at}.name")
     weighted = weighting is not None and section.query.get("weight") == weighting.name
@@ -79,7 +93,7 @@ def _ask(section: AskSection, schema: Schema, repair: Repair, weighting: Weighti
         level=level,
         bar=_weighted_bar(section, weighting, f"{at}.error_bar.epsilon")
         if weighted and weighting is not None
-        else _bar(section, query, schema, repair, f"{at}.error_bar.epsilon"),
+        else _bar(section, query, schema, repair, copied, f"{at}.error_bar.epsilon"),
         variance=section.variance,
         expected=_expected(section, at),
         written=section.query,
@@ -96,7 +110,9 @@ def _weighted_bar(section: AskSection, weighting: Weighting, field: str) -> Frac
     return read_epsilon(section.error_bar.epsilon, field=field)
 
 
-def _bar(section: AskSection, query: Query, schema: Schema, repair: Repair, field: str) -> Fraction:
+def _bar(
+    section: AskSection, query: Query, schema: Schema, repair: Repair, copied: Repair, field: str
+) -> Fraction:
     """What the error bar costs: nothing, unless an interval has to be bought."""
     if section.error_bar.epsilon is None:
         return Fraction(0)
@@ -105,6 +121,10 @@ def _bar(section: AskSection, query: Query, schema: Schema, repair: Repair, fiel
     if any(repair.of(role.column).bounding is Bounding.PUBLISHED for role in used):
         raise PlanError("the published noise has no error bar; remove it, or bound by hubs", field=field)
     if isinstance(query, Quantile) or used:
+        return bar
+    if roles(query, schema, copied) and isinstance(query, Copiable):
+        if query.among.weight:
+            raise PlanError("intervals over copies are for asks without a base weight", field=field)
         return bar
     reason = "follows from the asks it uses" if isinstance(query, Derived) else "has noise of a public size"
     raise PlanError(f"is not needed: this answer {reason}, so its error bar is free; remove it", field=field)

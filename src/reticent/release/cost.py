@@ -55,6 +55,7 @@ WEIGHTS = (
     ("the largest weight within k steps", "proofs/sensitivity/poststrata.md"),
     ("smooth bound of a ladder", "proofs/sensitivity/ladder.md"),
 )
+COPIED = ("answer: copied", "proofs/answer/copied.md")
 BINS = ("answer: weighing", "proofs/answer/weighing.md")
 SCALE = "noise scale"
 """What the part is called that pays for an error bar when the scale is confidential."""
@@ -85,7 +86,7 @@ def claim_of_parts(query: Query, parts: Iterable[AnyPart], change: Change) -> Cl
     if not total:
         return None
     found = next((part for part in run if isinstance(part, Hidden)), None)
-    bar = any(part.what == SCALE for part in run)
+    bar = any(part.what == SCALE or part.proof == COPIED[1] for part in run)
     if found is not None and found.source == "weights":
         return _weighted(total, change, found.mechanism, bar=bar)
     return _claim(query, total, change, hidden=found.mechanism if found else None, bar=bar)
@@ -117,5 +118,6 @@ def _mechanism(query: Query, schema: Schema, repair: Repair) -> str | None:
 def _claim(query: Query, total: Fraction, change: Change, *, hidden: str | None, bar: bool) -> Claim:
     noise = FLIP if isinstance(query, Quantile) else LAPLACE
     pages = tuple((f"answer: {page}", f"proofs/answer/{page}.md") for page in RESTS_ON[type(query)])
+    pages += (COPIED,) if bar and hidden is None and not isinstance(query, Quantile) else ()
     donors = () if hidden is None else (*DONORS, HEAVY[hidden], *((PIVOT,) if bar else ()))
     return Claim(measure="pure", epsilon=total, change=change, rests_on=(*pages, LINEAR, noise, *donors))

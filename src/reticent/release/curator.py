@@ -18,6 +18,7 @@ from reticent.release.beside import beside_epsilon
 from reticent.release.bounds import book_of
 from reticent.release.document import document
 from reticent.release.evaluate import evaluate, wants_of, weigh_plan
+from reticent.release.model_copies import tally_copies
 from reticent.release.model_fit import check_models, fit_models
 from reticent.release.plan import Plan
 from reticent.release.release import Release
@@ -90,10 +91,20 @@ class Curator:
         lot = cut.lot(self._ledger.key(cut.piece.partition)) if cut else None
         modelled = fit_models(plan, engine, lot, noise=SystemModelNoise(), bits=SystemBits())
         tallies = engine.tally(plan.schema, [*wants_of(plan), *cell_wants(plan)], modelled.repair, lot)
+        copied = tally_copies(plan, engine, lot, modelled, bits=SystemBits())
         step("tallied")
         book = book_of(plan, tallies, step=step)
         weighed = weigh_plan(plan, tallies, SystemNoise())
-        answers = evaluate(plan, tallies, SystemNoise(), step=step, book=book, weighed=weighed)
+        answers = evaluate(
+            plan,
+            tallies,
+            SystemNoise(),
+            step=step,
+            book=book,
+            weighed=weighed,
+            copied=copied,
+            modelled=modelled,
+        )
         tables = run_cells(plan, tallies, SystemBits(), step=step)
         synths = run_synths(plan, engine, lot, repair=modelled.repair, noise=SystemSynthNoise(), step=step)
         spent = sum((answer.epsilon for answer in answers.values()), start=Fraction(0))

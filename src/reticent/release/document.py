@@ -7,7 +7,7 @@ from statistics import NormalDist
 from typing import Any
 
 from reticent import __version__
-from reticent.answer.base import UNBOUNDED, Answer, Estimate
+from reticent.answer.base import COPIES_WORDS, UNBOUNDED, Answer, Estimate
 from reticent.answer.parts import AnyPart, Hidden
 from reticent.answer.weighing import Weighed
 from reticent.decimals import show
@@ -108,7 +108,7 @@ def _answer(ask: Ask, answer: Answer, plan: Plan) -> dict[str, Any]:
             "level": float(ask.level),
             "meaning": answer.meaning
             + lent_words(answer, ask.bar)
-            + bar_words(ask.query, plan.schema, plan.models),
+            + bar_words(ask.query, plan.schema, plan.models, bought=answer.meaning == COPIES_WORDS),
         },
         "total": {"meaning": TOTAL_WORDS},
         "estimates": [_estimate(estimate, ask, plan) for estimate in answer.estimates],

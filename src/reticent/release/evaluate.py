@@ -4,10 +4,12 @@ from collections.abc import Callable
 
 from reticent.answer.base import Answer
 from reticent.answer.context import Context
+from reticent.answer.copied import Copied, answer_copied
 from reticent.answer.correlation import answer_correlation
 from reticent.answer.count import answer_count, answer_total
 from reticent.answer.derived import answer_derived
 from reticent.answer.imputed import answer_imputed
+from reticent.answer.linear import Copiable
 from reticent.answer.margin import answer_margin
 from reticent.answer.quantile import answer_quantile
 from reticent.answer.ratio import answer_mean, answer_proportion
@@ -34,6 +36,8 @@ from reticent.query.kinds import (
     Total,
     Variance,
 )
+from reticent.release.model_copies import drawn_variance, is_copied
+from reticent.release.model_fit import NO_MODELS, Modelled
 from reticent.release.partition import scaled
 from reticent.release.plan import Ask, Plan
 from reticent.sensitivity.book import Book
@@ -115,11 +119,14 @@ def evaluate(
     step: Callable[[str], None] = lambda _: None,
     book: Book | None = None,
     weighed: Weighed | None = None,
+    copied: Copied | None = None,
+    modelled: Modelled = NO_MODELS,
 ) -> dict[str, Answer]:
     """Every ask answered, in order; `step` hears the name of each ask as it is done, and nothing else.
 
     Where the same tallies are evaluated many times, a `book` keeps what was found of their rings. Bins that were
-    found before are handed in as `weighed`; else they are found first.
+    found before are handed in as `weighed`; else they are found first. Asks that rest on columns filled several times are
+    answered from `copied`, the sums over all copies, with the lines of `modelled`.
     """
     weighed = weighed or weigh_plan(plan, tallies, noise)
     context = Context(
@@ -134,7 +141,11 @@ def evaluate(
     answers: dict[str, Answer] = {}
     for ask in plan.asks:
         weighted = _weighted(ask, plan, context, weighed)
-        answers[ask.name] = weighted or scaled(_answer(ask, context, answers), ask.query, plan.partition)
+        answers[ask.name] = weighted or scaled(
+            _copied(ask, plan, context, copied, modelled) or _answer(ask, context, answers),
+            ask.query,
+            plan.partition,
+        )
         step(ask.name)
     return answers
 
@@ -151,6 +162,23 @@ def _weighted(ask: Ask, plan: Plan, context: Context, weighed: Weighed | None) -
     if not ask.weighted or plan.weight is None or weighed is None or not isinstance(ask.query, Asked):
         return None
     return answer_weighted(ask.query, ask.epsilon, ask.bar, context, weighting=plan.weight, weighed=weighed)
+
+
+def _copied(
+    ask: Ask, plan: Plan, context: Context, copied: Copied | None, modelled: Modelled
+) -> Answer | None:
+    """The mean over copies; None for asks that do not rest on them."""
+    if copied is None or not isinstance(ask.query, Copiable) or not is_copied(ask, plan):
+        return None
+    return answer_copied(
+        ask.query,
+        ask.epsilon,
+        ask.bar,
+        context,
+        copied=copied,
+        drawn=drawn_variance(ask, plan, modelled),
+        effect=float(plan.design_effect or 1),
+    )
 
 
 def _answer(ask: Ask, context: Context, before: dict[str, Answer]) -> Answer:

@@ -16,13 +16,15 @@ from reticent.models.output import Output
 from reticent.models.privgene import PrivGene
 from reticent.models.sources import ModelNoise, SystemModelNoise
 from reticent.models.sums import Sums
+from reticent.models.uncertainty import Uncertain, uncertain
 from reticent.noise.bits import Bits
 from reticent.prepare.donors import NO_REPAIR, Repair
 from reticent.privacy.claim import Claim
 from reticent.release.model_lines import line_of
-from reticent.release.model_repair import FILLING
+from reticent.release.model_repair import FILLING, ModelRepair
 from reticent.release.model_sums import design_of, products, sums_of
 from reticent.release.plan import Plan
+from reticent.sensitivity.neighbours import Neighbours
 
 ESTIMATORS: dict[str, Callable[[], Estimator]] = {
     "centred": Centred,
@@ -36,10 +38,11 @@ ESTIMATORS: dict[str, Callable[[], Estimator]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Modelled:
-    """The repair with its lines, and what was released of each."""
+    """The repair with its lines, what was released of each, and, for several copies, how uncertain each is."""
 
     repair: Repair = NO_REPAIR
     fits: tuple[Fit, ...] = ()
+    lines: tuple[Uncertain, ...] = ()
 
     @property
     def epsilon(self) -> Fraction:
@@ -65,20 +68,31 @@ def fit_models(plan: Plan, engine: Engine, lot: Lot | None, *, noise: ModelNoise
     Assumes     each estimator keeps its promise; the engine fills rows as proofs/engine/predict.md says.
     Keeps back  the sums, which rows had gaps, and every draw.
     """
-    repair, fits = plan.repair, list[Fit]()
+    found = Modelled(repair=plan.repair)
     for model in plan.models:
-        design = design_of(model, plan.schema)
         wanted = products(model)
-        tallies = engine.tally(plan.schema, [want for want in wanted.values() if want], repair, lot)
-        fit = ESTIMATORS[model.estimator]().fit(
-            sums_of(design, wanted, tallies.statistics),
-            epsilon=model.epsilon,
-            neighbours=plan.neighbours,
-            noise=noise,
+        tallies = engine.tally(plan.schema, [want for want in wanted.values() if want], found.repair, lot)
+        sums = sums_of(design_of(model, plan.schema), wanted, tallies.statistics)
+        fit, line = _fit(model, sums, plan.neighbours, noise)
+        filling = line_of(model, fit, plan.schema, bits=bits)
+        found = Modelled(
+            repair=replace(found.repair, lines=(*found.repair.lines, filling)),
+            fits=(*found.fits, fit),
+            lines=(*found.lines, *line),
         )
-        line = line_of(model, fit, plan.schema, bits=bits)
-        repair, fits = replace(repair, lines=(*repair.lines, line)), [*fits, fit]
-    return Modelled(repair=repair, fits=tuple(fits))
+    return found
+
+
+def _fit(
+    model: ModelRepair, sums: Sums, neighbours: Neighbours, noise: ModelNoise
+) -> tuple[Fit, tuple[Uncertain, ...]]:
+    """The fit, and for several copies how uncertain it is: from the same released sums."""
+    if model.copies == 1:
+        estimator = ESTIMATORS[model.estimator]()
+        return estimator.fit(sums, epsilon=model.epsilon, neighbours=neighbours, noise=noise), ()
+    centred = Centred()
+    moments = centred.moments(sums, epsilon=model.epsilon, neighbours=neighbours, noise=noise)
+    return centred.line(moments, epsilon=model.epsilon, neighbours=neighbours), (uncertain(moments),)
 
 
 def check_models(plan: Plan) -> None:

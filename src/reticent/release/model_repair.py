@@ -36,6 +36,7 @@ LINES: dict[str, tuple[str, Arithmetic]] = {
 """The estimators that sums are enough for: what each rests on, and in which numbers."""
 
 FILLS = ("line", "draws")
+MOST_COPIES = 100
 FILLING = ("THEORY 7.1", "proofs/release/model_fit.md")
 
 
@@ -46,6 +47,7 @@ class ModelSection(Section):
     epsilon: str
     estimator: str = "centred"
     fill: str = FILLS[0]
+    copies: int = Field(default=1, ge=1, le=MOST_COPIES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,13 +67,15 @@ class Feature:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRepair:
-    """A column, what it is predicted from, and what the line costs. `draws` adds its spread to every prediction."""
+    """A column, what it is predicted from, and what the line costs. `draws` adds its spread to every prediction;
+    several `copies` of the rows are filled from lines as uncertain as the released one is."""
 
     column: str
     features: tuple[Feature, ...]
     epsilon: Fraction
     estimator: str = "centred"
     draws: bool = False
+    copies: int = 1
 
     @property
     def predictors(self) -> tuple[str, ...]:
@@ -95,7 +99,8 @@ class ModelRepair:
         names = self.predictors
         on = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
         how = "drawn about" if self.draws else "filled from"
-        cost = f"{self.estimator}, epsilon {show(self.epsilon)}"
+        times = f", in {self.copies} copies" if self.copies > 1 else ""
+        cost = f"{self.estimator}, epsilon {show(self.epsilon)}{times}"
         return f"missing {self.column} was {how} a private line on {on} ({cost})"
 
 
@@ -107,6 +112,7 @@ def read_model(raw: Mapping[str, Any], schema: Schema, at: str) -> ModelRepair:
         raise PlanError(
             f"{response.name} has levels, and a line gives numbers; fill it from donors", field=f"{at}.column"
         )
+    _check_copies(section, at)
     features = _features(section, schema, at)
     _check_sums(response, features, schema, f"{at}.from")
     return ModelRepair(
@@ -115,7 +121,16 @@ def read_model(raw: Mapping[str, Any], schema: Schema, at: str) -> ModelRepair:
         epsilon=read_epsilon(section.epsilon, field=f"{at}.epsilon"),
         estimator=_one_of(section.estimator, tuple(LINES), f"{at}.estimator"),
         draws=_one_of(section.fill, FILLS, f"{at}.fill") == "draws",
+        copies=section.copies,
     )
+
+
+def _check_copies(section: ModelSection, at: str) -> None:
+    if section.copies > 1 and (section.fill != "draws" or section.estimator != "centred"):
+        raise PlanError(
+            "several copies need fill = 'draws', and estimator 'centred', whose sums say how uncertain the line is",
+            field=f"{at}.copies",
+        )
 
 
 def _features(section: ModelSection, schema: Schema, at: str) -> tuple[Feature, ...]:

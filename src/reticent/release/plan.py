@@ -139,7 +139,7 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
     repairs = read_repairs(sections.repair, schema, derived_weights=[weight.name] if weight else [])
     if not (sections.ask or sections.cells or sections.synth):
         raise PlanError("asks nothing; add an [[ask]], [[cells]] or [[synth]]", field="ask")
-    asks = read_asks(sections.ask, schema, repairs.repair, weight)
+    asks = read_asks(sections.ask, schema, repairs.repair, weight, repairs.copied)
     plan = Plan(
         release_id=sections.release.id,
         title=sections.release.title,

@@ -3,7 +3,9 @@
 from fractions import Fraction
 
 from reticent.answer.context import weight_of
+from reticent.answer.copied import bar_parts
 from reticent.answer.count import count_bound, total_bound
+from reticent.answer.linear import Copiable
 from reticent.answer.margin import margin_bound
 from reticent.answer.parts import AnyPart, Part, plan_part, plan_table
 from reticent.answer.quantile import quantile_parts, rank_bound
@@ -44,7 +46,17 @@ def parts_of(ask: Ask, plan: Plan) -> tuple[AnyPart, ...]:
             neighbours=plan.neighbours,
             repair=plan.repair,
         )
-    return _public_parts(ask, plan)
+    return (*_public_parts(ask, plan), *_bar_parts(ask, plan))
+
+
+def _bar_parts(ask: Ask, plan: Plan) -> tuple[Part, ...]:
+    """What is bought to know how copies differ; nothing for other asks."""
+    if not ask.bar or not isinstance(ask.query, Copiable):
+        return ()
+    directions = sum(len(model.features) + 1 for model in plan.models)
+    return bar_parts(
+        ask.query, ask.bar, directions=directions, schema=plan.schema, neighbours=plan.neighbours
+    )
 
 
 def _public_parts(ask: Ask, plan: Plan) -> tuple[Part, ...]:

@@ -36,10 +36,10 @@ def ask_words(query: Query, schema: Schema, repair: Repair, models: Sequence[Mod
     return f"{said}, gaps in {_listed(lined)} filled from a private line" if lined else said
 
 
-def bar_words(query: Query, schema: Schema, models: Sequence[ModelRepair]) -> str:
-    """What an error bar leaves out where lines have filled gaps: nothing is said where none has."""
+def bar_words(query: Query, schema: Schema, models: Sequence[ModelRepair], *, bought: bool = False) -> str:
+    """What an error bar leaves out where lines have filled gaps: nothing is said where none has, or it was `bought`."""
     lined = predicted(query, schema, models)
-    if not lined:
+    if not lined or bought:
         return ""
     return (
         f"; gaps in {_listed(lined)} stand as the released line fills them, and its own error is not covered"
@@ -59,8 +59,12 @@ def lent_words(answer: Answer, bar: Fraction) -> str:
 
 def predicted(query: Query, schema: Schema, models: Sequence[ModelRepair]) -> list[str]:
     """The columns filled from lines that an ask rests on: those it would rest on if donors filled them."""
-    stand_ins = tuple(Donors(column=model.column, near=(), defaults=(0,)) for model in models)
-    return [role.column for role in roles(query, schema, Repair(donors=stand_ins))]
+    return [role.column for role in roles(query, schema, stand_in(models))]
+
+
+def stand_in(models: Sequence[ModelRepair]) -> Repair:
+    """Donors in place of models, to see what an ask rests on; never run."""
+    return Repair(donors=tuple(Donors(column=model.column, near=(), defaults=(0,)) for model in models))
 
 
 def _near(match: Match) -> str:

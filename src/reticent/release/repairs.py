@@ -12,7 +12,7 @@ from reticent.prepare.metric import distances_of, values
 from reticent.release.donors import read_donors
 from reticent.release.edits import read_edit
 from reticent.release.model_repair import ModelRepair, read_model
-from reticent.release.repair_words import donors_words
+from reticent.release.repair_words import donors_words, stand_in
 from reticent.schema import Schema
 from reticent.words import nearest
 
@@ -34,6 +34,11 @@ class Repairs:
     repair: Repair = NO_REPAIR
     models: tuple[ModelRepair, ...] = ()
     words: tuple[str, ...] = ()
+
+    @property
+    def copied(self) -> Repair:
+        """What stands for columns that are filled several times, where it matters which asks rest on them."""
+        return stand_in([model for model in self.models if model.copies > 1])
 
 
 def read_repairs(
@@ -69,6 +74,7 @@ def read_repairs(
             smooth += [smoothness] if smoothness is not None else []
             said += [donors_words(one, schema) for one in filled]
     _check_not_both(donors, models)
+    _check_copies(models)
     _check_not_chained(donors)
     _check_domains(donors, schema)
     _check_weights(donors, derived_weights)
@@ -110,6 +116,13 @@ def _check_not_both(donors: Sequence[Donors], models: Sequence[ModelRepair]) -> 
         raise PlanError(
             "donors and models do not go together in one plan: no theorem bounds the two; keep one kind",
             field="repair",
+        )
+
+
+def _check_copies(models: Sequence[ModelRepair]) -> None:
+    if len({model.copies for model in models}) > 1:
+        raise PlanError(
+            "differs between models, but a copy holds them all; say one number", field="repair.copies"
         )
 
 

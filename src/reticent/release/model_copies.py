@@ -1,0 +1,108 @@
+"""Several copies of the rows, each filled from a line as uncertain as the released one, and what asks need of them all."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.answer.copied import Copied, copied_wants
+from reticent.answer.linear import Copiable
+from reticent.engine.base import Engine
+from reticent.engine.lots import Lot
+from reticent.engine.results import SufficientStatistics
+from reticent.models.fit import tell
+from reticent.models.imputing import normal
+from reticent.models.uncertainty import Uncertain
+from reticent.noise.bits import Bits
+from reticent.prepare.donors import Repair
+from reticent.query.kinds import Mean, Total
+from reticent.release.model_fit import Modelled
+from reticent.release.model_lines import line_of
+from reticent.release.model_sums import design_of
+from reticent.release.plan import Ask, Plan
+from reticent.release.repair_words import predicted
+
+Floats = NDArray[np.float64]
+NEAR = 1 / 8
+"""A line is tried no farther off than this part of half the response's width, and half its spread."""
+
+FARTHEST = 32.0
+"""Nor farther than so many standard deviations."""
+
+
+def is_copied(ask: Ask, plan: Plan) -> bool:
+    """Whether an ask is answered by the mean over copies: others are answered from the first filling alone."""
+    if not isinstance(ask.query, Copiable) or ask.weighted:
+        return False
+    return bool(predicted(ask.query, plan.schema, [model for model in plan.models if model.copies > 1]))
+
+
+def tally_copies(
+    plan: Plan, engine: Engine, lot: Lot | None, modelled: Modelled, *, bits: Bits
+) -> Copied | None:
+    """The sums of every copy, added; CONFIDENTIAL. None where no ask needs them."""
+    asks = [ask for ask in plan.asks if is_copied(ask, plan)]
+    queries = [ask.query for ask in asks if isinstance(ask.query, Copiable)]
+    wants = list(dict.fromkeys(want for query in queries for want in copied_wants(query, plan.schema)))
+    if not wants:
+        return None
+
+    def sums(repair: Repair) -> SufficientStatistics:
+        return engine.tally(plan.schema, wants, repair, lot).statistics
+
+    copies = max(model.copies for model in plan.models)
+    found = [sums(_filling(plan, modelled, _drawn(modelled, bits), bits)) for _ in range(copies)]
+    tried = list(_tried(modelled.lines)) if any(ask.bar for ask in asks) else []
+    apart = []
+    for up, down, _ in tried:
+        over, under = (sums(_filling(plan, modelled, each, bits)) for each in (up, down))
+        apart.append({want: over[want] - under[want] for want in wants})
+    return Copied(
+        copies=copies,
+        lines=modelled.lines,
+        widths=tuple(width for _, _, width in tried),
+        total=SufficientStatistics(sums={want: sum(each[want] for each in found) for want in wants}),
+        unfilled=sums(plan.repair) if tried else found[0],
+        apart=tuple(apart),
+    )
+
+
+def drawn_variance(ask: Ask, plan: Plan, modelled: Modelled) -> float:
+    """The variance of a draw of the column that a mean or total is of, its filled predictors' draws included."""
+    if not isinstance(ask.query, Mean | Total):
+        return 0.0
+    known: dict[str, float] = {}
+    for model, fit in zip(plan.models, modelled.fits, strict=True):
+        through = zip(fit.slopes, model.features, strict=True)
+        known[model.column] = float(fit.variance) + sum(
+            float(slope) ** 2 * known.get(feature.column, 0.0) for slope, feature in through
+        )
+    return known.get(ask.query.column, max(known.values(), default=0.0))
+
+
+def _drawn(modelled: Modelled, bits: Bits) -> list[Floats]:
+    """A line for every model, as uncertain as it is."""
+    return [line.theta + line.root @ normal(len(line.theta), bits) for line in modelled.lines]
+
+
+def _tried(lines: Sequence[Uncertain]) -> Iterator[tuple[list[Floats], list[Floats], float]]:
+    """Every line a step up and a step down in every direction in which it is uncertain, the others as they are."""
+    middle = [line.theta for line in lines]
+    for place, line in enumerate(lines):
+        for way in line.root.T:
+            far = min(NEAR, line.variance**0.5 / 2) / max(float(np.abs(way).sum()), 1e-12)
+            width = min(max(far, 1.0), FARTHEST)
+            up, down = list(middle), list(middle)
+            up[place], down[place] = line.theta + width * way, line.theta - width * way
+            yield up, down, width
+
+
+def _filling(plan: Plan, modelled: Modelled, thetas: Sequence[Floats], bits: Bits) -> Repair:
+    """The repair with these lines. Post-processing: reads no row."""
+    fits = [
+        tell(design_of(model, plan.schema), theta.tolist(), line.variance, fit.claim)
+        for model, theta, line, fit in zip(plan.models, thetas, modelled.lines, modelled.fits, strict=True)
+    ]
+    made = [line_of(model, fit, plan.schema, bits=bits) for model, fit in zip(plan.models, fits, strict=True)]
+    return replace(plan.repair, lines=tuple(made))
