@@ -13,9 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reticent.decimals import show
 from reticent.errors import ReticentError
 from reticent.privacy.claim import Claim
-from reticent.release.synth_table import SynthTable, described, texts, to_arrow, to_csv, to_parquet, unpacked
+from reticent.release.synth_csv import to_csv
+from reticent.release.synth_table import SynthTable, described, to_arrow, to_parquet, unpacked
 from reticent.synth.decode import HOLE, UNASKED, Rows
 from tests.release.synthetic import plan
 from tests.tables import book
@@ -78,8 +80,32 @@ def test_words_that_a_spreadsheet_would_run_are_defused_and_numbers_are_not():
     assert not any(line[0].startswith(("=", "+", "-", "@", "\t", "\r")) for line in lines)
     assert [line[0].removeprefix("'") for line in lines] == NASTY
     assert [line[1] for line in lines[:2]] == ["-300", "-299"]
-    naive = [str(text) for text in texts(table["columns"][0], many)]
+    naive = to_arrow(table)["word"].to_pylist()
     assert any(text.startswith(("=", "+", "-", "@")) for text in naive)
+
+
+@pytest.mark.parametrize(
+    ("grid", "bounds"),
+    [
+        ("1", [-12, 12]),
+        ("5", [-100, 100]),
+        ("0.05", [-1, 1]),
+        ("0.000001", ["-0.00001", "0.00001"]),
+        ("0.00000001", ["-0.0000001", "0.0000001"]),
+        ("100", [0, 10**15]),
+        ("0.25", [-3, 3]),
+    ],
+)
+def test_numbers_are_written_digit_for_digit(grid: str, bounds: list[Any]):
+    """The ends, zero and their neighbours, on grids that are short, long, coarse or not a power of ten."""
+    column = {"kind": "decimal", "bounds": bounds, "grid": grid}
+    synth = plan({"rows": 3, "columns": ["x"]}, codebook=book({"x": column})).synths[0]
+    known = synth.domain.schema.coded["x"]
+    codes = np.array([c for c in (known.low, known.low + 1, -1, 0, 1, known.high) if c >= known.low])
+    made = SynthTable(claim=CLAIM, respondents=1, tables=({"x": codes},))
+    table = {**described(synth, made, ["s.1.synth"]), "rows": len(codes)}
+    written = to_csv(table).decode().split("\n")[1:-1]
+    assert written == [show(int(code) * Fraction(grid), digits=18) for code in codes]
 
 
 def test_one_column_of_silence_is_as_many_lines():

@@ -5,7 +5,8 @@ from functools import partial
 from typing import Any
 
 from reticent.release.release import Release
-from reticent.release.synth_table import to_csv, to_parquet
+from reticent.release.synth_csv import to_csv
+from reticent.release.synth_table import to_parquet
 
 WRITERS: Mapping[str, Callable[[Mapping[str, Any], int], bytes]] = {".csv": to_csv, ".parquet": to_parquet}
 

@@ -26,7 +26,6 @@ from reticent.release.synth_plan import Synth
 from reticent.schema import Levels, Number
 from reticent.synth.decode import HOLE, UNASKED, Rows
 
-FIRES = ("=", "+", "-", "@", "\t", "\r")
 WIDTHS = (np.uint8, np.uint16, np.uint32, np.uint64)
 Numbers = NDArray[np.int64]
 
@@ -112,40 +111,6 @@ def _inflated(text: str, size: int) -> bytes:
     if len(data) != size or not inflater.eof:
         raise ReticentError("holds synthetic rows that are not whole", field="release")
     return data
-
-
-def texts(column: Mapping[str, Any], numbers: Numbers) -> NDArray[np.object_]:
-    """What each number is called; nothing where nobody answered or was asked."""
-    known, places = np.unique(numbers, return_inverse=True)
-    size = column["high"] - column["low"] + 1
-    named = [_text(column, int(number)) if number < size else "" for number in known]
-    return np.array(named, dtype=object)[places]
-
-
-def _text(column: Mapping[str, Any], number: int) -> str:
-    if "levels" in column:
-        return str(column["levels"][number])
-    return show((number + column["low"]) * Fraction(column["grid"]), digits=18)
-
-
-def to_csv(table: Mapping[str, Any], copy: int = 0) -> bytes:
-    """The rows under the survey's own headers. Text that a spreadsheet would execute is defused (T28)."""
-    columns = table["columns"]
-    found = []
-    for column, numbers in zip(columns, unpacked(table, copy), strict=True):
-        known, places = np.unique(texts(column, numbers).astype(str), return_inverse=True)
-        quoted = [_quoted(str(text), is_text="levels" in column) for text in known]
-        found.append(np.array(quoted, dtype=object)[places])
-    if len(columns) == 1:
-        found = [np.where(found[0] == "", '""', found[0])]  # an empty line is no row
-    header = ",".join(_quoted(str(column["header"]), is_text=True) for column in columns)
-    return "\n".join([header, *map(",".join, zip(*found, strict=True)), ""]).encode()
-
-
-def _quoted(text: str, *, is_text: bool) -> str:
-    if is_text and text.startswith(FIRES):
-        text = f"'{text}"
-    return '"' + text.replace('"', '""') + '"' if any(char in text for char in ',"\n\r') else text
 
 
 def to_arrow(table: Mapping[str, Any], copy: int = 0) -> pa.Table:
