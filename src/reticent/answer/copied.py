@@ -139,10 +139,11 @@ def bar_parts(
     )
     one = bound_sum(-1, 1, neighbours=neighbours)
     gaps = plan_part("rows with gaps", bound=one, grid=Fraction(1), epsilon=GAPS * bar)
-    if not isinstance(query, Total | Mean):
-        return made, gaps
-    top = bound_sum(0, shape.farthest**2, neighbours=neighbours)
-    return made, gaps, plan_part("squares", bound=top, grid=shape.unit**2, epsilon=SQUARES * bar)
+    parts = [made, gaps]
+    if isinstance(query, Total | Mean):
+        top = bound_sum(0, shape.farthest**2, neighbours=neighbours)
+        parts.append(plan_part("squares", bound=top, grid=shape.unit**2, epsilon=SQUARES * bar))
+    return tuple(replace(part, proof=PAGE) for part in parts)
 
 
 def _rest(query: Copiable) -> Fraction:

@@ -45,23 +45,27 @@ def predicted(
 
 
 def filled(cells: Cells, line: Line, draw: Sql | None = None) -> Sql:
-    """The code, or where it is missing the prediction, clamped first so that the division meets nothing negative."""
+    """The code, or where it is missing the prediction, held first so that the division meets nothing negative.
+
+    A draw goes no farther than the nearer bound, on either side: clamping alone would pull the mean away from it.
+    """
     wide = "BIGINT" if line.reach < NARROW else "HUGEINT"
     total = sql.cast(sql.number(line.base), wide)
     for term in line.terms:
         total = sql.plus(total, _share(term, wide))
+    low, high = (sql.cast(sql.number(each << SCALE), wide) for each in (line.low, line.high))
+    said = _held(total, low, high)
     if draw is not None:
-        total = sql.plus(total, sql.times(sql.cast(draw.copy(), wide), sql.number(line.spread)))
-    low, high = line.low << SCALE, line.high << SCALE
-    steps = sql.whole_part(sql.minus(total, sql.cast(sql.number(low), wide)), 1 << SCALE)
-    said = sql.case(
-        [
-            (exp.LTE(this=exp.Paren(this=total.copy()), expression=sql.number(low)), sql.number(line.low)),
-            (exp.GTE(this=exp.Paren(this=total.copy()), expression=sql.number(high)), sql.number(line.high)),
-        ],
-        sql.plus(sql.cast(steps, "BIGINT"), sql.number(line.low)),
-    )
-    return sql.case([(cells.missing(line.column), said)], code(line.column))
+        room = sql.call("least", sql.minus(said.copy(), low.copy()), sql.minus(high.copy(), said.copy()))
+        off = sql.times(sql.cast(draw.copy(), wide), sql.number(line.spread))
+        said = sql.plus(said, _held(off, exp.Neg(this=exp.Paren(this=room.copy())), room))
+    steps = sql.whole_part(sql.minus(said, low.copy()), 1 << SCALE)
+    code_of = sql.plus(sql.cast(steps, "BIGINT"), sql.number(line.low))
+    return sql.case([(cells.missing(line.column), code_of)], code(line.column))
+
+
+def _held(value: Sql, low: Sql, high: Sql) -> Sql:
+    return sql.call("greatest", low.copy(), sql.call("least", high.copy(), value))
 
 
 def _share(term: Term, wide: str) -> Sql:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from reticent.answer.copied import PAGE as BOUGHT
 from reticent.answer.parts import AnyPart, Part
 from reticent.answer.quantile import rank_bound, slack
 from reticent.query.kinds import (
@@ -92,7 +93,8 @@ def _expect(ask: Ask, plan: Plan) -> Expectation:
         assumed = tuple(found for hub in HUBS if (found := _assume(ask, plan, hub)) is not None)
         floor = Fraction(assumed[0].margin) if assumed else None
         return replace(made, margin=floor, how=AT_LEAST if assumed else UNKNOWN, assumed=assumed)
-    margin, how = _margin(ask, plan, [part for part in parts if isinstance(part, Part)])
+    own = [part for part in parts if isinstance(part, Part) and part.proof != BOUGHT]
+    margin, how = _margin(ask, plan, own)
     if margin is not None and plan.partition is not None and isinstance(ask.query, Count | Total | Margin):
         margin *= plan.partition.scale
     return replace(made, margin=margin, how=how)
