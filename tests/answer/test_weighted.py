@@ -7,12 +7,13 @@ from random import Random
 import numpy as np
 import pytest
 
-from reticent.answer.weighing import Choice, weigh
+from reticent.answer.weighing import weigh
+from reticent.answer.weighting import Choice
 from reticent.lab.quick import QuickNoise
 from reticent.prepare.strategies import Strategy
 from reticent.release.evaluate import evaluate, weigh_plan
 from reticent.release.weights_told import weights_told
-from tests.answer.weighing import COLLAPSE, cell_of, textbook, weighted_plan
+from tests.answer.weighing import COLLAPSE, EACH, RAKE, cell_of, textbook, weighted_plan
 from tests.attacks.people import ORDINARY, STRANGE, Person
 from tests.attacks.replay import run
 from tests.attacks.test_replay import one_exchanged, one_more_or_less
@@ -25,6 +26,16 @@ WAYS = {
     "noisy counts": {"collapse": COLLAPSE, "epsilon": "0.5", "choose": "noisy counts"},
     "student": {"noise": "student"},
     "cauchy": {"noise": "cauchy"},
+    "each": {"attribute": EACH},
+    "raked": {"totals": "rake", "rake": RAKE},
+    "raked each": {"totals": "rake", "rake": RAKE, "attribute": EACH},
+    "raked counts": {
+        "totals": "rake",
+        "rake": RAKE,
+        "collapse": COLLAPSE,
+        "epsilon": "0.5",
+        "choose": "noisy counts",
+    },
 }
 
 
@@ -64,7 +75,10 @@ def test_without_noise_it_is_the_textbook(way, base):
 # covers T09 R08
 @pytest.mark.parametrize(
     ("way", "change"),
-    [("fixed", ADD), ("private", ADD), ("noisy counts", REPLACE), ("student", REPLACE), ("cauchy", ADD)],
+    [
+        *[("fixed", ADD), ("private", ADD), ("noisy counts", REPLACE), ("student", REPLACE), ("cauchy", ADD)],
+        *[("each", REPLACE), ("raked", REPLACE), ("raked each", ADD), ("raked counts", ADD)],
+    ],
 )
 def test_no_respondent_moves_an_answer_further_than_declared(way, change):
     """Fourteen neighbours of 35 respondents along one transcript: what was chosen is what is compared.

@@ -27,6 +27,20 @@ QUERIES = [
 ]
 BARS = {0: {"error_bar": {"epsilon": "0.5"}}, 3: {"error_bar": {"epsilon": "0.5"}}}
 COLLAPSE = {"along": ["age", "sex"]}
+RAKE = {
+    "epsilon": "0.5",
+    "margin": [
+        {"by": ["age"], "totals": [{"age": a, "total": n} for a, n in zip(AGES, (63, 155, 46), strict=True)]},
+        {
+            "by": ["sex"],
+            "totals": [{"sex": s, "total": n} for s, n in zip(SEXES, (135, 126, 3), strict=True)],
+        },
+    ],
+}
+EACH = [
+    {"by": ["age"], "strategy": [{"name": "ages"}, {"name": "any age", "by": []}], "epsilon": "0.25"},
+    {"by": ["sex"], "strategy": [{"name": "sexes"}, {"name": "any sex", "by": []}], "epsilon": "0.5"},
+]
 
 
 def weighted_plan(*, weight: Mapping[str, Any] | None = None, **options: Any) -> Plan:

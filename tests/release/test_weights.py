@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from reticent.answer.weighing import Choice
+from reticent.answer.weighting import Choice
 from reticent.errors import PlanError
 from reticent.privacy.ledger import Ledger
 from reticent.release.curator import Curator

@@ -6,7 +6,7 @@ from fractions import Fraction
 from reticent.answer.parts import AnyPart, Hidden, Part
 from reticent.answer.poststrata import Law, Weighted
 from reticent.answer.ratio import centre_code, split
-from reticent.answer.weighing import Weighting
+from reticent.answer.weighting import Weighting
 from reticent.engine.wants import Bins, Sum
 from reticent.prepare.strategies import Strategy
 from reticent.query.kinds import Count, Mean, Proportion, Query, Total

@@ -84,9 +84,14 @@ def tolerating(
     At worst all m - 1 others lie just so far below, each e^(-alpha gap) as likely as the best; so
     alpha gap >= ln((m - 1)(1 - chance)/chance). Epsilon is rounded up to twelve decimals.
     """
-    others = len(candidates.strategies) - 1
-    odds = others * (1 - chance) / chance if 0 < chance < 1 else 0
-    steps = floor(gap * STEPS / candidates.delta)  # what the rounding of scores leaves of the gap
+    epsilon = tolerable(len(candidates.strategies), candidates.delta, chance=chance, gap=gap)
+    return Selection(candidates=candidates, epsilon=epsilon, base=base)
+
+
+def tolerable(several: int, delta: Fraction, *, chance: Fraction, gap: Fraction) -> Fraction:
+    """The epsilon that `tolerating` needs for so many strategies; it never falls when `delta` grows."""
+    odds = (several - 1) * (1 - chance) / chance if 0 < chance < 1 else 0
+    steps = floor(gap * STEPS / delta)  # what the rounding of scores leaves of the gap
     if not odds > 1 or steps < 1:
         raise PlanError(
             "a poor choice needs a chance below that of drawing lots, and a gap that can be told.",
@@ -94,8 +99,7 @@ def tolerating(
         )
     with ctx.workprec(128):
         least = ball(odds).log() * STEPS / steps * _DECIMALS
-        epsilon = Fraction(ceil(_above(least)), _DECIMALS)
-    return Selection(candidates=candidates, epsilon=epsilon, base=base)
+        return Fraction(ceil(_above(least)), _DECIMALS)
 
 
 def _above(value: arb) -> Fraction:

@@ -16,7 +16,8 @@ from reticent.answer.quotient import Quotient
 from reticent.answer.ratio import centre_code
 from reticent.answer.readings import Reading
 from reticent.answer.sheets import Asked, Sheet, parts_of_sheet, pivot_of, sheets
-from reticent.answer.weighing import Weighed, Weighting, tally_of
+from reticent.answer.weighing import Weighed, tally_of
+from reticent.answer.weighting import Weighting
 from reticent.noise.source import Noise
 from reticent.query.kinds import Count, Mean, Proportion, Total
 from reticent.refine.veil import Height, Veiled

@@ -14,7 +14,7 @@ from reticent.release.weights_told import weight_words
 def show_weights(plan: Plan) -> None:
     """One line, with the price of finding the bins."""
     if plan.weight is not None:
-        price = f", for {show(plan.weight.epsilon)}" if plan.weight.epsilon else ", which costs nothing"
+        price = f", for {show(plan.weight.price)}" if plan.weight.price else ", which costs nothing"
         typer.echo(f"{weight_words(plan.weight)}{price}")
 
 
@@ -22,7 +22,7 @@ def weights_dict(plan: Plan) -> dict[str, Any]:
     """The same for JSON; nothing where a plan has no weights."""
     if plan.weight is None:
         return {}
-    return {"weights": {"words": weight_words(plan.weight), "epsilon": show(plan.weight.epsilon)}}
+    return {"weights": {"words": weight_words(plan.weight), "epsilon": show(plan.weight.price)}}
 
 
 def show_drawn(plan: Plan) -> None:
@@ -39,3 +39,5 @@ def show_bins(release: Release) -> None:
     told = release.document.get("weights")
     if told:
         typer.echo(f"weights {told['name']}: {told['bins']} bins ({told['strategy']}), {told['how']}")
+        if "raked" in told:
+            typer.echo(told["raked"]["words"])

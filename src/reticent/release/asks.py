@@ -8,7 +8,7 @@ from typing import Any
 from reticent.answer.linear import Copiable
 from reticent.answer.poststrata import Law
 from reticent.answer.sheets import Asked
-from reticent.answer.weighing import Weighting
+from reticent.answer.weighting import Weighting
 from reticent.decimals import read_decimal
 from reticent.errors import PlanError
 from reticent.prepare.donors import NO_REPAIR, Bounding, Repair

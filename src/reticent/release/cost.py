@@ -4,8 +4,10 @@ from collections.abc import Iterable
 from fractions import Fraction
 
 from reticent.answer.parts import AnyPart, Hidden, Part
+from reticent.answer.raked import TABLE
 from reticent.answer.sheets import LAWS
-from reticent.answer.weighing import Weighting
+from reticent.answer.weighting import BINS as CHOICE
+from reticent.answer.weighting import Weighting
 from reticent.prepare.donors import Bounding, Repair
 from reticent.privacy.claim import Change, Claim
 from reticent.query.imputed import roles
@@ -57,6 +59,8 @@ WEIGHTS = (
 )
 COPIED = ("answer: copied", "proofs/answer/copied.md")
 BINS = ("answer: weighing", "proofs/answer/weighing.md")
+EACH = ("answer: attribute by attribute", "proofs/answer/attributes.md")
+RAKED = ("answer: totals from a raked table", "proofs/answer/raked.md")
 SCALE = "noise scale"
 """What the part is called that pays for an error bar when the scale is confidential."""
 
@@ -92,12 +96,16 @@ def claim_of_parts(query: Query, parts: Iterable[AnyPart], change: Change) -> Cl
     return _claim(query, total, change, hidden=found.mechanism if found else None, bar=bar)
 
 
-def claim_of_bins(part: Part | None, change: Change) -> Claim | None:
-    """The claim of finding the bins that weights are made in; None where they are fixed."""
-    if part is None:
+def claim_of_bins(parts: Iterable[Part], change: Change) -> Claim | None:
+    """The claim of finding the totals and bins that weights are made of; None where they are known and fixed."""
+    run = tuple(parts)
+    if not run:
         return None
-    noise = LAPLACE if part.mechanism == LAPLACE_NAME else FLIP
-    return Claim(measure="pure", epsilon=part.epsilon, change=change, rests_on=(BINS, noise))
+    rests_on = [BINS, *([RAKED] if any(part.what == TABLE for part in run) else [])]
+    rests_on += [LAPLACE if part.mechanism == LAPLACE_NAME else FLIP for part in run]
+    rests_on += [EACH] if any(part.what.startswith(f"{CHOICE} by") for part in run) else []
+    total = sum((part.epsilon for part in run), Fraction(0))
+    return Claim(measure="pure", epsilon=total, change=change, rests_on=tuple(dict.fromkeys(rests_on)))
 
 
 def _weighted(total: Fraction, change: Change, mechanism: str, *, bar: bool) -> Claim:

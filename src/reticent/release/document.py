@@ -54,7 +54,7 @@ def document(
     ]
     claims += [cells.claim(plan.change) for cells in plan.cells]
     claims += [(synths or {})[synth.name].claim for synth in plan.synths]
-    bins = claim_of_bins(weighed.part if weighed else None, plan.change)
+    bins = claim_of_bins(weighed.parts if weighed else (), plan.change)
     claims += [bins] if bins else []
     told = {cells.name: (tables or {})[cells.name] for cells in plan.cells}
     return {

@@ -8,14 +8,14 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from reticent.answer.weighing import Weighting
+from reticent.answer.weighting import Weighting
 from reticent.decimals import read_decimal, show
 from reticent.errors import PlanError
 from reticent.prepare.donors import NO_REPAIR, Repair
 from reticent.privacy.claim import Change, Claim, amount, compose
 from reticent.release.asks import Ask, read_asks, read_epsilon
 from reticent.release.cost import claim_of, claim_of_bins
-from reticent.release.model_repair import ModelRepair
+from reticent.release.model_repair import AnyModel
 from reticent.release.partition import Partition, check_partition, read_partition
 from reticent.release.repairs import read_repairs
 from reticent.release.sample import Sample, check_sample, frame_claims, read_sample
@@ -55,7 +55,7 @@ class Plan:
     partition: Partition | None = None
     sample: Sample | None = None
     repair: Repair = NO_REPAIR
-    models: tuple[ModelRepair, ...] = ()
+    models: tuple[AnyModel, ...] = ()
     repair_words: tuple[str, ...] = ()
     rows: int | None = None
     design_effect: Fraction | None = None
@@ -86,7 +86,7 @@ class Plan:
             )
             for ask in self.asks
         )
-        bins = claim_of_bins(self.weight.part(self.neighbours), self.change) if self.weight else None
+        bins = claim_of_bins(self.weight.parts(self.neighbours), self.change) if self.weight else None
         lines = (model.claim(self.change) for model in self.models)
         asked = tuple(claim for claim in (*lines, bins, *found) if claim is not None)
         tables = (cells.claim(self.change) for cells in self.cells)

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import Field
 
-from reticent.answer.weighing import Weighting
+from reticent.answer.weighting import Weighting
 from reticent.decimals import read_decimal
 from reticent.errors import PlanError
 from reticent.privacy.amplify import Design, amplify, design_of

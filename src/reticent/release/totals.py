@@ -18,6 +18,7 @@ from reticent.words import nearest
 Rows = list[dict[str, Any]]
 Label = tuple[str, ...]
 TOTAL = "total"
+RAKE = "rake"
 LARGEST_FILE = 2**24
 
 
@@ -95,15 +96,21 @@ def with_totals(raw: Any, folder: Path, *, rows: str) -> Any:
     """A `[weight]` section whose totals, where they stand in public CSV files, are written out."""
     if not isinstance(raw, Mapping):
         return raw
-    made = _written(raw, folder, rows, "weight.totals")
-    strategies = made.get("strategy")
-    if isinstance(strategies, list):
-        listed = [
-            _written(each, folder, rows, f"weight.strategy[{place}].totals")
-            for place, each in enumerate(strategies)
-        ]
-        made = {**made, "strategy": listed}
+    made = dict(raw) if raw.get("totals") == RAKE else _written(raw, folder, rows, "weight.totals")
+    made = _listed(made, "strategy", folder, rows, "weight")
+    if isinstance(made.get("rake"), Mapping):
+        made = {**made, "rake": _listed(made["rake"], "margin", folder, rows, "weight.rake")}
     return made
+
+
+def _listed(raw: Mapping[str, Any], name: str, folder: Path, rows: str, at: str) -> dict[str, Any]:
+    """The same, with the files of every entry of the list called `name` written out."""
+    entries = raw.get(name)
+    if not isinstance(entries, list):
+        return dict(raw)
+    fields = [f"{at}.{name}[{place}].totals" for place in range(len(entries))]
+    made = [_written(each, folder, rows, field) for each, field in zip(entries, fields, strict=True)]
+    return {**raw, name: made}
 
 
 def _written(raw: Any, folder: Path, rows: str, field: str) -> Any:

@@ -12,9 +12,10 @@ import numpy as np
 
 from reticent.answer.poststrata import Law, Weighted
 from reticent.answer.sheets import Asked, Sheet, pivot_of, sheets
-from reticent.answer.weighing import Choice, Weighting
+from reticent.answer.weighting import Choice, Weighting
 from reticent.noise import calibrate
 from reticent.noise.family import Cauchy, Lomax, Student
+from reticent.prepare.crossing import Crossing
 from reticent.prepare.strategies import Strategy
 from reticent.query.kinds import Mean, Proportion
 from reticent.refine.collapse import collapse
@@ -27,12 +28,27 @@ from reticent.sensitivity.poststrata import closed_form, numeric_reach
 def assumed_strategy(weighting: Weighting) -> Strategy:
     """The strategy that would score best, or the bins that would be put together."""
     strategies = weighting.candidates.strategies
+    if weighting.crossing is not None:
+        return _one_after_another(weighting.crossing, weighting.rows)
     if weighting.choice is Choice.COUNTS and weighting.order is not None:
         counts = _spread(strategies[0], weighting.rows).tolist()
         return collapse(
             strategies[0], weighting.order, counts, beta=weighting.least_beta, epsilon=weighting.epsilon
         )
-    return max(strategies, key=lambda each: each.size / _largest(each, weighting.rows))
+    return max(strategies, key=lambda each: _score(each, weighting.rows))
+
+
+def _score(strategy: Strategy, rows: int) -> Fraction:
+    return strategy.size / _largest(strategy, rows)
+
+
+def _one_after_another(crossing: Crossing, rows: int) -> Strategy:
+    """The best way of every attribute, given those before it."""
+    chosen: list[int] = []
+    for _ in crossing.attributes:
+        scores = [_score(each, rows) for each in crossing.candidates(chosen).strategies]
+        chosen.append(scores.index(max(scores)))
+    return crossing.strategy(chosen)
 
 
 def _spread(strategy: Strategy, rows: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
