@@ -14,6 +14,8 @@ SHARES = 1 << 20
 def distance(table: Counted, model: Floats) -> int:
     """The sum of |count - model| over cells, in steps of 1/UNIT, the model rounded to such steps first.
 
+    A model that noise has made so large that the sum would leave 64 bits is cut to what fits.
+
     Guarantee   moves by at most UNIT.
     Adjacency   one record added or removed.
     Theorem     one cell moves by one; the model is public and stays.
@@ -21,7 +23,8 @@ def distance(table: Counted, model: Floats) -> int:
     Assumes     one record is in at most one cell of `table`; `model` was made of released numbers.
     Keeps back  the distance.
     """
-    return int(np.abs(UNIT * table - _whole(UNIT * model)).sum())
+    most = 2.0**62 / max(1, model.size)
+    return int(np.abs(UNIT * table - _whole(np.clip(UNIT * model, -most, most))).sum())
 
 
 def misfit(table: Counted, model: Floats) -> int:

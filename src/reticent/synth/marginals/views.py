@@ -108,8 +108,12 @@ def _grouped(counted: Counted, side: Side) -> Counted:
 
 
 def simplex(table: Floats, total: float) -> Floats:
-    """The nearest table without negative cells that sums to `total`."""
-    flat = np.sort(table.ravel())[::-1]
+    """The nearest table without negative cells that sums to `total`.
+
+    Counted from the largest cell, which changes nothing and keeps a total that is small beside the noise.
+    """
+    apart = table - table.max()
+    flat = np.sort(apart.ravel())[::-1]
     over = (np.cumsum(flat) - max(total, 1.0)) / np.arange(1, len(flat) + 1)
     cut = over[np.flatnonzero(flat > over)[-1]]
-    return np.asarray(np.maximum(table - cut, 0.0))
+    return np.asarray(np.maximum(apart - cut, 0.0))
