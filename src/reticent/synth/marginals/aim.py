@@ -27,7 +27,7 @@ class AIM:
     The amount is planned for `per_column` rounds a column, of which the first go to all columns. It is multiplied by
     `grow` whenever a table told nothing new. The model has at most `most_cells` cells, in proportion to what is spent.
     Cells with fewer than `merge` deviations of noise are put together. The authors' setting is
-    `AIM(per_column=16, grow=4, merge=0, most_cells=10_000_000, name="aim-printed")`; the one here measured better.
+    `AIM(per_column=16, grow=4, merge=0, most_cells=10_000_000, name="aim-printed")`; the one here was chosen on Adult.
     """
 
     per_column: int = 3
