@@ -78,7 +78,7 @@ def run(plan: Plan, table: pa.Table, noise: Any, bits: Any) -> tuple[Copied | No
         ([{**LINE, "estimator": "adassp"}], {}, "'centred'"),
         ([{**LINE, "copies": 0}], {}, "copies"),
         ([{**LINE, "copies": 101}], {}, "copies"),
-        ([LINE, {**LINE, "column": "x", "from": ["g"], "copies": 2}], {}, "differs between models"),
+        ([LINE, {**LINE, "column": "x", "from": ["g"], "copies": 2}], {}, "differs between lines"),
         ([{**LINE, "copies": 1}], BARS, "is not needed"),
         ([LINE], {4: {"error_bar": {"epsilon": "1"}}}, "is not needed"),
     ],

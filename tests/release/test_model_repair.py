@@ -110,7 +110,11 @@ def textbook(held: dict[str, np.ndarray], column: str, on: list[str]) -> np.ndar
 @pytest.mark.parametrize(
     ("change", "word"),
     [
-        ({"column": "job"}, "has levels"),
+        ({"column": "sex", "estimator": "centred"}, "is one of table"),
+        ({"column": "sex", "fill": "line"}, "is one of draws, mode"),
+        ({"column": "sex", "copies": 2}, "has one"),
+        ({"column": "sex", "groups": 50, "from": ["age", "hours"]}, "at most 4096"),
+        ({"groups": 3}, "remove it"),
         ({"column": "pey"}, "no column"),
         ({"from": ["pay"]}, "again"),
         ({"from": ["age", "age"]}, "again"),

@@ -8,8 +8,10 @@ from sqlglot import exp
 
 from reticent.engine import sql
 from reticent.engine.cells import Cells, code
-from reticent.engine.holding import Tables
+from reticent.engine.choose import chosen
+from reticent.engine.placing import Tables
 from reticent.engine.sql import Sql
+from reticent.prepare.chances import Chances
 from reticent.prepare.lines import FARTHEST, SCALE, Line, Term
 
 HELD, DRAWS, NUMBER = "held_", "draws_", "n_"
@@ -19,7 +21,7 @@ NARROW = 1 << 62  # past this a prediction is summed in 128 bits
 def predicted(
     cells: Cells,
     rows: exp.Select,
-    lines: Sequence[Line],
+    lines: Sequence[Line | Chances],
     columns: Sequence[str],
     *,
     keep: Sequence[str] = (),
@@ -37,7 +39,8 @@ def predicted(
     """
     flags = list(dict.fromkeys(cells.asked.values()))
     for place, line in enumerate(lines):
-        cell = filled(cells, line, (draws or {}).get(place))
+        draw = (draws or {}).get(place)
+        cell = chosen(cells, line, draw) if isinstance(line, Chances) else filled(cells, line, draw)
         kept = [sql.alias(cell if name == line.column else code(name), f"c_{name}") for name in columns]
         beside = [*flags, *map(sql.column, keep), *(draws or {}).values()]
         rows = sql.select([*kept, *(each.copy() for each in beside)], rows)
@@ -89,7 +92,7 @@ class Drawn:
     Keeps back  all of it until noise is added.
     """
 
-    def __init__(self, tables: Tables, lines: Sequence[Line]) -> None:
+    def __init__(self, tables: Tables, lines: Sequence[Line | Chances]) -> None:
         self.tables, self.lines = tables, lines
         self.places = [place for place, line in enumerate(lines) if line.draw is not None]
 

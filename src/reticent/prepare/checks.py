@@ -1,6 +1,7 @@
 """Whether a repair fits its codebook, judged before any row is read."""
 
 from reticent.errors import PlanError
+from reticent.prepare.chances import Chances
 from reticent.prepare.donors import Donors, Repair
 from reticent.prepare.edits import Edit
 from reticent.prepare.lines import Line
@@ -38,12 +39,16 @@ def _check_donors(donors: Donors, repair: Repair, schema: Schema) -> None:
     distances_of(donors, schema)
 
 
-def _check_line(line: Line, schema: Schema) -> None:
+def _check_line(line: Line | Chances, schema: Schema) -> None:
     column = schema.column(line.column, field="column")
     if column.role == "weight":
         raise PlanError(f"{line.column} is the base weight; no line fills it.", field="column")
     if not column.low <= line.low <= line.high <= column.high:
         raise PlanError(f"a line would leave the bounds of {line.column}.", field="column")
+    if isinstance(line, Chances):
+        for side in line.sides:
+            schema.column(side.column, field="from")
+        return
     for term in line.terms:
         known = schema.column(term.column, field="from")
         is_whole = term.level is None

@@ -5,6 +5,7 @@ from enum import StrEnum
 from fractions import Fraction
 
 from reticent.errors import PlanError
+from reticent.prepare.chances import Chances
 from reticent.prepare.edits import Edit
 from reticent.prepare.lines import Line
 
@@ -74,7 +75,7 @@ class Repair:
 
     edits: tuple[Edit, ...] = ()
     donors: tuple[Donors, ...] = ()
-    lines: tuple[Line, ...] = ()
+    lines: tuple[Line | Chances, ...] = ()
     key: str = ""
     smoothness: int = 8
 

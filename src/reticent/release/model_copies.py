@@ -11,14 +11,19 @@ from reticent.answer.linear import Copiable
 from reticent.engine.base import Engine
 from reticent.engine.lots import Lot
 from reticent.engine.results import SufficientStatistics
-from reticent.models.fit import tell
+from reticent.models.fit import Fit, tell
 from reticent.models.imputing import normal
+from reticent.models.tabled import TabledFit
 from reticent.models.uncertainty import Uncertain
 from reticent.noise.bits import Bits
+from reticent.prepare.chances import Chances
 from reticent.prepare.donors import Repair
+from reticent.prepare.lines import Line
 from reticent.query.kinds import Mean, Total
+from reticent.release.class_fit import chances_of
 from reticent.release.model_fit import Modelled
 from reticent.release.model_lines import line_of
+from reticent.release.model_repair import ModelRepair
 from reticent.release.model_sums import design_of
 from reticent.release.plan import Ask, Plan
 from reticent.release.repair_words import predicted
@@ -74,6 +79,8 @@ def drawn_variance(ask: Ask, plan: Plan, modelled: Modelled) -> float:
         return 0.0
     known: dict[str, float] = {}
     for model, fit in zip(plan.models, modelled.fits, strict=True):
+        if not isinstance(model, ModelRepair) or not isinstance(fit, Fit):
+            continue
         through = zip(fit.slopes, model.features, strict=True)
         known[model.column] = float(fit.variance) + sum(
             float(slope) ** 2 * known.get(feature.column, 0.0) for slope, feature in through
@@ -99,10 +106,14 @@ def _tried(lines: Sequence[Uncertain]) -> Iterator[tuple[list[Floats], list[Floa
 
 
 def _filling(plan: Plan, modelled: Modelled, thetas: Sequence[Floats], bits: Bits) -> Repair:
-    """The repair with these lines. Post-processing: reads no row."""
-    fits = [
-        tell(design_of(model, plan.schema), theta.tolist(), line.variance, fit.claim)
-        for model, theta, line, fit in zip(plan.models, thetas, modelled.lines, modelled.fits, strict=True)
-    ]
-    made = [line_of(model, fit, plan.schema, bits=bits) for model, fit in zip(plan.models, fits, strict=True)]
+    """The repair with these lines, and with chances as they were released. Post-processing: reads no row."""
+    made: list[Line | Chances] = []
+    lines = iter(zip(thetas, modelled.lines, strict=True))
+    for model, fit in zip(plan.models, modelled.fits, strict=True):
+        if isinstance(model, ModelRepair):
+            theta, line = next(lines)
+            moved = tell(design_of(model, plan.schema), theta.tolist(), line.variance, fit.claim)
+            made.append(line_of(model, moved, plan.schema, bits=bits))
+        elif isinstance(fit, TabledFit):
+            made.append(chances_of(model, fit, plan.schema, bits=bits))
     return replace(plan.repair, lines=tuple(made))

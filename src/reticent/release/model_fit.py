@@ -1,11 +1,13 @@
 """Fit the private lines of a plan, one after the other, each on rows that the lines before it have filled."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from reticent.engine.base import Engine
 from reticent.engine.lots import Lot
+from reticent.engine.results import ContingencyTable, Tallies
+from reticent.engine.wants import Want
 from reticent.errors import PlanError
 from reticent.models.adassp import AdaSSP
 from reticent.models.centred import Centred
@@ -16,12 +18,17 @@ from reticent.models.output import Output
 from reticent.models.privgene import PrivGene
 from reticent.models.sources import ModelNoise, SystemModelNoise
 from reticent.models.sums import Sums
+from reticent.models.tabled import TabledFit
 from reticent.models.uncertainty import Uncertain, uncertain
 from reticent.noise.bits import Bits
+from reticent.prepare.chances import Chances
 from reticent.prepare.donors import NO_REPAIR, Repair
+from reticent.prepare.lines import Line
 from reticent.privacy.claim import Claim
+from reticent.release.class_fit import chances_of, fit_classes, table_of
+from reticent.release.class_repair import ClassRepair
 from reticent.release.model_lines import line_of
-from reticent.release.model_repair import FILLING, ModelRepair
+from reticent.release.model_repair import FILLING, AnyModel, ModelRepair
 from reticent.release.model_sums import design_of, products, sums_of
 from reticent.release.plan import Plan
 from reticent.sensitivity.neighbours import Neighbours
@@ -41,7 +48,7 @@ class Modelled:
     """The repair with its lines, what was released of each, and, for several copies, how uncertain each is."""
 
     repair: Repair = NO_REPAIR
-    fits: tuple[Fit, ...] = ()
+    fits: tuple[Fit | TabledFit, ...] = ()
     lines: tuple[Uncertain, ...] = ()
 
     @property
@@ -70,17 +77,42 @@ def fit_models(plan: Plan, engine: Engine, lot: Lot | None, *, noise: ModelNoise
     """
     found = Modelled(repair=plan.repair)
     for model in plan.models:
-        wanted = products(model)
-        tallies = engine.tally(plan.schema, [want for want in wanted.values() if want], found.repair, lot)
-        sums = sums_of(design_of(model, plan.schema), wanted, tallies.statistics)
-        fit, line = _fit(model, sums, plan.neighbours, noise)
-        filling = line_of(model, fit, plan.schema, bits=bits)
+        made = _tabled if isinstance(model, ClassRepair) else _lined
+        fit, filling, line = made(model, plan, _reading(engine, plan, found, lot), noise=noise, bits=bits)
         found = Modelled(
             repair=replace(found.repair, lines=(*found.repair.lines, filling)),
             fits=(*found.fits, fit),
             lines=(*found.lines, *line),
         )
     return found
+
+
+Tally = Callable[[Sequence[Want]], Tallies]
+Made = tuple[Fit | TabledFit, Line | Chances, tuple[Uncertain, ...]]
+
+
+def _reading(engine: Engine, plan: Plan, found: Modelled, lot: Lot | None) -> Tally:
+    """The rows as the models so far have filled them."""
+    return lambda wants: engine.tally(plan.schema, wants, found.repair, lot)
+
+
+def _tabled(model: AnyModel, plan: Plan, tally: Tally, *, noise: ModelNoise, bits: Bits) -> Made:
+    if not isinstance(model, ClassRepair):
+        raise TypeError("a line is no table")
+    want = table_of(model)
+    counts = tally([want]).tables[want]
+    fit = fit_classes(model, plan.schema, counts, neighbours=plan.neighbours, noise=noise)
+    return fit, chances_of(model, fit, plan.schema, bits=bits), ()
+
+
+def _lined(model: AnyModel, plan: Plan, tally: Tally, *, noise: ModelNoise, bits: Bits) -> Made:
+    if isinstance(model, ClassRepair):
+        raise TypeError("a table is no line")
+    wanted = products(model)
+    statistics = tally([want for want in wanted.values() if want]).statistics
+    sums = sums_of(design_of(model, plan.schema), wanted, statistics)
+    fit, line = _fit(model, sums, plan.neighbours, noise)
+    return fit, line_of(model, fit, plan.schema, bits=bits), line
 
 
 def _fit(
@@ -98,16 +130,25 @@ def _fit(
 def check_models(plan: Plan) -> None:
     """Refuse what a release could not do, by trying every line on nobody; no row is read for it."""
     for place, model in enumerate(plan.models):
-        design = design_of(model, plan.schema)
-        size = len(design.widths)
-        nobody = Sums(design=design, products=((0,) * size,) * size)
         try:
-            fit = ESTIMATORS[model.estimator]().fit(
-                nobody, epsilon=model.epsilon, neighbours=plan.neighbours, noise=SystemModelNoise()
-            )
+            fit = _nobody(model, plan)
         except PlanError as problem:
-            raise PlanError(
-                f"{model.estimator}: {problem.args[0]}", field=f"repair: {model.column}"
-            ) from None
+            raise PlanError(str(problem.args[0]), field=f"repair: {model.column}") from None
         if Modelled(repair=plan.repair, fits=(fit,)).claims != [model.claim(plan.change)]:
             raise PlanError("a line would promise otherwise than was planned.", field=f"models[{place}]")
+
+
+def _nobody(model: AnyModel, plan: Plan) -> Fit | TabledFit:
+    noise = SystemModelNoise()
+    if isinstance(model, ClassRepair):
+        want = table_of(model)
+        empty = ContingencyTable(want=want, cells=(0,) * want.size(plan.schema))
+        return fit_classes(model, plan.schema, empty, neighbours=plan.neighbours, noise=noise)
+    design = design_of(model, plan.schema)
+    size = len(design.widths)
+    nobody = Sums(design=design, products=((0,) * size,) * size)
+    try:
+        estimator = ESTIMATORS[model.estimator]()
+        return estimator.fit(nobody, epsilon=model.epsilon, neighbours=plan.neighbours, noise=noise)
+    except PlanError as problem:
+        raise PlanError(f"{model.estimator}: {problem.args[0]}", field=model.column) from None

@@ -12,9 +12,12 @@ from reticent.decimals import show
 from reticent.models.design import Bounded
 from reticent.models.fit import Fit
 from reticent.models.imputing import normal
+from reticent.models.tabled import TabledFit
 from reticent.noise.bits import Bits
 from reticent.prepare.lines import FINE, SCALE, Line, Term
-from reticent.release.model_repair import Feature, ModelRepair
+from reticent.release.class_fit import told_classes
+from reticent.release.class_repair import ClassRepair
+from reticent.release.model_repair import AnyModel, Feature, ModelRepair
 from reticent.release.plan import Plan
 from reticent.schema import Schema
 
@@ -43,11 +46,19 @@ def line_of(model: ModelRepair, fit: Fit, schema: Schema, *, bits: Bits) -> Line
     )
 
 
-def told_models(plan: Plan, fits: tuple[Fit, ...]) -> dict[str, Any]:
+def told_models(plan: Plan, fits: tuple[Fit | TabledFit, ...]) -> dict[str, Any]:
     """What a release says of its lines; nothing where it has none."""
     if not plan.models:
         return {}
-    return {"models": [_told(m, fit, plan.schema) for m, fit in zip(plan.models, fits, strict=True)]}
+    return {"models": [_told_any(m, fit, plan.schema) for m, fit in zip(plan.models, fits, strict=True)]}
+
+
+def _told_any(model: AnyModel, fit: Fit | TabledFit, schema: Schema) -> dict[str, Any]:
+    if isinstance(model, ClassRepair) and isinstance(fit, TabledFit):
+        return told_classes(model, fit, schema)
+    if isinstance(model, ModelRepair) and isinstance(fit, Fit):
+        return _told(model, fit, schema)
+    raise TypeError("a line is told of a number, chances of levels")
 
 
 def _told(model: ModelRepair, fit: Fit, schema: Schema) -> dict[str, Any]:

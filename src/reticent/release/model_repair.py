@@ -16,6 +16,8 @@ from reticent.decimals import show
 from reticent.errors import PlanError
 from reticent.privacy.claim import Arithmetic, Change, Claim
 from reticent.release.asks import read_epsilon
+from reticent.release.class_repair import FILLS as CHOICES
+from reticent.release.class_repair import MOST_GROUPS, TABLE, ClassRepair, design_of, side_of
 from reticent.release.codes import repairable
 from reticent.schema import Levels, Number, Schema
 from reticent.tomlfile import Section, fill
@@ -37,6 +39,9 @@ LINES: dict[str, tuple[str, Arithmetic]] = {
 
 FILLS = ("line", "draws")
 MOST_COPIES = 100
+GROUPS = 4
+"""Of a number, where chances depend on it and the plan says nothing."""
+
 FILLING = ("THEORY 7.1", "proofs/release/model_fit.md")
 
 
@@ -45,8 +50,9 @@ class ModelSection(Section):
     column: str
     predictors: list[str] = Field(alias="from", min_length=1, max_length=MOST_TERMS)
     epsilon: str
-    estimator: str = "centred"
-    fill: str = FILLS[0]
+    estimator: str | None = None
+    fill: str | None = None
+    groups: int | None = Field(default=None, ge=2, le=MOST_GROUPS)
     copies: int = Field(default=1, ge=1, le=MOST_COPIES)
 
 
@@ -104,13 +110,18 @@ class ModelRepair:
         return f"missing {self.column} was {how} a private line on {on} ({cost})"
 
 
-def read_model(raw: Mapping[str, Any], schema: Schema, at: str) -> ModelRepair:
-    """The line that `raw` writes down."""
+AnyModel = ModelRepair | ClassRepair
+
+
+def read_model(raw: Mapping[str, Any], schema: Schema, at: str) -> AnyModel:
+    """The line, or the chances, that `raw` writes down."""
     section = fill(ModelSection, raw, error=PlanError, at=at)
     response = repairable(section.column, schema, verb="imputed", field=f"{at}.column")
     if isinstance(response, Levels):
+        return _read_classes(section, response, schema, at)
+    if section.groups is not None:
         raise PlanError(
-            f"{response.name} has levels, and a line gives numbers; fill it from donors", field=f"{at}.column"
+            f"a line takes numbers as they are, and {response.name} is one; remove it", field=f"{at}.groups"
         )
     _check_copies(section, at)
     features = _features(section, schema, at)
@@ -119,14 +130,30 @@ def read_model(raw: Mapping[str, Any], schema: Schema, at: str) -> ModelRepair:
         column=response.name,
         features=features,
         epsilon=read_epsilon(section.epsilon, field=f"{at}.epsilon"),
-        estimator=_one_of(section.estimator, tuple(LINES), f"{at}.estimator"),
-        draws=_one_of(section.fill, FILLS, f"{at}.fill") == "draws",
+        estimator=_one_of(section.estimator or "centred", tuple(LINES), f"{at}.estimator"),
+        draws=_one_of(section.fill or FILLS[0], FILLS, f"{at}.fill") == "draws",
         copies=section.copies,
     )
 
 
+def _read_classes(section: ModelSection, response: Levels, schema: Schema, at: str) -> ClassRepair:
+    """Chances for a column with levels."""
+    _one_of(section.estimator or TABLE, (TABLE,), f"{at}.estimator")
+    if section.copies > 1:
+        raise PlanError("copies are filled from lines; a column with levels has one", field=f"{at}.copies")
+    columns = _predictors(section, schema, at)
+    sides = tuple(side_of(column, section.groups or GROUPS) for column in columns)
+    design_of(sides, response, schema, field=f"{at}.from")
+    return ClassRepair(
+        column=response.name,
+        sides=sides,
+        epsilon=read_epsilon(section.epsilon, field=f"{at}.epsilon"),
+        draws=_one_of(section.fill or CHOICES[0], CHOICES, f"{at}.fill") == "draws",
+    )
+
+
 def _check_copies(section: ModelSection, at: str) -> None:
-    if section.copies > 1 and (section.fill != "draws" or section.estimator != "centred"):
+    if section.copies > 1 and (section.fill != "draws" or section.estimator not in (None, "centred")):
         raise PlanError(
             "several copies need fill = 'draws', and estimator 'centred', whose sums say how uncertain the line is",
             field=f"{at}.copies",
@@ -134,16 +161,21 @@ def _check_copies(section: ModelSection, at: str) -> None:
 
 
 def _features(section: ModelSection, schema: Schema, at: str) -> tuple[Feature, ...]:
-    found: list[Feature] = []
-    for place, name in enumerate(section.predictors):
-        field = f"{at}.from[{place}]"
-        column = repairable(name, schema, verb="predicted from", field=field)
-        if name == section.column or name in section.predictors[:place]:
-            raise PlanError(f"names {name} again; name another column", field=field)
-        found += _told_apart(column, field)
+    columns = _predictors(section, schema, at)
+    found = [each for k, column in enumerate(columns) for each in _told_apart(column, f"{at}.from[{k}]")]
     if len(found) > MOST_TERMS:
         raise PlanError(f"makes more than {MOST_TERMS} coefficients; leave some out", field=f"{at}.from")
     return tuple(found)
+
+
+def _predictors(section: ModelSection, schema: Schema, at: str) -> list[Levels | Number]:
+    found = []
+    for place, name in enumerate(section.predictors):
+        field = f"{at}.from[{place}]"
+        found.append(repairable(name, schema, verb="predicted from", field=field))
+        if name == section.column or name in section.predictors[:place]:
+            raise PlanError(f"names {name} again; name another column", field=field)
+    return found
 
 
 def _told_apart(column: Levels | Number, field: str) -> list[Feature]:

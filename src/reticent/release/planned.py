@@ -26,6 +26,7 @@ from reticent.query.kinds import (
     Total,
     Variance,
 )
+from reticent.release.model_repair import ModelRepair
 from reticent.release.plan import Ask, Plan
 
 
@@ -53,7 +54,7 @@ def _bar_parts(ask: Ask, plan: Plan) -> tuple[Part, ...]:
     """What is bought to know how copies differ; nothing for other asks."""
     if not ask.bar or not isinstance(ask.query, Copiable):
         return ()
-    directions = sum(len(model.features) + 1 for model in plan.models)
+    directions = sum(len(model.features) + 1 for model in plan.models if isinstance(model, ModelRepair))
     return bar_parts(
         ask.query, ask.bar, directions=directions, schema=plan.schema, neighbours=plan.neighbours
     )

@@ -9,7 +9,7 @@ from reticent.decimals import show
 from reticent.prepare.donors import Donors, Match, Metric, Repair, Scheme
 from reticent.query.imputed import roles
 from reticent.query.kinds import Query
-from reticent.release.model_repair import ModelRepair
+from reticent.release.model_repair import AnyModel
 from reticent.schema import Schema
 
 
@@ -27,7 +27,7 @@ def donors_words(donors: Donors, schema: Schema) -> str:
     return f"missing {donors.column} was {who} in {near}{how}; where donors were lacking, {last} stood in"
 
 
-def ask_words(query: Query, schema: Schema, repair: Repair, models: Sequence[ModelRepair] = ()) -> str:
+def ask_words(query: Query, schema: Schema, repair: Repair, models: Sequence[AnyModel] = ()) -> str:
     """The ask in words, with the columns in which gaps were filled."""
     filled = [role.column for role in roles(query, schema, repair)]
     said = query.words(schema)
@@ -36,7 +36,7 @@ def ask_words(query: Query, schema: Schema, repair: Repair, models: Sequence[Mod
     return f"{said}, gaps in {_listed(lined)} filled from a private line" if lined else said
 
 
-def bar_words(query: Query, schema: Schema, models: Sequence[ModelRepair], *, bought: bool = False) -> str:
+def bar_words(query: Query, schema: Schema, models: Sequence[AnyModel], *, bought: bool = False) -> str:
     """What an error bar leaves out where lines have filled gaps: nothing is said where none has, or it was `bought`."""
     lined = predicted(query, schema, models)
     if not lined or bought:
@@ -57,12 +57,12 @@ def lent_words(answer: Answer, bar: Fraction) -> str:
     )
 
 
-def predicted(query: Query, schema: Schema, models: Sequence[ModelRepair]) -> list[str]:
+def predicted(query: Query, schema: Schema, models: Sequence[AnyModel]) -> list[str]:
     """The columns filled from lines that an ask rests on: those it would rest on if donors filled them."""
     return [role.column for role in roles(query, schema, stand_in(models))]
 
 
-def stand_in(models: Sequence[ModelRepair]) -> Repair:
+def stand_in(models: Sequence[AnyModel]) -> Repair:
     """Donors in place of models, to see what an ask rests on; never run."""
     return Repair(donors=tuple(Donors(column=model.column, near=(), defaults=(0,)) for model in models))
 

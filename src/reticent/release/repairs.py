@@ -11,7 +11,7 @@ from reticent.prepare.edits import Edit
 from reticent.prepare.metric import distances_of, values
 from reticent.release.donors import read_donors
 from reticent.release.edits import read_edit
-from reticent.release.model_repair import ModelRepair, read_model
+from reticent.release.model_repair import AnyModel, ModelRepair, read_model
 from reticent.release.repair_words import donors_words, stand_in
 from reticent.schema import Schema
 from reticent.words import nearest
@@ -32,7 +32,7 @@ class Repairs:
     """The repairs of a plan, as an engine takes them and in words."""
 
     repair: Repair = NO_REPAIR
-    models: tuple[ModelRepair, ...] = ()
+    models: tuple[AnyModel, ...] = ()
     words: tuple[str, ...] = ()
 
     @property
@@ -51,7 +51,7 @@ def read_repairs(
         raise PlanError(f"has more than {MOST} entries; drop some", field="repair")
     edits: list[Edit] = []
     donors: list[Donors] = []
-    models: list[ModelRepair] = []
+    models: list[AnyModel] = []
     said: list[str] = []
     smooth: list[int] = []
     for place, each in enumerate(raw):
@@ -98,7 +98,7 @@ def _kind(raw: Mapping[str, Any], at: str) -> str:
     return kind
 
 
-def _check_first(filling: Sequence[Donors | ModelRepair], at: str) -> None:
+def _check_first(filling: Sequence[Donors | AnyModel], at: str) -> None:
     if filling:
         raise PlanError(
             "an edit stands after what fills gaps, but what it changes would change how they are filled; move it up",
@@ -106,12 +106,12 @@ def _check_first(filling: Sequence[Donors | ModelRepair], at: str) -> None:
         )
 
 
-def _check_new(model: ModelRepair, before: Sequence[ModelRepair], at: str) -> None:
+def _check_new(model: AnyModel, before: Sequence[AnyModel], at: str) -> None:
     if any(each.column == model.column for each in before):
         raise PlanError(f"{model.column} is filled twice; keep one repair of it", field=f"{at}.column")
 
 
-def _check_not_both(donors: Sequence[Donors], models: Sequence[ModelRepair]) -> None:
+def _check_not_both(donors: Sequence[Donors], models: Sequence[AnyModel]) -> None:
     if donors and models:
         raise PlanError(
             "donors and models do not go together in one plan: no theorem bounds the two; keep one kind",
@@ -119,10 +119,10 @@ def _check_not_both(donors: Sequence[Donors], models: Sequence[ModelRepair]) -> 
         )
 
 
-def _check_copies(models: Sequence[ModelRepair]) -> None:
-    if len({model.copies for model in models}) > 1:
+def _check_copies(models: Sequence[AnyModel]) -> None:
+    if len({model.copies for model in models if isinstance(model, ModelRepair)}) > 1:
         raise PlanError(
-            "differs between models, but a copy holds them all; say one number", field="repair.copies"
+            "differs between lines, but a copy holds them all; say one number", field="repair.copies"
         )
 
 
