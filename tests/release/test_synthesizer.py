@@ -41,11 +41,11 @@ def test_rules_hold_whatever_is_drawn(fitted: Synthesizer):
 
 def test_copies_are_of_the_same_rows():
     """Where an answer was drawn it is the same in every copy; only what was silent differs."""
-    made = Synthesizer(**GIVEN, holes="holes", copies=3).fit(rows()).sample(300)
+    made = Synthesizer(**{**GIVEN, "epsilon": "20"}, holes="holes", copies=3).fit(rows()).sample(300)
     assert len(made) == 3 and all(table["age"].null_count == 0 for table in made)
     ages = [table["age"].to_pylist() for table in made]
     same = sum(len(set(each)) == 1 for each in zip(*ages, strict=True))
-    assert 0.8 * 300 < same < 300  # about a tenth is silent: 270 with a deviation of 5
+    assert 0.8 * 300 < same < 300  # a tenth is silent: 270 with a deviation of 5, a false alarm below 1e-7
 
 
 def test_a_model_is_saved_and_loads_again(fitted: Synthesizer, tmp_path: Path):

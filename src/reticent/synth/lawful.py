@@ -47,27 +47,28 @@ def lawful_rows(draw: Draw, rules: Rules, rows: int, bits: Bits) -> tuple[Rows, 
 
 
 def _decoded(cells: Sequence[Cells], rules: Rules, bits: Bits) -> tuple[Rows, ...]:
+    """Codes of every copy. Rows that break a rule are decoded again, a few times: a bin may lie on both sides of one."""
+    made = _shared(cells, rules, bits)
+    bad = np.flatnonzero(_broken(made, rules))
+    for _ in range(PLACES if len(bad) else 0):
+        again = _shared([each[bad] for each in cells], rules, bits)
+        for table, part in zip(made, again, strict=True):
+            for name, codes in part.items():
+                table[name][bad] = codes
+        bad = bad[_broken(again, rules)]
+    for table in made:
+        _ask_anew(table, rules, bits)
+    return tuple(made)
+
+
+def _shared(cells: Sequence[Cells], rules: Rules, bits: Bits) -> list[Rows]:
     """Codes of every copy. A cell that copies share has one code in all of them."""
     made = [decode(each, rules.domain, bits) for each in cells]
     for table, each in zip(made[1:], cells[1:], strict=True):
         for place, name in enumerate(rules.domain.columns):
             same = each[:, place] == cells[0][:, place]
             table[name] = np.where(same, made[0][name], table[name])
-    for table, each in zip(made, cells, strict=True):
-        _elsewhere(table, each, rules, bits)
-        _ask_anew(table, rules, bits)
-    return tuple(made)
-
-
-def _elsewhere(table: Rows, cells: Cells, rules: Rules, bits: Bits) -> None:
-    """Rows that break a rule decoded again in place, a few times: a bin may lie on both sides of one."""
-    table |= linked(table, rules)
-    bad = np.flatnonzero(unlawful(table, rules))
-    for _ in range(PLACES if len(bad) else 0):
-        again = linked(decode(cells[bad], rules.domain, bits), rules)
-        for name, codes in again.items():
-            table[name][bad] = codes
-        bad = bad[unlawful(again, rules)]
+    return [linked(table, rules) for table in made]
 
 
 def _ask_anew(table: Rows, rules: Rules, bits: Bits) -> None:
