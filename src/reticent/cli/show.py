@@ -16,6 +16,7 @@ from reticent.cli.synths import foreseen_synths, show_foreseen_synths, show_synt
 from reticent.cli.weights import show_bins, show_drawn, show_weights, weights_dict
 from reticent.decimals import show
 from reticent.errors import PlanError
+from reticent.release.brought import told_brought
 from reticent.release.drawn_told import drawn_told
 from reticent.release.plan import Plan
 from reticent.release.preview import LEGEND, Expectation, expectations
@@ -36,6 +37,7 @@ def show_preview(plan: Plan, target: str, *, as_json: bool) -> None:
         asks = [_as_dict(expectation, wanted) for expectation, wanted in lines]
         told = {"release": plan.release_id, "claim": plan.claim.as_dict(), "asks": asks}
         told |= {"repairs": list(plan.repair_words)} if plan.repair_words else {}
+        told |= told_brought(plan.brought, plan.claim)
         told |= {**weights_dict(plan), **drawn_told(plan)}
         told |= {**({"cells": tables} if tables else {}), **({"synth": synths} if synths else {})}
         typer.echo(json.dumps(told, indent=1))
@@ -43,6 +45,8 @@ def show_preview(plan: Plan, target: str, *, as_json: bool) -> None:
     typer.echo(f"release {plan.release_id}: {plan.claim}")
     typer.echo(f"cost {show(plan.cost)} of at most {show(plan.cap)}; no row was read and nothing was charged")
     show_repairs(plan)
+    for each in told_brought(plan.brought, plan.claim).values():
+        typer.echo(f"brought: {each['words']}")
     show_weights(plan)
     show_drawn(plan)
     table = Table("ask", "epsilon", "parts", "margin", "kind", *(["epsilon for target"] if cv else []))

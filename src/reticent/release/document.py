@@ -13,6 +13,7 @@ from reticent.answer.weighing import Weighed
 from reticent.decimals import show
 from reticent.privacy.claim import compose
 from reticent.query.kinds import Correlation, Derived, Moments, Proportion, Quantile, Variance
+from reticent.release.brought import told_brought
 from reticent.release.cost import claim_of_bins, claim_of_parts
 from reticent.release.drawn_told import drawn_told
 from reticent.release.model_fit import NO_MODELS, Modelled
@@ -70,6 +71,7 @@ def document(
         },
         "protects": {"unit": plan.schema.unit, "at_most": plan.schema.at_most, "change": plan.change.value},
         "repairs": list(plan.repair_words),
+        **told_brought(plan.brought, compose(claims)),
         **told_models(plan, modelled.fits),
         **weights_told(plan, weighed),
         **drawn_told(plan),

@@ -14,6 +14,7 @@ from reticent.errors import PlanError
 from reticent.prepare.donors import NO_REPAIR, Repair
 from reticent.privacy.claim import Change, Claim, amount, compose
 from reticent.release.asks import Ask, read_asks, read_epsilon
+from reticent.release.brought import Brought, read_brought
 from reticent.release.cost import claim_of, claim_of_bins
 from reticent.release.model_repair import AnyModel
 from reticent.release.partition import Partition, check_partition, read_partition
@@ -57,6 +58,7 @@ class Plan:
     repair: Repair = NO_REPAIR
     models: tuple[AnyModel, ...] = ()
     repair_words: tuple[str, ...] = ()
+    brought: Brought | None = None
     rows: int | None = None
     design_effect: Fraction | None = None
     source: str = ""
@@ -155,6 +157,7 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
         repair=repairs.repair,
         models=repairs.models,
         repair_words=repairs.words,
+        brought=read_brought(sections.survey.brought),
         digest=_digest(data, codebook),
         rows=rows,
         design_effect=_effect(sections.expect.design_effect),
@@ -243,5 +246,7 @@ def _effect(raw: object) -> Fraction | None:
 def _digest(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> str:
     """A digest of what is asked and of what: file places may change, words may not."""
     asked = {key: value for key, value in data.items() if key != "survey"}
+    brought = dict(data.get("survey") or {}).get("brought")
+    asked |= {"brought": brought} if brought is not None else {}
     text = json.dumps([asked, codebook], sort_keys=True, ensure_ascii=False, default=str)
     return hashlib.sha256(text.encode()).hexdigest()

@@ -18,6 +18,7 @@ class SurveySection(Section):
     codebook: str = Field(alias="schema")
     ledger: str
     table: str | None = None
+    brought: dict[str, Any] | None = None
 
     @field_validator("source", "codebook", "ledger")
     @classmethod

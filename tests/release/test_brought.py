@@ -1,0 +1,116 @@
+"""Gaps filled before the rows came here: group privacy as printed, by vectors and by every neighbour of small surveys."""
+
+import json
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from reticent.cli.main import app
+from reticent.errors import PlanError
+from reticent.privacy.claim import Change, Claim
+from reticent.release.brought import Brought, read_brought, told_brought
+from tests.tables import ADD, REPLACE, make_plan
+
+
+def claim(change: Change, epsilon: str = "1", delta: str = "0") -> Claim:
+    measure: Any = "approximate" if Fraction(delta) else "pure"
+    return Claim(
+        measure=measure, epsilon=Fraction(epsilon), delta=Fraction(delta), change=change, rests_on=()
+    )
+
+
+def test_vectors_of_group_privacy() -> None:  # covers T08
+    """THEORY 7.4: k = 3 at epsilon 1, k = 10 at 0.1, delta 1e-6; added or removed counts moved rows twice."""
+    three = Brought(reach=2).worth(claim(Change.REPLACE, "1", "1/1000000"))
+    ten = Brought(reach=9).worth(claim(Change.REPLACE, "1/10", "1/1000000"))
+    assert (
+        three is not None
+        and three[0] == 3
+        and float(three[1] or 0) == pytest.approx(1.110733793e-05, rel=1e-9)
+    )
+    assert ten is not None and ten[0] == 1 and float(ten[1] or 0) == pytest.approx(1.633799400e-05, rel=1e-9)
+    assert Brought(reach=1).worth(claim(Change.ADD_REMOVE, "1", "1/1000000")) == three
+    assert Brought(reach=40).worth(claim(Change.ADD_REMOVE)) == (81, 0)
+
+
+def filled(rows: tuple[Any, ...]) -> list[float]:
+    """Gaps take the mean of the answers, or 0."""
+    told = [value for value in rows if value is not None]
+    mean = sum(told) / len(told) if told else 0.0
+    return sorted(mean if value is None else float(value) for value in rows)
+
+
+def apart(one: list[float], two: list[float]) -> int:
+    """Rows that must be removed and added to get from one multiset to the other."""
+    left = list(two)
+    gone = 0
+    for value in one:
+        if value in left:
+            left.remove(value)
+        else:
+            gone += 1
+    return gone + len(left)
+
+
+@pytest.mark.parametrize("change", list(Change))
+def test_the_group_is_large_enough_and_no_larger(change: Change) -> None:
+    """All surveys of four rows of 0, 1 or silence, mean imputation: 3 others at most are moved, and some survey moves as
+    many as the group says. A group without the moved rows, the naive twin, is too small."""
+    farthest = 0
+    for rows in product((0, 1, None), repeat=4):
+        here = filled(rows)
+        others = [filled((*rows[:-1], new)) for new in (0, 1, None)]
+        others = [filled(rows[:-1])] if change is Change.ADD_REMOVE else others
+        farthest = max(farthest, *(apart(here, other) for other in others))
+    steps = 2 if change is Change.REPLACE else 1  # a replaced row is one removed and one added
+    size = Brought(reach=3).size(change)
+    assert farthest == steps * size if change is Change.REPLACE else 1 < farthest <= size
+
+
+def test_it_is_read_and_refused() -> None:
+    assert read_brought(None) is None
+    assert read_brought({"imputed": "deterministic", "reach": 40}) == Brought(reach=40)
+    for raw in (
+        {"reach": 0},
+        {"imputed": "multiple", "reach": 3},
+        {"imputed": "deterministic"},
+        {"reach": 3, "x": 1},
+    ):
+        with pytest.raises(PlanError):
+            read_brought(raw)
+
+
+def test_a_delta_that_reaches_one_promises_nothing_and_says_so() -> None:
+    told = told_brought(Brought(reach=10**6), claim(Change.REPLACE, "1", "1/1000000"))["brought"]
+    assert told["delta"] == "1" and "promises nothing" in told["words"]
+    assert told_brought(None, claim(Change.REPLACE)) == {}
+
+
+@pytest.mark.parametrize(("change", "group"), [(ADD, 81), (REPLACE, 41)])
+def test_the_plan_says_it_and_its_digest_knows(change: str, group: int) -> None:
+    survey = {"source": "r.csv", "schema": "c.toml", "ledger": "l.db"}
+    plain = make_plan([{"count": "*"}], change=change, survey=survey)
+    made = make_plan([{"count": "*"}], change=change, survey={**survey, "brought": {"reach": 40}})
+    assert made.brought == Brought(reach=40) and made.digest != plain.digest
+    told = told_brought(made.brought, made.claim)["brought"]
+    assert told["group"] == group and told["epsilon"] == str(group)
+
+
+def test_preview_prints_it(tmp_path: Path) -> None:
+    runner = CliRunner()
+    runner.invoke(app, ["demo", "--out", str(tmp_path / "demo"), "--rows", "200"])
+    text = (tmp_path / "demo" / "plan.toml").read_text()
+    plan = tmp_path / "demo" / "brought.toml"
+    plan.write_text(
+        text.replace("[survey]\n", '[survey]\nbrought = { imputed = "deterministic", reach = 40 }\n', 1)
+    )
+    shown = runner.invoke(app, ["preview", str(plan)])
+    assert shown.exit_code == 0 and "one respondent moves up to 40 rows of others" in " ".join(
+        shown.output.split()
+    )
+    told = json.loads(runner.invoke(app, ["preview", str(plan), "--json"]).output)
+    assert told["brought"]["group"] == 81
