@@ -69,9 +69,10 @@ def spent(ledger: File) -> None:
     typer.echo(
         f"{facts.dataset}: {facts.unit} {decimal(book.spent)} spent of {decimal(facts.budget)}, {decimal(book.left)} left"
     )
+    counting = book.counting()
     for name, charged in book.pieces().items():
         each = ", ".join(f"{place} {decimal(amount)}" for place, amount in enumerate(charged, 1) if amount)
-        typer.echo(f"partition {name}, {len(charged)} pieces; charged to piece {each}; the most counts")
+        typer.echo(f"partition {name}, {len(charged)} pieces; charged to piece {each}; {counting[name]}")
     beside = beside_epsilon(book.entries())
     if "delta" in beside:
         typer.echo(f"delta {beside['delta']} in all")

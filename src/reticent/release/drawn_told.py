@@ -3,7 +3,15 @@
 from typing import Any
 
 from reticent.decimals import show
+from reticent.release.partition_section import Partition
 from reticent.release.plan import Plan
+
+
+def _share(partition: Partition) -> dict[str, Any]:
+    """A piece by values has no public share."""
+    if partition.is_by_values:
+        return {}
+    return {"share": show(partition.share), "scale": show(partition.scale)}
 
 
 def drawn_told(plan: Plan) -> dict[str, Any]:
@@ -16,8 +24,7 @@ def drawn_told(plan: Plan) -> dict[str, Any]:
             "number": piece.number,
             "of": len(piece.parts),
             "draw": piece.draw,
-            "share": show(plan.partition.share),
-            "scale": show(plan.partition.scale),
+            **_share(plan.partition),
             "words": plan.partition.words,
         }
     if plan.frames:

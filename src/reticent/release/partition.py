@@ -1,79 +1,35 @@
-"""Read the `[partition]` section of a plan: into which pieces a survey is cut by lot, and which one this release reads.
+"""Read the `[partition]` section of a plan: into which pieces a survey is cut, and which one this release reads.
 
-Who is in which piece follows from a key that the ledger draws and keeps; a plan holds none. With fixed sizes
-every cut into pieces of those sizes is equally likely; or each respondent falls into a piece on their own.
+Who is in which piece by lot follows from a key that the ledger draws and keeps; a plan holds none. With fixed sizes
+every cut into pieces of those sizes is equally likely; or each respondent falls into a piece on their own. Pieces
+by a column are in `partition_values`.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from hashlib import sha256
 from itertools import accumulate, pairwise
 from json import dumps
-from math import ceil
 from typing import Any
 
-from pydantic import Field
-
 from reticent.answer.base import Answer, Estimate, Interval
-from reticent.decimals import read_decimal, show
-from reticent.engine.lots import BITS, Lot
+from reticent.decimals import read_decimal
+from reticent.engine.lots import BITS
 from reticent.errors import PlanError
+from reticent.prepare.donors import Repair
 from reticent.privacy.claim import Change
 from reticent.privacy.ledger import Piece
-from reticent.privacy.ledger.cuts import DRAWS
+from reticent.privacy.ledger.cuts import CHANCE, FIXED
 from reticent.query.kinds import Count, Derived, Margin, Query, Total
+from reticent.release.partition_section import Partition, PartitionSection
+from reticent.release.partition_values import by_column
 from reticent.schema import Schema
 from reticent.schema.codebook import ROW
-from reticent.tomlfile import Section, fill
+from reticent.tomlfile import fill
 from reticent.words import nearest
 
-FIXED, CHANCE = DRAWS
 WHOLE = 2**BITS
-
-
-class PartitionSection(Section):
-    name: str = Field(min_length=1, max_length=100)
-    piece: int = Field(ge=1)
-    pieces: int | None = Field(default=None, ge=2, le=1000)
-    shares: list[str] | None = Field(default=None, min_length=2, max_length=1000)
-    draw: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Partition:
-    """The piece a release reads: which respondents, by rank or by chance, and their share of the survey, exactly."""
-
-    piece: Piece
-    first: int
-    last: int
-    share: Fraction
-
-    @property
-    def scale(self) -> Fraction:
-        """What a count or total of the piece is multiplied by, to speak of the whole survey."""
-        return 1 / self.share
-
-    @property
-    def is_fixed(self) -> bool:
-        return self.piece.draw == FIXED
-
-    def lot(self, key: str) -> Lot:
-        """The lot under the ledger's key."""
-        return Lot(key=key, first=self.first, last=self.last, chance=not self.is_fixed)
-
-    def rows(self, rows: int | None) -> int | None:
-        """How many respondents to expect in the piece."""
-        return None if rows is None else ceil(rows * self.share)
-
-    @property
-    def words(self) -> str:
-        drawn = "of fixed size" if self.is_fixed else "into which respondents fell on their own"
-        of = f"{self.piece.number} of {len(self.piece.parts)}"
-        return (
-            f"piece {of} of the partition {self.piece.partition!r}, {drawn}, by lot; counts and totals are multiplied "
-            f"by {show(self.scale, digits=6)} to speak of the whole survey"
-        )
 
 
 def read_partition(
@@ -83,6 +39,12 @@ def read_partition(
     if raw is None:
         return None
     section = fill(PartitionSection, raw, error=PlanError, at="partition")
+    if section.by is not None:
+        return by_column(section, schema, _binds(schema, codebook), change)
+    if section.groups or section.frame or section.sizes or not isinstance(section.piece, int):
+        raise PlanError(
+            "by lot a piece has a number, and no groups or sizes of a frame", field="partition.piece"
+        )
     draw = _draw(section, schema, change)
     if draw == FIXED and schema.sample_size is not None:
         whole = schema.sample_size
@@ -94,10 +56,13 @@ def read_partition(
         parts = tuple(str(end) for end in ends[1:])
     if any(b <= a for a, b in pairwise(ends)):
         raise PlanError("leaves a piece without respondents; cut into fewer", field="partition")
+    number = section.piece
+    if number < 1:
+        raise PlanError(f"pieces are numbered from 1 to {len(parts)}.", field="partition.piece")
     piece = Piece(
-        partition=section.name, number=section.piece, parts=parts, draw=draw, binds=_binds(schema, codebook)
+        partition=section.name, number=number, parts=parts, draw=draw, binds=_binds(schema, codebook)
     )
-    first, last = ends[section.piece - 1], ends[section.piece]
+    first, last = ends[number - 1], ends[number]
     return Partition(piece=piece, first=first, last=last, share=Fraction(last - first, whole))
 
 
@@ -105,8 +70,10 @@ def _draw(section: PartitionSection, schema: Schema, change: Change) -> str:
     """Fixed sizes presume how many respondents there are: only where that is public."""
     public = change is Change.REPLACE and schema.sample_size is not None
     draw = section.draw if section.draw is not None else FIXED if public else CHANCE
-    if draw not in DRAWS:
-        raise PlanError(f"is one of: {'; '.join(DRAWS)}{nearest(draw, DRAWS)}", field="partition.draw")
+    if draw not in (FIXED, CHANCE):
+        raise PlanError(
+            f"is one of: {FIXED}; {CHANCE}{nearest(draw, [FIXED, CHANCE])}", field="partition.draw"
+        )
     if draw == FIXED and not public:
         raise PlanError(
             f"pieces of fixed sizes presume how many respondents there are; declare survey.sample_size and protect "
@@ -146,6 +113,20 @@ def check_partition(partition: Partition | None, query: Query, size: int | None,
     """A public size is that of the whole survey, and a piece's own is not public."""
     if partition is not None and size is not None and not isinstance(query, Derived):
         raise PlanError("a public size is that of the whole survey, not of a piece; remove it", field=field)
+
+
+def check_moved(
+    partition: Partition | None, change: Change, *, repair: Repair, others: Sequence[object]
+) -> None:
+    """By values and against replacing, only asks: their noise holds for a respondent who comes or goes, too."""
+    if partition is None or not partition.is_by_values or change is not Change.REPLACE:
+        return
+    if repair.donors or repair.lines or others:
+        raise PlanError(
+            "a replaced answer can take a respondent out of a piece by values, and donors, models and tables of other "
+            f"kinds are not proved for both; ask plainly, or protect {Change.ADD_REMOVE.value!r}",
+            field="partition.by",
+        )
 
 
 def scaled(answer: Answer, query: Query, partition: Partition | None) -> Answer:

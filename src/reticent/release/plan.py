@@ -17,7 +17,8 @@ from reticent.release.asks import Ask, read_asks, read_epsilon
 from reticent.release.brought import Brought, read_brought
 from reticent.release.cost import claim_of, claim_of_bins
 from reticent.release.model_repair import AnyModel
-from reticent.release.partition import Partition, check_partition, read_partition
+from reticent.release.partition import check_moved, check_partition, read_partition
+from reticent.release.partition_section import Partition
 from reticent.release.repairs import read_repairs
 from reticent.release.sample import Sample, check_sample, frame_claims, read_sample
 from reticent.release.sections import FORMAT, PlanSections, ProtectSection
@@ -136,7 +137,7 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
     neighbours = Neighbours(replaced=change is Change.REPLACE, records=schema.at_most)
     partition = read_partition(sections.partition, schema, codebook, change)
     rows = sections.expect.rows or schema.sample_size
-    rows = partition.rows(rows) if partition else rows
+    rows = partition.rows(sections.expect.rows, schema.sample_size) if partition else rows
     weight = read_weight(sections.weight, schema, rows=rows, neighbours=neighbours)
     repairs = read_repairs(sections.repair, schema, derived_weights=[weight.name] if weight else [])
     if not (sections.ask or sections.cells or sections.synth):
@@ -174,6 +175,7 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
         )
     for place, each in enumerate(sections.ask):
         check_partition(partition, asks[place].query, each.size, f"ask[{place}].size")
+    check_moved(partition, change, repair=plan.repair, others=(*plan.models, *plan.cells, *plan.synths))
     _check_delta(plan, sections.protect)
     _check_names(plan)
     check_sample(plan.sample, asks, weight, schema)

@@ -18,7 +18,7 @@ from reticent.privacy.amplify import Design, amplify, design_of
 from reticent.privacy.claim import Change, Claim, compose
 from reticent.query.kinds import Derived
 from reticent.release.asks import Ask
-from reticent.release.partition import Partition
+from reticent.release.partition_section import Frame, Partition
 from reticent.schema import Schema
 from reticent.tomlfile import Section, fill
 
@@ -29,6 +29,10 @@ DRAW_SECRET = (
     "for this release alone, while nobody knows who was drawn, and if the draw did not look at the rows"
 )
 BOTH_SECRET = f"{DRAW_SECRET}; and while nothing is released from the other pieces"
+PIECE_SECRET = (
+    "for all releases of this piece that are composed first, while nobody knows who was drawn; it holds beside "
+    "releases of other pieces"
+)
 
 
 class SampleSection(Section):
@@ -78,7 +82,15 @@ def _check_change(design: Design, change: Change, partition: Partition | None) -
             f"a sample of random size goes with {Change.ADD_REMOVE.value!r}; protect that",
             field="sample.design",
         )
-    if partition is not None and partition.is_fixed != (design is Design.SIMPLE):
+    if partition is not None and partition.frame is not None:
+        raise PlanError(
+            "the pieces of the frame say how their samples were drawn; remove this section", field="sample"
+        )
+    if (
+        partition is not None
+        and not partition.is_by_values
+        and partition.is_fixed != (design is Design.SIMPLE)
+    ):
         raise PlanError(
             "sample and pieces are drawn in different ways, and no theorem covers both; draw both with fixed sizes, or "
             "both one by one",
@@ -126,8 +138,12 @@ def frame_claims(
 ) -> tuple[tuple[str, Claim], ...]:
     """What has to stay secret, and the claim: to the survey a piece was drawn from, and to the frame of the sample."""
     whole = tuple(claims)
+    if partition is not None and partition.is_by_values:
+        partition = None  # nobody is in it by chance
     if not (partition or sample) or compose(whole).measure not in ("pure", "approximate"):
         return ()
+    if partition is not None and partition.frame is not None:
+        return _frame_pieces(whole, partition.frame)
     found = []
     if partition is not None and sample is None:
         design = Design.SIMPLE if partition.is_fixed else Design.POISSON
@@ -138,3 +154,18 @@ def frame_claims(
         secret = BOTH_SECRET if partition else DRAW_SECRET
         found.append((secret, amplify(whole, rate=rate, design=sample.design, change=change)))
     return tuple(found)
+
+
+def _frame_pieces(claims: tuple[Claim, ...], frame: Frame) -> tuple[tuple[str, Claim], ...]:
+    """Of a frame cut before the draw: to the piece's own people, and to all if their piece is secret too.
+
+    Guarantee   the returned claims, each while what it names stays secret.
+    Adjacency   one respondent's answers replaced, in a frame whose cut did not look at answers.
+    Theorem     THEORY 5.1 within a piece of the frame, and 5.2 over the pieces.
+    Proof       proofs/privacy/pieces.md
+    Assumes     the cut and the draws are by lot and look at no answer; sizes are public.
+    Keeps back  who was drawn, and for the second claim who is in which piece.
+    """
+    own = amplify(claims, rate=frame.rate, design=Design.SIMPLE, change=Change.REPLACE)
+    alone = amplify(claims, rate=frame.share, design=Design.SIMPLE, change=Change.REPLACE)
+    return (PIECE_SECRET, own), (BOTH_SECRET, alone)

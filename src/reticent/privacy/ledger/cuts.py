@@ -13,7 +13,8 @@ from reticent.privacy.ledger.checks import words
 from reticent.privacy.ledger.entries import Facts
 
 MOST_PIECES = 1000
-DRAWS = ("fixed sizes", "each on their own")
+DRAWS = ("fixed sizes", "each on their own", "by values", "before the sample")
+FIXED, CHANCE, VALUES, BEFORE = DRAWS
 _HASH = re.compile(r"[0-9a-f]{64}")
 
 
@@ -21,8 +22,9 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 class Piece:
     """The piece a release is about: one of the parts of a named partition, which are told as the ledger keeps them.
 
-    `parts` are text, `draw` says what they mean: sizes, or the ends of each piece's chance. `binds` is a digest of
-    what the labels of respondents are made of: under another codebook the same key would cut otherwise.
+    `parts` are text, `draw` says what they mean: sizes, the ends of each piece's chance, or the answers that put
+    somebody there. `binds` is a digest of what the labels of respondents are made of: under another codebook the
+    same key would cut otherwise.
     """
 
     partition: str
@@ -83,7 +85,21 @@ class Cut:
 
     def fits(self, facts: Facts) -> bool:
         """Whether such a cut has a theorem: in epsilon, and with fixed sizes only against replaced answers."""
-        return facts.unit == "epsilon" and (self.draw != DRAWS[0] or facts.change == Change.REPLACE.value)
+        sized = self.draw in (FIXED, BEFORE)
+        return facts.unit == "epsilon" and (not sized or facts.change == Change.REPLACE.value)
+
+    def counted(self, facts: Facts, *, number: int = 0, more: Fraction = Fraction(0)) -> Fraction:
+        """What the partition adds to `spent`, if piece `number` were charged `more`.
+
+        The most that one piece was charged; but where a replaced answer can take a respondent from piece to piece,
+        the two largest amounts together.
+        """
+        spent = [each + (place == number) * more for place, each in enumerate(self.spent, 1)]
+        return sum(sorted(spent)[-2 if self.moves(facts) else -1 :], Fraction(0))
+
+    def moves(self, facts: Facts) -> bool:
+        """Whether the change that is hidden can take a respondent from one piece to another."""
+        return self.draw == VALUES and facts.change == Change.REPLACE.value
 
     def has(self, number: object) -> bool:
         return type(number) is int and 1 <= number <= len(self.parts)

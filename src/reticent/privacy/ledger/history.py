@@ -38,7 +38,8 @@ class Standing:
 class History:
     """The sums and states that follow from the entries added so far.
 
-    `spent` is what was charged to the whole, and for every partition the most that was charged to one piece of it.
+    `spent` is what was charged to the whole, and for every partition the most that was charged to one piece of it;
+    to two, where a replaced answer can take a respondent from one to the other.
     """
 
     number: int = 0
@@ -102,12 +103,11 @@ class History:
         return True
 
     def more(self, amount: Fraction, piece: Mapping[str, Any] | None) -> Fraction:
-        """How much `spent` grows by a charge: by all of it, or by what takes its piece above all others of the cut."""
+        """How much `spent` grows by a charge: by all of it, or by what it adds to what counts of its partition."""
         if piece is None:
             return amount
-        spent = self.cuts[piece["partition"]].spent
-        above: Fraction = spent[int(piece["number"]) - 1] + amount - max(spent)
-        return max(Fraction(0), above)
+        cut, facts = self.cuts[piece["partition"]], self.known()
+        return cut.counted(facts, number=int(piece["number"]), more=amount) - cut.counted(facts)
 
     def _reserve(self, entry: Entry) -> bool:
         amount = exact(entry.body["amount"], field="amount")

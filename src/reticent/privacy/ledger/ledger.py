@@ -21,7 +21,8 @@ class Ledger:
     """One data set's budget and everything charged to it, in one file with a head file beside it.
 
     Guarantee   the charges never sum to more than the budget, in exact arithmetic, whoever writes at once; of the
-                pieces of a partition the one that was charged most is counted.
+                pieces of a partition the one that was charged most is counted, or two where answers that are
+                replaced decide who is in which.
     Adjacency   the one change the ledger was opened for; a release under another is refused.
     Theorem     composition by addition up to a fixed budget, of epsilon or of rho; THEORY 5.2 for pieces.
     Proof       proofs/privacy/ledger.md
@@ -121,7 +122,7 @@ class Ledger:
         """Charge a release, on disk, before any row is read; to a `piece` of the survey, where it reads only that.
 
         A partition that is not known yet is made, with a fresh secret key. Of its pieces the one that was charged
-        most counts.
+        most counts, or two (see `Cut.counted`).
 
         The same id and plan again: no charge, and the answer that was given. While there is none yet the
         call is refused: another run is at work on it, or was cut off and waits for `resume` (L06).
@@ -205,6 +206,12 @@ class Ledger:
     def pieces(self) -> dict[str, tuple[Fraction, ...]]:
         """What was charged to every piece of every partition."""
         return {name: tuple(cut.spent) for name, cut in self._history().cuts.items()}
+
+    def counting(self) -> dict[str, str]:
+        """For every partition, which of its pieces count, in words."""
+        history = self._history()
+        facts, two = history.known(), "the two largest count together"
+        return {name: two if cut.moves(facts) else "the most counts" for name, cut in history.cuts.items()}
 
     def note(self, text: str, *, raise_budget_to: str | None = None) -> None:
         """A human's remark; with a new budget, the reason for the raise, which every later receipt repeats."""
