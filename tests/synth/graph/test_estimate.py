@@ -5,7 +5,7 @@ import pytest
 
 from reticent.errors import PlanError
 from reticent.synth.graph import estimate as module
-from reticent.synth.graph.estimate import estimate
+from reticent.synth.graph.estimate import estimate, passes
 from reticent.synth.graph.measured import Measured, Zeroes
 from tests.synth.graph.joint import best_joint, joint_from, loss_of, noisy, onto_simplex, summed
 
@@ -163,6 +163,17 @@ def test_tables_known_badly_are_heard_beside_those_known_well(monkeypatch):
     assert loss_after(100) < end + 0.1
     monkeypatch.setattr(module, "EVEN", 0.0)
     assert loss_after(100) > end + 5
+
+
+def test_louder_noise_is_fitted_for_fewer_passes():
+    """The scale of the table does not matter, only noise beside total; and the number is never out of hand."""
+
+    def chosen(deviation, total):
+        return passes([Measured(places=(0,), table=np.zeros(2), deviation=deviation)], total=total)
+
+    assert chosen(30.0, 30_000.0) == chosen(3.0, 3_000.0) == 200
+    assert chosen(30.0, 3_000.0) < chosen(30.0, 30_000.0) < chosen(3.0, 30_000.0)
+    assert (chosen(1e9, 1.0), chosen(1e-9, 1e9)) == (60, 1600)
 
 
 @pytest.mark.parametrize("height", [0.0, -1e6, 1e6])
