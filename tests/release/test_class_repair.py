@@ -21,6 +21,7 @@ from reticent.release.curator import Curator
 from reticent.release.evaluate import evaluate, wants_of
 from reticent.release.model_fit import check_models, fit_models
 from reticent.release.plan import Plan
+from reticent.release.recipients import gaps
 from reticent.release.survey import Survey
 from tests.models.doubles import FrozenModelNoise
 from tests.tables import ADD, REPLACE, book, make_plan
@@ -203,3 +204,18 @@ def test_chances_that_cannot_be_are_refused(change: dict[str, Any]) -> None:
     with pytest.raises(PlanError, match="other cells"):
         engine.tally(plan.schema, wants_of(plan), Repair(lines=(Chances(**good),)))
     engine.close()
+
+
+def test_check_counts_the_gaps_of_models() -> None:
+    """By hand: gaps among those who were asked, rows with the answer for a table, with everything for a line."""
+    plan, table = plan_of(JOB, PAY), people(500, 11)
+    engine = DuckDBEngine(open_frame(table), threads=1)
+    job, pay = gaps(engine, plan)
+    engine.close()
+    rows = table.to_pylist()
+    asked = [row for row in rows if row["age"] < 70]
+    assert job.is_modelled and pay.is_modelled and not job.has_donors
+    assert job.before == job.after == sum(row["job"] is None for row in asked)
+    assert job.donors == sum(row["job"] is not None for row in asked)
+    assert pay.after == sum(row["pay"] is None for row in rows)
+    assert pay.donors == sum(row["pay"] is not None and row["job"] is not None for row in asked)

@@ -53,6 +53,9 @@ def show_gaps(found: Sequence[Gaps]) -> None:
     for each in found:
         shared = f"{each.after / each.donors:.2f}" if each.donors else "no donor"
         filled = (f"{each.after:,}", f"{each.donors:,}", shared) if each.has_donors else ("", "", "")
+        filled = (
+            (f"{each.after:,}", f"{each.donors:,} fitted", "private model") if each.is_modelled else filled
+        )
         texts = (each.column, f"{each.before:,}", f"{each.after:,}", *filled)
         table.add_row(*(Text(text) for text in texts))
     Console().print(table)

@@ -7,15 +7,20 @@ from reticent.engine.wants import Rows, Sum
 from reticent.predicate.bind import Is
 from reticent.predicate.tree import Kind
 from reticent.prepare.donors import Repair
+from reticent.release.model_repair import AnyModel, ModelRepair
 from reticent.release.plan import Plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gaps:
-    """A column that is repaired: missing before and after the edits, and how many could donate to the rest."""
+    """A column that is repaired: missing before and after the edits, and how many could donate to the rest.
+
+    Where a model fills it, `donors` counts the rows it is fitted to: those that have all its columns, before any filling.
+    """
 
     column: str
     has_donors: bool
+    is_modelled: bool = False
     before: int = field(repr=False)
     after: int = field(repr=False)
     donors: int = field(repr=False)
@@ -39,4 +44,31 @@ def gaps(engine: Engine, plan: Plan) -> list[Gaps]:
             donors=after[wants[name, "answered"]],
         )
         for name in names
+    ] + _modelled(engine, plan)
+
+
+def _modelled(engine: Engine, plan: Plan) -> list[Gaps]:
+    """Every column that a model fills: its gaps, and the rows the model is fitted to."""
+    if not plan.models:
+        return []
+    gone = {model.column: Sum(rows=Rows(where=Is(model.column, "missing"))) for model in plan.models}
+    whole = {m.column: Sum(rows=Rows(answered=_needed(m))) for m in plan.models}
+    edits = Repair(edits=plan.repair.edits)
+    before = engine.tally(plan.schema, list(gone.values())).statistics
+    after = engine.tally(plan.schema, [*gone.values(), *whole.values()], edits).statistics
+    return [
+        Gaps(
+            column=model.column,
+            has_donors=False,
+            is_modelled=True,
+            before=before[gone[model.column]],
+            after=after[gone[model.column]],
+            donors=after[whole[model.column]],
+        )
+        for model in plan.models
     ]
+
+
+def _needed(model: AnyModel) -> tuple[str, ...]:
+    """A line counts rows that have everything, a table those with the answer itself: silence is a cell there."""
+    return (*(model.predictors if isinstance(model, ModelRepair) else ()), model.column)
