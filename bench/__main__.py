@@ -4,7 +4,19 @@ import argparse
 import json
 from importlib import import_module
 
-NAMES = ("tally", "start", "noise", "raking", "cells", "donors", "models", "graph", "marginals", "synth")
+NAMES = (
+    "tally",
+    "start",
+    "noise",
+    "raking",
+    "cells",
+    "donors",
+    "models",
+    "model_rows",
+    "graph",
+    "marginals",
+    "synth",
+)
 
 
 def main() -> None:
