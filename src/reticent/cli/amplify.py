@@ -19,7 +19,7 @@ def add_to(app: typer.Typer) -> None:
     """Hang the command on the root."""
     app.command(
         epilog="Examples: reticent amplify --rate 0.1 --epsilon 1; "
-        "reticent amplify --rate 1000/40000 --epsilon 0.5 --inverse; "
+        "reticent amplify --rate 1000/40000 --epsilon 0.5 --inverse --rows 40000 --bounds 0,100; "
         "reticent amplify --missing 'age=1,income=0.75' --mechanism 'age:0.5' --mechanism 'age,income:0.5'"
     )(amplify)
 
@@ -57,6 +57,11 @@ def amplify(
         str, typer.Option("--masks", help="secret, which is assumed; others are refused with the reason.")
     ] = "secret",
     as_json: Annotated[bool, typer.Option("--json", help="With --missing: print one JSON object.")] = False,
+    people: Annotated[
+        int, typer.Option("--rows", help="People in the frame: print the error of a mean, too.", min=0)
+    ] = 0,
+    bounds: Annotated[str, typer.Option("--bounds", help="With --rows: bounds of what is averaged.")] = "0,1",
+    sd: Annotated[str, typer.Option("--sd", help="With --rows: its spread; the most there can be.")] = "",
 ) -> None:
     """Say what a promise about a secret sample is worth to everybody who could have been drawn. Reads no row.
 
@@ -68,7 +73,7 @@ def amplify(
     if missing or mechanism or as_json or masks != "secret":
         from reticent.cli.amplify_missing import say
 
-        if rate or epsilon or inverse or change or design:
+        if rate or epsilon or inverse or change or design or people:
             raise PlanError("--missing goes with --mechanism, --masks and --json only", field="call")
         say(missing, mechanism or [], masks=masks, as_json=as_json)
         return
@@ -80,12 +85,19 @@ def amplify(
     rows, without = _rows(share, total, pairs, inverse=inverse)
     if not rows:
         raise without[0][1]
+    errors: list[str] = []
+    if people:
+        from reticent.cli.pieces import error_lines
+
+        errors = error_lines(rate=share, epsilon=total, inverse=inverse, rows=people, bounds=bounds, sd=sd)
     typer.echo(f"rate {rate}; epsilon {show(total)} for the {places[0]}")
     _print([("drawn", "hidden in the frame", f"epsilon for the {places[1]}"), *rows])
     for name, problem in without:
         typer.echo(f"No theorem for {name}: {problem.args[0]}")
     if not inverse:
         _print_thesis(share, total)
+    for line in errors:
+        typer.echo(line)
     typer.echo("It holds while nobody knows who was drawn, and if the draw did not look at the rows.")
 
 
