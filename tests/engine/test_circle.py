@@ -42,7 +42,14 @@ def test_leaving_ties_as_they_come_is_caught():
     assert not np.array_equal(wrong, right)
 
 
-@pytest.mark.parametrize("spread", [lambda words: words[0] // 3, lambda words: 0 * words[0]])
+SPREADS = {
+    "apart": lambda words: (words[0] * 7 + words[1] % 7) * 2**55,
+    "some together": lambda words: words[0] // 3,
+    "all together": lambda words: 0 * words[0],
+}
+
+
+@pytest.mark.parametrize("spread", SPREADS.values(), ids=SPREADS)
 @pytest.mark.parametrize("with_lines", [False, True])
 def test_equals_are_numbered_from_one_each_once(spread: Any, with_lines: bool):
     """Two thousand rows of a few dozen kinds, however badly spread; by line where there are lines."""

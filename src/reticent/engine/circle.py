@@ -29,14 +29,26 @@ def numbers(spread: Whole, equal: Sequence[Whole], line: Sequence[Whole] = ()) -
     `spread` is a function of `equal`, so that rows that agree are found side by side when sorted by it.
     """
     found = np.ones(len(spread), np.int64)
-    order, _, at = _nearly(np.zeros(len(spread), np.int64), spread)
+    order, prefix, at = _nearly(np.zeros(len(spread), np.int64), spread)
     among = order[at]
-    among = among[np.lexsort([*(each[among] for each in (*line, *equal)), spread[among]])]
-    new = np.ones(len(among), np.bool_)
-    new[1:] = np.logical_or.reduce([each[among[1:]] != each[among[:-1]] for each in equal])
+    new = _begins(among, equal)
+    # Rows that share a prefix and are not equal, by chance, are few; only they, and lines, have to be sorted.
+    start = np.append(True, prefix[1:] != prefix[:-1])[: len(prefix)]
+    run = np.cumsum(start)
+    mixed = np.ones(len(among), np.bool_) if line else np.isin(run, run[new & ~start])
+    some = among[mixed]
+    among[mixed] = some[np.lexsort([*(each[some] for each in (*line, *equal)), run[mixed]])]
+    new = _begins(among, equal) if mixed.any() else new
     place = np.arange(len(among))
     found[among] = place - np.maximum.accumulate(np.where(new, place, 0)) + 1
     return found
+
+
+def _begins(rows: Whole, equal: Sequence[Whole]) -> NDArray[np.bool_]:
+    """Where a row differs in some of `equal` from the row before it."""
+    new = np.ones(len(rows), np.bool_)
+    new[1:] = np.logical_or.reduce([(held := each[rows])[1:] != held[:-1] for each in equal])
+    return new
 
 
 def lots(cell: Whole, rows: Whole) -> list[tuple[int, int]]:
