@@ -77,14 +77,17 @@ class Records:
         return replace(self, cells=self.cells[rows], names=tuple(self.names[row] for row in rows))
 
 
-def records(domain: Domain, rows: int, seed: int) -> Records:
-    """Holes and unasked cells among them; the level before the last of the second column is met by nobody."""
+def records(domain: Domain, rows: int, seed: int, *, is_counted: bool = False) -> Records:
+    """Holes and unasked cells among them; the level before the last of the second column is met by nobody.
+
+    `is_counted` says that the codebook tells everybody how many there are.
+    """
     rng = np.random.default_rng(seed)
     cells = np.stack([rng.integers(0, size, rows) for size in domain.shape], axis=1).reshape(
         rows, len(domain.axes)
     )
     cells[:, 1] = np.where(cells[:, 1] == domain.axes[1].answers - 1, 0, cells[:, 1])
-    return Records(cells.astype(np.int64), tuple(range(rows)), sized(domain, rows) if rows else domain)
+    return Records(cells.astype(np.int64), tuple(range(rows)), sized(domain, rows) if is_counted else domain)
 
 
 def strangers(domain: Domain) -> list[list[int]]:
@@ -166,7 +169,7 @@ class Forced(FrozenSynthNoise):
     size: int = 0
 
     def _give(self, met: Met) -> tuple[int, ...]:
-        dice = np.random.default_rng([self.seed, len(self.met)])
+        dice = np.random.default_rng([self.size % 1000, len(self.met)])
         self.met.append(met)
         if met.kind == "choose":
             given = (int(dice.integers(len(met.answers))),)

@@ -151,7 +151,7 @@ SILENT = rows([2, 2], [[0, 0], [1, 1], *([[2, 2]] * 20)])
 EVEN = rows([2, 2], [[2, 0], [0, 2], [1, 1]])
 RICH = replace(PURE, epsilon=Fraction(50))
 NOBODY = records(SMALL, 0, 6)
-NINE = replace(records(toy([3, 3, 3]), 9, 3), domain=toy([3, 3, 3]))
+NINE = records(toy([3, 3, 3]), 9, 3, is_counted=True)
 TWINS: list[tuple[Callable[[Patch], None], Synthesizer, Records, Holes, Spend, set[str]]] = [
     (pruned_by_the_data, QUICK_AIM, HERE, Holes.VALUES, PURE, {CALLS}),
     (scaled_by_the_confidential_n, QUICK_AIM, HERE, Holes.COMPLETE, PURE, {MOVES}),

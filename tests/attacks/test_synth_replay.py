@@ -44,7 +44,8 @@ def test_nothing_but_noisy_answers_tells_neighbours_apart(
     method: Synthesizer, holes: Holes, spend: Spend
 ) -> None:
     """Seven records, holes and unasked cells among them: five strangers come, or answer instead of others; three go."""
-    assert faults(method, records(DOMAIN, 7, 1), holes, spend) == []
+    here = records(DOMAIN, 7, 1, is_counted=method.name == "privbayes-printed")
+    assert faults(method, here, holes, spend) == []
 
 
 # covers T10 T12 T20 B068
@@ -77,18 +78,17 @@ def test_respondents_of_two_records_are_paid_for(method: Synthesizer, holes: Hol
 
 # covers T05 T18 T20
 @pytest.mark.parametrize("size", [0, 40, 2**58, 10**25])
-@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("holes", [Holes.COMPLETE, Holes.MODEL, Holes.AVAILABLE])
 @pytest.mark.parametrize(
     "method", [m for m in METHODS if m.name != "privbayes-printed"], ids=lambda m: m.name
 )
 def test_no_transcript_makes_a_method_overspend_raise_or_tell(
-    method: Synthesizer, holes: Holes, seed: int, size: int
+    method: Synthesizer, holes: Holes, size: int
 ) -> None:
     """Choices forced by lot, counts forced to nothing, to noise, and beyond 64 bits: a promise is about all of them."""
     here = records(DOMAIN, 7, 4)
-    first = fitted(method, here, holes, PURE, Forced(seed, size=size))
+    first = fitted(method, here, holes, PURE, Forced(size=size))
     assert 0 < spent(first.met, pure=True) <= budget(PURE)
     assert is_drawable(first.network)
     for other in (here.without(0), here.plus([1, 2, 0])):
-        assert apart(first, fitted(method, other, holes, PURE, Forced(seed, size=size))) == []
+        assert apart(first, fitted(method, other, holes, PURE, Forced(size=size))) == []

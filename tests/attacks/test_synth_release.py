@@ -1,0 +1,175 @@
+"""Synthetic tables from rows to documents, through the real engine: nothing but noisy answers tells neighbours apart."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from reticent.engine import coded
+from reticent.engine.duckdb import DuckDBEngine
+from reticent.engine.sources import open_frame
+from reticent.errors import ReticentError
+from reticent.release import synth_run
+from reticent.release.plan import Plan
+from reticent.release.synth_csv import to_csv
+from reticent.release.synth_run import run_synths
+from reticent.release.synth_table import told_synths
+from reticent.synth.base import Holes
+from tests.attacks.people import ORDINARY, Person, person
+from tests.attacks.synth_worlds import METHODS, allows, within
+from tests.release.synthetic import plan
+from tests.synth.standins import FrozenSynthNoise, Met
+from tests.tables import ADD, REPLACE, arrow, book
+
+ROWS = 9
+BASE = ORDINARY[:ROWS]
+LOTS = np.random.default_rng(3).random(64)
+CANARY = person("canary", 4711, 1234.5, 1)
+SOME = [CANARY, person("f", 14, float("nan"), 1), person(None, None, None, None)]
+"""One outside the codebook in every column, a child who was not asked and answered, and one who said nothing."""
+
+
+@pytest.fixture(autouse=True)
+def draws_by_place(monkeypatch) -> None:
+    """Rows fill their cells by their place among the silent: who comes last leaves the draws of others alone."""
+    monkeypatch.setattr(coded, "_uniforms", lambda n, bits: LOTS[:n])
+
+
+@cache
+def planned(change: str, holes: Holes) -> Plan:
+    """Every method that can promise this, a section each, fitted quickly."""
+    wanted = {"holes": holes.value, "rows": 12, "bins": 4}
+    some = [
+        m for m in METHODS if m.name != "privbayes-printed" or (change == REPLACE and holes is Holes.MEAN)
+    ]
+    made = plan(
+        *({"name": method.name, "method": method.name, **wanted} for method in some),
+        codebook=book(sample_size=ROWS) if change == REPLACE else book(),
+        protect={"change": change},
+    )
+    assert all(allows(method, holes, each.spend) for method, each in zip(some, made.synths, strict=True))
+    return replace(
+        made, synths=tuple(replace(s, method=method) for s, method in zip(made.synths, some, strict=True))
+    )
+
+
+@dataclass(frozen=True)
+class Run:
+    """What met the noise, what came back, and all that a reader would be given."""
+
+    met: tuple[Met, ...]
+    given: tuple[tuple[int, ...], ...]
+    seen: str
+
+
+def released(wanted: Plan, people: Sequence[Person], along: Sequence[tuple[int, ...]] = ()) -> Run:
+    noise = FrozenSynthNoise(script=along)
+    engine = DuckDBEngine(open_frame(arrow(people, wanted.schema)), threads=1)
+    try:
+        engine.check(wanted.schema)
+        made = run_synths(wanted, engine, None, repair=wanted.repair, noise=noise)
+    finally:
+        engine.close()
+    told = told_synths(wanted.synths, made, wanted.release_id)
+    seen = json.dumps([told, *(to_csv(table).decode().splitlines() for table in told["synth"])])
+    return Run(tuple(noise.met), tuple(noise.given), seen)
+
+
+def violations(wanted: Plan, people: Sequence[Person], others: Sequence[Sequence[Person]]) -> set[str]:
+    here, found = released(wanted, people), set()
+    for other in others:
+        there = released(wanted, other, here.given)
+        if [met.parameters for met in there.met] != [met.parameters for met in here.met]:
+            found.add("other calls")
+        elif not all(within(a, b) for a, b in zip(here.met, there.met, strict=True)):
+            found.add("moved")
+        if there.seen != here.seen:
+            found.add("seen")
+        if any(word in there.seen for word in ("canary", "4711", "1234.5")):
+            found.add("canary")
+    return found
+
+
+# covers T06 T10 T11 T12 T20 T27 R02
+@pytest.mark.parametrize("holes", [Holes.COMPLETE, Holes.MODEL, Holes.AVAILABLE, Holes.VALUES])
+def test_a_respondent_more_or_less_is_not_seen(holes: Holes) -> None:
+    """Three strangers, one record less, and nobody at all against one: the same rows, as many as planned, no canary."""
+    wanted = planned(ADD, holes)
+    assert violations(wanted, BASE, [[*BASE, each] for each in SOME] + [BASE[:-1]]) == set()
+    assert violations(wanted, [], [[CANARY]]) == set()
+
+
+# covers T20 T27
+@pytest.mark.parametrize("holes", [Holes.MEAN, Holes.VALUES])
+def test_a_respondent_who_answers_otherwise_is_not_seen(holes: Holes) -> None:
+    """The printed PrivBayes among them, where it can promise: the codebook says how many rows there are."""
+    wanted = planned(REPLACE, holes)
+    assert violations(wanted, BASE, [[*BASE[:-1], each] for each in SOME]) == set()
+
+
+# --- twins on the way from rows to documents ------------------------------------------------------------------------
+
+
+def test_bins_from_the_data_are_caught(monkeypatch) -> None:
+    """The naive twin puts its bins between the smallest and the largest answer, before anything is paid for."""
+    honest = synth_run.learn
+
+    def binned(synth: Any, engine: Any, lot: Any, **given: Any) -> Any:
+        with engine.coded(synth.domain.schema, [axis.key for axis in synth.domain.axes]) as counts:
+            (ages,) = counts.count([(1,)])
+        top = int(np.flatnonzero(ages[:4]).max(initial=0))
+        starts = tuple(int(x) for x in np.linspace(0, 25 * (top + 1), 5)[:-1].astype(int))
+        axes = list(synth.domain.axes)
+        axes[1] = replace(axes[1], key=replace(axes[1].key, starts=starts))
+        return honest(replace(synth, domain=replace(synth.domain, axes=tuple(axes))), engine, lot, **given)
+
+    wanted = planned(ADD, Holes.AVAILABLE)
+    wanted = replace(wanted, synths=wanted.synths[:1])
+    young = [person("f", age, 1, 1) for age in (3, 15, 30, 44, 30, 15)]
+    others = [[*young, person("f", 99, 1, 1)]]
+    assert violations(wanted, young, others) == set()
+    monkeypatch.setattr(synth_run, "learn", binned)
+    assert violations(wanted, young, others)
+
+
+def test_as_many_rows_as_were_read_are_caught(monkeypatch) -> None:
+    """The naive twin draws a row for every respondent. A release that holds other than the planned rows is not whole."""
+    honest, read = synth_run.learn, []
+
+    def counted(synth: Any, engine: Any, lot: Any, **given: Any) -> Any:
+        with engine.coded(synth.domain.schema, [axis.key for axis in synth.domain.axes]) as counts:
+            read.append(int(counts.count([()])[0]))
+        return honest(synth, engine, lot, **given)
+
+    honest_table = synth_run.table_of
+    monkeypatch.setattr(synth_run, "learn", counted)
+    monkeypatch.setattr(
+        synth_run, "table_of", lambda synth, *given: honest_table(replace(synth, rows=read[-1]), *given)
+    )
+    wanted = planned(ADD, Holes.AVAILABLE)
+    with pytest.raises(ReticentError, match="not whole"):
+        released(replace(wanted, synths=wanted.synths[:1]), BASE)
+
+
+def test_a_fit_that_stops_at_a_strange_answer_is_caught(monkeypatch) -> None:
+    """The naive twin refuses a table without a complete row: one respondent decides whether there is a release."""
+    wanted = planned(ADD, Holes.COMPLETE)
+    wanted = replace(wanted, synths=wanted.synths[:1])
+    method = wanted.synths[0].method
+    honest = type(method).fit
+
+    def strict(self: Any, counts: Any, *given: Any, **more: Any) -> Any:
+        if not counts.complete().count([()])[0]:
+            raise ValueError("no complete row")
+        return honest(self, counts, *given, **more)
+
+    silent = [SOME[-1]] * 3
+    assert violations(wanted, silent, [[*silent, person("f", 30, 1, 1)]]) == set()
+    monkeypatch.setattr(type(method), "fit", strict)
+    released(wanted, [*silent, person("f", 30, 1, 1)])
+    with pytest.raises(synth_run.ResourceError):
+        released(wanted, silent)
