@@ -16,7 +16,7 @@ from reticent.synth.marginals.mst import MST
 from reticent.synth.marginals.privbayes import PrivBayes
 from reticent.synth.marginals.privbayes_printed import EVERY_ROW, PrivBayesPrinted
 from reticent.synth.spending import rho_within
-from tests.synth.replay import alike, run
+from tests.synth.replay import alike
 from tests.synth.standins import Cells, FrozenSynthNoise, Met, sized, spent, toy
 
 METHODS: tuple[Synthesizer, ...] = (
@@ -122,16 +122,18 @@ def within(one: Met, other: Met) -> bool:
 
 @dataclass(frozen=True)
 class Fit:
-    """One run: the network, what met the noise, and what came back."""
+    """One run: the network, what met the noise, what came back, and what a progress bar heard."""
 
     network: Network
     met: tuple[Met, ...]
     given: tuple[tuple[int, ...], ...]
+    heard: tuple[str, ...]
 
 
 def fitted(method: Synthesizer, here: Records, holes: Holes, spend: Spend, noise: FrozenSynthNoise) -> Fit:
-    network = run(method, here, holes, spend, noise)  # type: ignore[arg-type]
-    return Fit(network, tuple(noise.met), tuple(noise.given))
+    heard: list[str] = []
+    network = method.fit(here, here.domain, holes, spend, noise=noise, step=heard.append)  # type: ignore[arg-type]
+    return Fit(network, tuple(noise.met), tuple(noise.given), tuple(heard))
 
 
 def apart(one: Fit, other: Fit) -> list[str]:
@@ -141,7 +143,7 @@ def apart(one: Fit, other: Fit) -> list[str]:
         return ["asks otherwise of a neighbour"]
     if not all(within(a, b) for a, b in zip(one.met, other.met, strict=True)):
         found.append("moves further than it says")
-    if not alike(one.network, other.network):
+    if not alike(one.network, other.network) or one.heard != other.heard:
         found.append("says more than the noise let out")
     return found
 
