@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from reticent.answer.base import COPIES_WORDS, Answer
-from reticent.answer.copied import Copied
+from reticent.answer.bought import Copied
 from reticent.engine.duckdb import DuckDBEngine
 from reticent.engine.sources import open_frame
 from reticent.errors import PlanError

@@ -5,50 +5,19 @@ how far the answer would move with the lines, in how many rows it rests on a dra
 the interval follows by Rubin's rules: sampling, filling, and all noise.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from fractions import Fraction
-from math import ceil
-
-import numpy as np
-from numpy.typing import NDArray
 
 from reticent.answer.base import COPIES_WORDS, Answer, Estimate, Interval
+from reticent.answer.bought import Bought, Copied, buy
 from reticent.answer.context import Context
 from reticent.answer.count import answer_count, answer_total
-from reticent.answer.linear import Copiable, Linear, decided, linear, squares
-from reticent.answer.parts import FINE, Part, measure_table, plan_part, plan_table
+from reticent.answer.linear import Copiable, decided
 from reticent.answer.ratio import mean_ratio, share_ratio
-from reticent.engine.results import SufficientStatistics
 from reticent.engine.wants import Sum
-from reticent.models.uncertainty import Uncertain
 from reticent.query.kinds import Count, Mean, Proportion, Total
 from reticent.refine.rubin import combine
 from reticent.schema import Schema
-from reticent.sensitivity.bounds import Global
-from reticent.sensitivity.linear import bound_sum
-from reticent.sensitivity.neighbours import Neighbours
-
-GAPS = SQUARES = Fraction(1, 4)
-"""Of an error bar's epsilon, for the rows with gaps and for the squares; the steps of the lines get the rest."""
-
-PAGE = "proofs/answer/copied.md"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Copied:
-    """Sums over all `copies` of the rows, over the rows unfilled, and how sums differ a step up and down each line.
-
-    `apart` has an entry for each direction in which some line is uncertain, line by line: the sums with the line `width`
-    standard deviations up, less those with it as far down. Confidential but for `copies`, `lines` and `widths`.
-    """
-
-    copies: int
-    lines: tuple[Uncertain, ...]
-    widths: tuple[float, ...]
-    total: SufficientStatistics = field(repr=False)
-    unfilled: SufficientStatistics = field(repr=False)
-    apart: tuple[Mapping[Sum, int], ...] = field(repr=False)
 
 
 def copied_wants(query: Copiable, schema: Schema) -> tuple[Sum, ...]:
@@ -84,7 +53,7 @@ def answer_copied(
     if not bar:
         return answer
     (estimate,) = answer.estimates
-    bought = _buy(query, estimate.value, bar, over, copied)
+    bought = buy(query, estimate.value, bar, over, copied)
     variances = _variances(query, estimate.value, count, bought, over, drawn)
     made = combine(
         float(estimate.value),
@@ -115,114 +84,6 @@ def _answer(query: Copiable, epsilon: Fraction, context: Context) -> tuple[Answe
         case Proportion():
             ratio = share_ratio(query, epsilon, context)
     return ratio.answer(None), float(ratio.count)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bought:
-    """What an error bar bought: the variance that lines give the sum, rows with gaps, squares; all in the sum's unit."""
-
-    parts: tuple[Part, ...]
-    sampled: float
-    heavy: float
-    gaps: float
-    squares: float
-
-
-def bar_parts(
-    query: Copiable, bar: Fraction, *, directions: int, schema: Schema, neighbours: Neighbours
-) -> tuple[Part, ...]:
-    """What a bar will be made of, from public numbers alone; squares and steps at their largest."""
-    shape = linear(query, schema, None)
-    bound, shift = _steps_bound(shape, directions, neighbours)
-    made = plan_table(
-        "steps of the lines", bound=bound, grid=shape.unit * 2**shift, epsilon=_rest(query) * bar
-    )
-    one = bound_sum(-1, 1, neighbours=neighbours)
-    gaps = plan_part("rows with gaps", bound=one, grid=Fraction(1), epsilon=GAPS * bar)
-    parts = [made, gaps]
-    if isinstance(query, Total | Mean):
-        top = bound_sum(0, shape.farthest**2, neighbours=neighbours)
-        parts.append(plan_part("squares", bound=top, grid=shape.unit**2, epsilon=SQUARES * bar))
-    return tuple(replace(part, proof=PAGE) for part in parts)
-
-
-def _rest(query: Copiable) -> Fraction:
-    return 1 - GAPS - (SQUARES if isinstance(query, Total | Mean) else 0)
-
-
-def _steps_bound(shape: Linear, directions: int, neighbours: Neighbours) -> tuple[Global, int]:
-    """In the L1 norm over all directions, after rounding to steps of 2^shift."""
-    exact = directions * neighbours.steps * shape.reach
-    shift = max(0, exact.bit_length() - FINE)
-    return Global(bound=Fraction(ceil(Fraction(exact, 2**shift)) + (directions if shift else 0))), shift
-
-
-def _buy(query: Copiable, value: Fraction, bar: Fraction, context: Context, copied: Copied) -> Bought:
-    """The numbers a bar rests on.
-
-    Guarantee   bar-DP for one call, given the lines and the answer.
-    Adjacency   context.neighbours.
-    Theorem     a row moves each difference of copies by at most the reach of one term, and each other sum by its own.
-    Proof       proofs/answer/copied.md
-    Assumes     as `answer_copied`.
-    Keeps back  the exact sums.
-    """
-    schema, neighbours, m = context.schema, context.neighbours, copied.copies
-    shape = linear(query, schema, value)
-    bound, shift = _steps_bound(shape, len(copied.apart), neighbours)
-    exact = [(shape.of(each) + (1 << shift >> 1)) >> shift for each in copied.apart]
-    steps = measure_table(
-        exact,
-        "steps of the lines",
-        bound=bound,
-        grid=shape.unit * 2**shift,
-        epsilon=_rest(query) * bar,
-        noise=context.noise,
-    )
-    who = decided(query, schema)
-    silent = context.measure(
-        copied.total[who] - m * copied.unfilled[who],
-        "rows with gaps",
-        bound=bound_sum(-1, 1, neighbours=neighbours),
-        grid=Fraction(1),
-        epsilon=GAPS * bar,
-    )
-    parts, spread = [steps[0].part, silent.part], 0.0
-    if isinstance(query, Total | Mean):
-        squared = context.measure(
-            squares(query, schema, shape, copied.total.sums),
-            "squares",
-            bound=bound_sum(0, shape.farthest**2, neighbours=neighbours),
-            grid=shape.unit**2,
-            epsilon=SQUARES * bar,
-        )
-        parts, spread = [*parts, squared.part], float(squared.estimate)
-    sampled, heavy = _of_lines(np.array([float(step.estimate) for step in steps]), copied)
-    return Bought(
-        parts=tuple(replace(part, proof=PAGE) for part in parts),
-        sampled=sampled,
-        heavy=heavy,
-        gaps=max(0.0, float(silent.estimate)),
-        squares=max(0.0, spread),
-    )
-
-
-def _of_lines(steps: NDArray[np.float64], copied: Copied) -> tuple[float, float]:
-    """The variance of the sum from sampling and from the noise of the lines: slope' covariance slope, line by line.
-
-    A step of `width` standard deviations up and one down are twice that apart. Directions in which a line is certain
-    have no part.
-    """
-    sampled, heavy, start = 0.0, 0.0, 0
-    for line in copied.lines:
-        root = line.root
-        end = start + root.shape[1]
-        each = steps[start:end] / (2 * np.array(copied.widths[start:end]))
-        slope = np.linalg.lstsq(root.T, each, rcond=1e-12)[0]
-        sampled += float(slope @ line.sampling @ slope)
-        heavy += float(slope @ line.noise @ slope)
-        start = end
-    return max(0.0, sampled), max(0.0, heavy)
 
 
 def _variances(

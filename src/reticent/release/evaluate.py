@@ -3,8 +3,9 @@
 from collections.abc import Callable
 
 from reticent.answer.base import Answer
+from reticent.answer.bought import Copied
 from reticent.answer.context import Context
-from reticent.answer.copied import Copied, answer_copied
+from reticent.answer.copied import answer_copied
 from reticent.answer.correlation import answer_correlation
 from reticent.answer.count import answer_count, answer_total
 from reticent.answer.derived import answer_derived

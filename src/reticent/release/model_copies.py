@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.answer.copied import Copied, copied_wants
+from reticent.answer.bought import Copied
+from reticent.answer.copied import copied_wants
 from reticent.answer.linear import Copiable
 from reticent.engine.base import Engine
 from reticent.engine.lots import Lot

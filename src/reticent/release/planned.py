@@ -2,8 +2,8 @@
 
 from fractions import Fraction
 
+from reticent.answer.bought import bar_parts
 from reticent.answer.context import weight_of
-from reticent.answer.copied import bar_parts
 from reticent.answer.count import count_bound, total_bound
 from reticent.answer.linear import Copiable
 from reticent.answer.margin import margin_bound

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from reticent.answer.copied import PAGE as BOUGHT
+from reticent.answer.bought import PAGE as BOUGHT
 from reticent.answer.parts import AnyPart, Part
 from reticent.answer.quantile import rank_bound, slack
 from reticent.query.kinds import (
