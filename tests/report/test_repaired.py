@@ -47,6 +47,13 @@ def test_the_page_says_what_was_filled():
     assert "What was done about missing answers" not in text_of(release())
 
 
+def test_the_page_says_what_was_filled_before_and_what_the_promise_is_worth_then():
+    told = "gaps were filled before; for one respondent the promise is that for a group of 41: epsilon 41"
+    made = release(brought={"words": told, "group": 41, "epsilon": "41", "delta": 0.0})
+    assert told[1:] in text_of(made) and told[1:] in words.methodology(made.document)
+    assert "for a group of" not in text_of(release())
+
+
 def test_an_answer_without_a_bar_says_how_to_buy_one_and_one_with_a_bar_does_not():
     """A difference that uses it is a point too; one of others is not."""
     gap = {**answer("gap", [estimate(3, None)], "dollars", difference=["wages", "with a bar"]), "parts": []}

@@ -161,13 +161,21 @@ def _observed_methodology(document: Document) -> str:
 
 def _repaired(document: Document) -> str:
     said = "; ".join(str(each) for each in document.get("repairs") or [])
-    return f" Before anything was computed, {said}; the promise covers this repair." if said else ""
+    own = f" Before anything was computed, {said}; the promise covers this repair." if said else ""
+    return own + "".join(f" {each[:1].upper()}{each[1:]}." for each in _brought(document))
 
 
 def repaired(document: Document) -> list[str]:
     """What was done about missing answers, with weights and by lot, a sentence each."""
-    said = [*(document.get("repairs") or []), *_weighted(document), *_drawn(document)]
+    done = [*(document.get("repairs") or []), *_brought(document)]
+    said = [*done, *_weighted(document), *_drawn(document)]
     return [f"{str(each)[:1].upper()}{str(each)[1:]}." for each in said]
+
+
+def _brought(document: Document) -> list[str]:
+    """What was done to the rows before they came, and what the promise is worth then."""
+    told = document.get("brought") or {}
+    return [str(told.get("words"))] if told else []
 
 
 def _weighted(document: Document) -> list[str]:
@@ -176,7 +184,9 @@ def _weighted(document: Document) -> list[str]:
         return []
     by = " and ".join(str(each) for each in told.get("by") or [])
     bins = f"{told.get('bins')} bins ({told.get('strategy')})"
-    return [f"answers weighted to known totals by {by} use {bins}: {told.get('how')}"]
+    raked = told.get("raked") or {}
+    fit = [str(raked.get("words"))] if raked else []
+    return [f"answers weighted to known totals by {by} use {bins}: {told.get('how')}", *fit]
 
 
 def _drawn(document: Document) -> list[str]:
