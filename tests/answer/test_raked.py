@@ -125,6 +125,7 @@ def test_margins_that_no_table_meets_are_refused_before_a_row_is_read():
         {"zeroes": blocked},
         {"margins": (Margin(0, [60, 40]), Margin(1, [30, 71]))},
         {"margins": (Margin(0, [2.0**60, 1]),)},
+        {"margins": (Margin(0, [1e-13, 1e-13]),)},
         {"epsilon": F(0)},
     ):
         with pytest.raises(PlanError):

@@ -47,6 +47,8 @@ class Fitting:
     def __post_init__(self) -> None:
         if self.epsilon <= 0:
             raise PlanError(f"it is {self.epsilon}, but must be positive.", field="epsilon")
+        if self.unit * LARGEST < 1:
+            raise PlanError("they are too small to be told from 0; count in people", field="margins")
         whole = self.raked(np.ones(self.shape))
         if whole.status != "met" or self.margins[0].total > LARGEST // 4:
             raise PlanError("no table meets these margins and zeroes, or they are too large", field="margins")

@@ -79,7 +79,9 @@ class Weighting:
 
     def fitted(self, totals: tuple[Fraction, ...]) -> "Weighting":
         """The same strategies with these totals of base cells."""
-        made = tuple(summed(each.name, each.bins, totals) for each in self.candidates.strategies)
+        # Attribute by attribute the crossing makes its own candidates, from the same totals.
+        kept = self.candidates.strategies[:1] if self.crossing else self.candidates.strategies
+        made = tuple(summed(each.name, each.bins, totals) for each in kept)
         crossing = replace(self.crossing, totals=totals) if self.crossing else None
         return replace(self, candidates=Candidates(strategies=made), crossing=crossing, fitting=None)
 
