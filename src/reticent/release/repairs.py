@@ -11,7 +11,8 @@ from reticent.prepare.edits import Edit
 from reticent.prepare.metric import distances_of, values
 from reticent.release.donors import read_donors
 from reticent.release.edits import read_edit
-from reticent.release.model_repair import AnyModel, ModelRepair, read_model
+from reticent.release.model_repair import AnyModel, ModelRepair
+from reticent.release.model_section import read_model
 from reticent.release.repair_words import donors_words, stand_in
 from reticent.schema import Schema
 from reticent.words import nearest
