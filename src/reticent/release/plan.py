@@ -143,6 +143,8 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
     if not (sections.ask or sections.cells or sections.synth):
         raise PlanError("asks nothing; add an [[ask]], [[cells]] or [[synth]]", field="ask")
     asks = read_asks(sections.ask, schema, repairs.repair, weight, repairs.copied)
+    # A public number of rows is that of the whole survey: methods that would use it are not told of it for a piece.
+    held = replace(schema, sample_size=None) if partition else schema
     plan = Plan(
         release_id=sections.release.id,
         title=sections.release.title,
@@ -152,7 +154,7 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
         asks=asks,
         weight=serving(weight, asks, schema, neighbours) if weight else None,
         cells=read_cells(sections.cells, schema, repair=repairs.repair),
-        synths=read_synths(sections.synth, schema, change=change, repair=repairs.repair),
+        synths=read_synths(sections.synth, held, change=change, repair=repairs.repair),
         partition=partition,
         sample=read_sample(sections.sample, schema, change, partition),
         repair=repairs.repair,
