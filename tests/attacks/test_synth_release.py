@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cache
 from typing import Any
 
@@ -12,7 +13,9 @@ import pytest
 from reticent.engine import coded
 from reticent.engine.duckdb import DuckDBEngine
 from reticent.engine.sources import open_frame
-from reticent.errors import ReticentError
+from reticent.errors import PlanError, ReticentError
+from reticent.privacy.claim import Change
+from reticent.release import plan as plan_file
 from reticent.release import synth_run
 from reticent.release.plan import Plan
 from reticent.release.synth_csv import to_csv
@@ -173,3 +176,49 @@ def test_a_fit_that_stops_at_a_strange_answer_is_caught(monkeypatch) -> None:
     released(wanted, [*silent, person("f", 30, 1, 1)])
     with pytest.raises(synth_run.ResourceError):
         released(wanted, silent)
+
+
+# --- pieces ---------------------------------------------------------------------------------------------------------
+
+
+def naive_partition(patch: pytest.MonkeyPatch) -> None:
+    """The naive twin tells methods the size of the whole survey, whatever piece they are handed."""
+    patch.setattr(plan_file, "replace", lambda schema, **_: schema)
+
+
+# covers T12 T15
+def test_the_public_size_of_a_survey_is_not_that_of_a_piece(monkeypatch) -> None:
+    """A method that needs one is refused before anything is charged; one that can do without pays for a noisy count."""
+    given: dict[str, Any] = {
+        "codebook": book(sample_size=ROWS),
+        "protect": {"change": REPLACE},
+        "partition": {"name": "halves", "piece": 1, "pieces": 2},
+    }
+    printed = {"method": "privbayes-printed", "holes": "impute-random"}
+    with pytest.raises(PlanError, match="with n public"):
+        plan(printed, **given)
+    assert plan({"method": "privbayes"}, **given).synths[0].domain.schema.sample_size is None
+    assert plan(printed, **{**given, "partition": None}).synths[0].domain.schema.sample_size == ROWS
+    naive_partition(monkeypatch)
+    assert plan(printed, **given).synths[0].domain.schema.sample_size == ROWS
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"epsilon": Fraction(2)}, {"change": Change.REPLACE}, {"rests_on": ()}],
+    ids=lambda each: next(iter(each)),
+)
+def test_a_network_that_promises_otherwise_than_planned_is_not_published(other, monkeypatch) -> None:
+    """Another epsilon, another change, another proof: each is another promise than the one that was charged."""
+    wanted = planned(ADD, Holes.AVAILABLE)
+    wanted = replace(wanted, synths=wanted.synths[:1])
+    honest = synth_run.learn
+
+    def learned(*given: Any, **more: Any) -> Any:
+        network = honest(*given, **more)
+        return replace(network, claim=replace(network.claim, **other))
+
+    released(wanted, BASE)
+    monkeypatch.setattr(synth_run, "learn", learned)
+    with pytest.raises(ReticentError, match="planned otherwise"):
+        released(wanted, BASE)

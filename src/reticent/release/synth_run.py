@@ -32,7 +32,7 @@ def run_synths(
     made: dict[str, SynthTable] = {}
     for synth in plan.synths:
         network = learn(synth, engine, lot, repair=repair, noise=noise, step=step)
-        if (network.claim.epsilon, network.claim.delta) != (synth.claim.epsilon, synth.claim.delta):
+        if network.claim != synth.claim:
             raise ResourceError("was planned otherwise than it ran; nothing is published", field="synth")
         made[synth.name] = table_of(synth, network, noise.bits)
         step(synth.name)
