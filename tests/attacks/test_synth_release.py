@@ -222,3 +222,17 @@ def test_a_network_that_promises_otherwise_than_planned_is_not_published(other, 
     monkeypatch.setattr(synth_run, "learn", learned)
     with pytest.raises(ReticentError, match="planned otherwise"):
         released(wanted, BASE)
+
+
+# covers T15 B090
+@pytest.mark.parametrize("method", ["mst", "aim"])
+def test_more_pairs_than_are_counted_at_once_are_refused_before_the_charge(method: str) -> None:
+    """170 columns of 98 bins. The engine would refuse them too, once all is charged: the naive twin leaves it to that."""
+    columns = {f"q{i}": {"kind": "integer", "bounds": [0, 999]} for i in range(170)}
+    wanted = {"method": method, "bins": 98, "rows": 10}
+    with pytest.raises(PlanError, match=r"synth\[0\]\.columns: makes pairs of 140,\d+,\d+ cells"):
+        plan(wanted, codebook=book(columns))
+    assert plan({**wanted, "bins": 90}, codebook=book(columns)).synths[0].method.name == method
+    held = coded.Coded(sizes=[99] * 170, silences=[98] * 170, blocks=[])
+    with pytest.raises(PlanError, match="ask for less"):
+        held.count([(a, b) for a in range(170) for b in range(a)])

@@ -14,7 +14,7 @@ from reticent.synth.fills import SHARE, check_spend, filling, prepared
 from reticent.synth.graph.fitted import Fitted
 from reticent.synth.graph.tree import tree_cells
 from reticent.synth.marginals.study import Study
-from reticent.synth.marginals.workload import MOST_CELLS, Candidate, candidates, pairs
+from reticent.synth.marginals.workload import MOST_CELLS, Candidate, candidates, check_held, pairs
 from reticent.synth.spending import Purse, claim_of
 
 PAGE = "proofs/synth/marginals/aim.md"
@@ -49,6 +49,7 @@ class AIM:
 
     def check(self, domain: Domain, holes: Holes, spend: Spend) -> None:
         check_spend(holes, spend, self.share)
+        check_held(domain, pairs(domain, self.most_pair))
 
     def claim(self, domain: Domain, holes: Holes, spend: Spend) -> Claim:
         return claim_of(spend, *filling(holes), ("McKenna, Mullins, Sheldon and Miklau 2022", PAGE))

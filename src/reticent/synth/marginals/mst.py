@@ -10,7 +10,7 @@ from reticent.synth.base import Counts, Floats, Holes, Network, Places, Spend, S
 from reticent.synth.domain import Domain
 from reticent.synth.fills import SHARE, check_spend, filling, prepared
 from reticent.synth.marginals.study import Study
-from reticent.synth.marginals.workload import pairs
+from reticent.synth.marginals.workload import check_held, pairs
 from reticent.synth.spending import Purse, claim_of
 
 PAGE = "proofs/synth/marginals/mst.md"
@@ -32,6 +32,7 @@ class MST:
 
     def check(self, domain: Domain, holes: Holes, spend: Spend) -> None:
         check_spend(holes, spend, self.share)
+        check_held(domain, pairs(domain, self.most_cells))
 
     def claim(self, domain: Domain, holes: Holes, spend: Spend) -> Claim:
         return claim_of(spend, *filling(holes), ("McKenna, Miklau and Sheldon 2021", PAGE))

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+from reticent.engine.coded import MOST_CELLS as MOST_HELD
+from reticent.errors import PlanError
 from reticent.synth.base import Places
 from reticent.synth.domain import Domain
 
@@ -22,6 +24,16 @@ def pairs(domain: Domain, most: int = MOST_CELLS) -> tuple[Places, ...]:
     """All pairs of columns whose table has at most `most` cells."""
     every = combinations(range(len(domain.axes)), 2)
     return tuple(pair for pair in every if domain.cells(pair) <= most)
+
+
+def check_held(domain: Domain, sets: Sequence[Places]) -> None:
+    """Refuse from public numbers tables that the engine will not count at once."""
+    cells = sum(domain.cells(each) for each in sets)
+    if cells > MOST_HELD:
+        raise PlanError(
+            f"makes pairs of {cells:,} cells, and at most {MOST_HELD:,} are counted at once; use fewer columns or bins",
+            field="columns",
+        )
 
 
 def candidates(workload: Sequence[Places], columns: int) -> tuple[Candidate, ...]:
