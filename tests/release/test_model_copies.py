@@ -88,6 +88,16 @@ def test_copies_that_cannot_be_are_refused_before_any_row(repair: Any, asks: Any
         plan_of(*repair, asks=asks)
 
 
+def test_a_mean_among_those_whom_the_filling_decides_has_an_interval_too() -> None:
+    """Alone in its plan: its steps are drawn, and none are straight."""
+    plan = plan_of(queries=[{"mean": "y", "where": "y < 300"}], asks={0: BARS[0]})
+    rng = np.random.default_rng(7)
+    copied, answers = run(plan, people(100, rng), QuickModelNoise(rng), SeededBits(rng))
+    assert copied is not None and (len(copied.apart), len(copied.straight)) == (2, 0)
+    low, high = answers["ask 0"].estimates[0].interval(Fraction(9, 10))
+    assert low < answers["ask 0"].estimates[0].value < high
+
+
 def test_a_base_weight_has_no_interval_over_copies() -> None:
     weighted = [{"mean": "y", "weight": "w"}]
     with pytest.raises(PlanError, match="base weight"):
@@ -101,7 +111,7 @@ def test_what_is_planned_is_what_is_run() -> None:
     assert plan.cost == 2 + 6 + 4 == plan.claim.epsilon
     rng = np.random.default_rng(1)
     copied, answers = run(plan, people(200, rng), QuickModelNoise(rng), SeededBits(rng))
-    assert copied is not None and copied.copies == 3 and len(copied.apart) == 2
+    assert copied is not None and copied.copies == 3 and len(copied.apart) == len(copied.straight) == 2
     for ask, claim in zip(plan.asks, plan.claims[1:], strict=True):
         parts = answers[ask.name].parts
         assert claim_of_parts(ask.query, parts, plan.change) == claim
@@ -147,7 +157,8 @@ def test_replay_with_frozen_noise_on_every_neighbour(change: str) -> None:  # co
 
     The naive twin has noise for one copy's sum: the sum over copies moves further.
     """
-    plan = plan_of(queries=QUERIES[:4], change=change)
+    inside = {"mean": "y", "where": "y < 300"}
+    plan = plan_of(queries=[*QUERIES[:4], inside], asks={**BARS, 4: BARS[0]}, change=change)
     table = people(25, np.random.default_rng(3))
     base = table.slice(0, 24) if change == REPLACE else table
     rows = [{"x": x, "g": g, "y": y, "w": 1} for x, g, y in CORNERS]
@@ -163,8 +174,12 @@ def test_replay_with_frozen_noise_on_every_neighbour(change: str) -> None:  # co
         for mine, theirs in zip(first.calls, again.calls, strict=True):
             assert mine.distance(theirs) <= mine.sensitivity
             farther += 3 * mine.distance(theirs) > mine.sensitivity
-    # The line; a mean of two numbers and three for its bar; a total and three; a count and two; a share of two and two.
-    assert len(first.calls) == 1 + 5 + 4 + 3 + 4
+    # The line; a mean of two numbers and three for its bar; a total and three; a count and two; a share of two and two; a
+    # mean among those whom the filling decides.
+    assert len(first.calls) == 1 + 5 + 4 + 3 + 4 + 5
+    # Steps of a mean are measured against what the lines can do to a row, not against the width of the column.
+    wide, near = (first.calls[place].sensitivity for place in (-3, 3))
+    assert near < wide / 2
     assert farther > 0
 
 

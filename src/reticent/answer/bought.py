@@ -1,6 +1,6 @@
 """What an error bar over copies buys: how an answer moves with its lines, rows with gaps, and how far rows are apart."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import ceil
@@ -14,6 +14,7 @@ from reticent.answer.parts import FINE, Part, measure_table, plan_part, plan_tab
 from reticent.engine.results import SufficientStatistics
 from reticent.engine.wants import Sum
 from reticent.models.uncertainty import Uncertain
+from reticent.predicate.tree import columns_compared
 from reticent.query.kinds import Mean, Total
 from reticent.schema import Schema
 from reticent.sensitivity.bounds import Global
@@ -31,7 +32,8 @@ class Copied:
     """Sums over all `copies` of the rows, over the rows unfilled, and how sums differ a step up and down each line.
 
     `apart` has an entry for each direction in which some line is uncertain, line by line: the sums with the line `width`
-    standard deviations up, less those with it as far down. Confidential but for `copies`, `lines` and `widths`.
+    standard deviations up, less those with it as far down. `straight` has the same without draws, and `reaches` how far a row's codes
+    can then be apart. Confidential but for `copies`, `lines`, `widths` and `reaches`.
     """
 
     copies: int
@@ -40,6 +42,9 @@ class Copied:
     total: SufficientStatistics = field(repr=False)
     unfilled: SufficientStatistics = field(repr=False)
     apart: tuple[Mapping[Sum, int], ...] = field(repr=False)
+    straight: tuple[Mapping[Sum, int], ...] = field(default=(), repr=False)
+    reaches: tuple[Mapping[str, int], ...] = ()
+    filled: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +63,7 @@ def bar_parts(
 ) -> tuple[Part, ...]:
     """What a bar will be made of, from public numbers alone; squares and steps at their largest."""
     shape = linear(query, schema, None)
-    bound, shift = _steps_bound(shape, directions, neighbours)
+    bound, shift = _steps_bound([shape.reach] * directions, neighbours)
     made = plan_table(
         "steps of the lines", bound=bound, grid=shape.unit * 2**shift, epsilon=_rest(query) * bar
     )
@@ -75,11 +80,25 @@ def _rest(query: Copiable) -> Fraction:
     return 1 - GAPS - (SQUARES if isinstance(query, Total | Mean) else 0)
 
 
-def _steps_bound(shape: Linear, directions: int, neighbours: Neighbours) -> tuple[Global, int]:
+def _steps_bound(reaches: Sequence[int], neighbours: Neighbours) -> tuple[Global, int]:
     """In the L1 norm over all directions, after rounding to steps of 2^shift."""
-    exact = directions * neighbours.steps * shape.reach
+    exact = max(1, neighbours.steps * sum(reaches))
     shift = max(0, exact.bit_length() - FINE)
-    return Global(bound=Fraction(ceil(Fraction(exact, 2**shift)) + (directions if shift else 0))), shift
+    return Global(bound=Fraction(ceil(Fraction(exact, 2**shift)) + (len(reaches) if shift else 0))), shift
+
+
+def is_straight(query: Copiable, filled: Collection[str]) -> bool:
+    """Whether an answer moves with a line as the line does, draws or not: means and totals among rows that are fixed."""
+    return isinstance(query, Total | Mean) and not set(columns_compared(query.among.where)) & set(filled)
+
+
+def _steps(query: Copiable, shape: Linear, copied: Copied) -> tuple[list[int], list[int]]:
+    """The sum's difference along each direction, and how far one row can move it."""
+    if not isinstance(query, Total | Mean) or not is_straight(query, copied.filled):
+        return [shape.of(each) for each in copied.apart], [shape.reach] * len(copied.apart)
+    times = shape.terms[0][1]
+    reaches = [min(shape.reach, times * reach.get(query.column, 0)) for reach in copied.reaches]
+    return [shape.of(each) for each in copied.straight], reaches
 
 
 def buy(query: Copiable, value: Fraction, bar: Fraction, context: Context, copied: Copied) -> Bought:
@@ -94,8 +113,9 @@ def buy(query: Copiable, value: Fraction, bar: Fraction, context: Context, copie
     """
     schema, neighbours, m = context.schema, context.neighbours, copied.copies
     shape = linear(query, schema, value)
-    bound, shift = _steps_bound(shape, len(copied.apart), neighbours)
-    exact = [(shape.of(each) + (1 << shift >> 1)) >> shift for each in copied.apart]
+    moved, reaches = _steps(query, shape, copied)
+    bound, shift = _steps_bound(reaches, neighbours)
+    exact = [(each + (1 << shift >> 1)) >> shift for each in moved]
     steps = measure_table(
         exact,
         "steps of the lines",

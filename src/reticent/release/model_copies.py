@@ -6,17 +6,19 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.answer.bought import Copied
+from reticent.answer.bought import Copied, is_straight
 from reticent.answer.copied import copied_wants
 from reticent.answer.linear import Copiable
 from reticent.engine.base import Engine
 from reticent.engine.lots import Lot
 from reticent.engine.results import SufficientStatistics
+from reticent.engine.wants import Sum
 from reticent.models.fit import Fit, tell
 from reticent.models.imputing import normal
 from reticent.models.tabled import TabledFit
 from reticent.models.uncertainty import Uncertain
 from reticent.noise.bits import Bits
+from reticent.prepare.apart import apart
 from reticent.prepare.chances import Chances
 from reticent.prepare.donors import Repair
 from reticent.prepare.lines import Line
@@ -60,17 +62,29 @@ def tally_copies(
     copies = max(model.copies for model in plan.models)
     found = [sums(_filling(plan, modelled, _drawn(modelled, bits), bits)) for _ in range(copies)]
     tried = list(_tried(modelled.lines)) if any(ask.bar for ask in asks) else []
-    apart = []
-    for up, down, _ in tried:
-        over, under = (sums(_filling(plan, modelled, each, bits)) for each in (up, down))
-        apart.append({want: over[want] - under[want] for want in wants})
+    filled = [model.column for model in plan.models]
+    kinds = {is_straight(ask.query, filled) for ask in asks if ask.bar and isinstance(ask.query, Copiable)}
+
+    def differences(draws: bool) -> tuple[list[dict[Sum, int]], list[dict[str, int]]]:
+        made, reaches = [], []
+        for up, down, _ in tried if (not draws) in kinds else []:
+            one, two = (_filling(plan, modelled, each, bits, draws=draws) for each in (up, down))
+            over, under = sums(one), sums(two)
+            made.append({want: over[want] - under[want] for want in wants})
+            reaches.append({} if draws else apart(one.lines, two.lines))
+        return made, reaches
+
+    drawn, (straight, reaches) = differences(True)[0], differences(False)
     return Copied(
         copies=copies,
         lines=modelled.lines,
         widths=tuple(width for _, _, width in tried),
         total=SufficientStatistics(sums={want: sum(each[want] for each in found) for want in wants}),
         unfilled=sums(plan.repair) if tried else found[0],
-        apart=tuple(apart),
+        apart=tuple(drawn),
+        straight=tuple(straight),
+        reaches=tuple(reaches),
+        filled=tuple(filled),
     )
 
 
@@ -106,15 +120,22 @@ def _tried(lines: Sequence[Uncertain]) -> Iterator[tuple[list[Floats], list[Floa
             yield up, down, width
 
 
-def _filling(plan: Plan, modelled: Modelled, thetas: Sequence[Floats], bits: Bits) -> Repair:
-    """The repair with these lines, and with chances as they were released. Post-processing: reads no row."""
+def _filling(
+    plan: Plan, modelled: Modelled, thetas: Sequence[Floats], bits: Bits, *, draws: bool = True
+) -> Repair:
+    """The repair with these lines, and with chances as they were released. Post-processing: reads no row.
+
+    Without draws everybody lies on the line, and has the likeliest level.
+    """
     made: list[Line | Chances] = []
     lines = iter(zip(thetas, modelled.lines, strict=True))
     for model, fit in zip(plan.models, modelled.fits, strict=True):
         if isinstance(model, ModelRepair):
             theta, line = next(lines)
             moved = tell(design_of(model, plan.schema), theta.tolist(), line.variance, fit.claim)
-            made.append(line_of(model, moved, plan.schema, bits=bits))
+            drawn = replace(model, draws=model.draws and draws)
+            made.append(line_of(drawn, moved, plan.schema, bits=bits))
         elif isinstance(fit, TabledFit):
-            made.append(chances_of(model, fit, plan.schema, bits=bits))
+            chosen = replace(model, draws=model.draws and draws)
+            made.append(chances_of(chosen, fit, plan.schema, bits=bits))
     return replace(plan.repair, lines=tuple(made))
