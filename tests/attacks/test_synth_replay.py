@@ -92,3 +92,20 @@ def test_no_transcript_makes_a_method_overspend_raise_or_tell(
     assert is_drawable(first.network)
     for other in (here.without(0), here.plus([1, 2, 0])):
         assert apart(first, fitted(method, other, holes, PURE, Forced(size=size))) == []
+
+
+# covers T05 T11 T18 T20
+@pytest.mark.parametrize("size", [3, 40, 2**58])
+@pytest.mark.parametrize(
+    "method",
+    [*METHODS[1:3], *(replace(each, merge=3.0) for each in METHODS[3:])],  # type: ignore[type-var, call-arg]
+    ids=lambda method: method.name,
+)
+def test_no_transcript_tells_where_answers_are_replaced(method: Synthesizer, size: int) -> None:
+    """The same in zCDP, for methods that put rare cells together on the way, and for the printed score."""
+    here, spend = records(DOMAIN, 7, 4, is_counted=True), SPENDS["zcdp replaced"]
+    first = fitted(method, here, Holes.VALUES, spend, Forced(size=size))
+    assert 0 < spent(first.met, pure=False) <= budget(spend)
+    assert is_drawable(first.network)
+    for other in neighbours(here, spend):
+        assert apart(first, fitted(method, other, Holes.VALUES, spend, Forced(size=size))) == []
