@@ -26,12 +26,9 @@ from tests.synth.standins import FrozenSynthNoise, Met, QuickSynthNoise, sized, 
 
 # covers T07 T27
 
-RUNS = 4_000 if IS_NIGHTLY else 80
-MANY = 4_000 if IS_NIGHTLY else 1_000
-TRIALS = 500
-CUT = 0.4
-"""Which part of the promise a loss must use up for a guess to be made, unless a trial has found better."""
-LEAST = 1e-3
+RUNS, CUT = (4_000, 0.9) if IS_NIGHTLY else (80, 0.4)
+"""Few runs need many guesses, and many runs can wait for those where nearly all that can be shown was shown."""
+MANY = 1_000
 CELLS = np.array([[0, 0], [1, 1], [2, 0]] * 4)
 ADDED, REPLACED = Spend(epsilon=Fraction(1)), Spend(epsilon=Fraction(1), change=Change.REPLACE)
 
@@ -113,14 +110,9 @@ def p_value(loss: np.ndarray, cut: float, epsilon: float) -> float:
 
 
 def audited(method: Synthesizer, noise: SynthNoise, runs: int, *, seed: int, cut: float = CUT) -> float:
-    """The p-value of so many fresh runs; nightly with the cut that a trial has found best."""
+    """The p-value of so many fresh runs, with a guess where the loss uses up `cut` of what can be shown."""
     coins, epsilon = np.random.default_rng(seed).random(runs) < 0.5, shown(method)
-    cut *= epsilon
-    if IS_NIGHTLY:
-        trial = np.array(list(losses(method, noise, coins[:TRIALS])))
-        cuts = np.quantile(np.abs(trial), np.linspace(0, 0.9, 40)) - 1e-9
-        cut = min((c for c in cuts if c > LEAST), key=lambda c: p_value(trial, c, epsilon))
-    return p_value(np.array(list(losses(method, noise, coins))), cut, epsilon)
+    return p_value(np.array(list(losses(method, noise, coins))), cut * epsilon, epsilon)
 
 
 @dataclass
@@ -146,8 +138,12 @@ def test_coins_do_not_show_more_than_epsilon(method: Synthesizer) -> None:
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
 def test_a_twin_with_less_noise_is_caught(method: Synthesizer) -> None:
-    """Of 80 runs a sixteenth of the noise is plain (nightly: half of the noise, 4,000 runs)."""
-    assert audited(method, Quieter(3, times=2 if IS_NIGHTLY else 16), RUNS, seed=4) <= ALARM
+    """Of 80 runs a sixteenth of the noise is plain (nightly: half of the noise, 4,000 runs and for AIM 8,000).
+
+    AIM shows its all only where the noise of four tables falls the same way, about once in six runs.
+    """
+    runs = 2 * RUNS if IS_NIGHTLY and method.name == "aim" else RUNS
+    assert audited(method, Quieter(3, times=2 if IS_NIGHTLY else 16), runs, seed=4) <= ALARM
 
 
 def test_half_the_noise_is_caught_and_the_whole_is_not() -> None:
