@@ -53,9 +53,7 @@ class Centred:
         found = self.moments(sums_of(data), epsilon=epsilon, neighbours=neighbours, noise=noise)
         return self.line(found, epsilon=epsilon, neighbours=neighbours)
 
-    def moments(
-        self, sums: Sums, *, epsilon: Fraction, neighbours: Neighbours, noise: ModelNoise
-    ) -> Moments:
+    def moments(self, sums: Sums, *, epsilon: Fraction, neighbours: Neighbours, noise: ModelNoise) -> Moments:
         """The noisy sums that the line is made of, and that say how uncertain it is.
 
         Guarantee   epsilon-DP for one call.

@@ -41,7 +41,7 @@ def uncertain(moments: Moments) -> Uncertain:
     """
     gram = lifted(moments.gram, max(moments.blur, TINY))
     theta = ridge(gram, moments.cross, 0.0)
-    inverse = np.linalg.inv(gram)
+    inverse = np.asarray(np.linalg.inv(gram), dtype=np.float64)
     start = len(moments.table) - 1 - len(theta)
     noise = moments.spread[start:-1, start:-1] ** 2
     # (dG b)_i = sum_j dG_ij b_j with dG symmetric: off the diagonal the one number dG_ij is shared by i and j.
