@@ -3,6 +3,7 @@
 import json
 from fractions import Fraction
 from itertools import product
+from math import exp, log
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 
 from reticent.cli.main import app
 from reticent.errors import PlanError
+from reticent.privacy.amplify import amplified
 from reticent.privacy.claim import Change, Claim
 from reticent.release.brought import Brought, read_brought, told_brought
 from tests.tables import ADD, REPLACE, make_plan
@@ -98,6 +100,37 @@ def test_the_plan_says_it_and_its_digest_knows(change: str, group: int) -> None:
     assert made.brought == Brought(reach=40) and made.digest != plain.digest
     told = told_brought(made.brought, made.claim)["brought"]
     assert told["group"] == group and told["epsilon"] == str(group)
+
+
+def frame_loss(rows: tuple[Any, ...], epsilon: float) -> float:
+    """The exact loss of a noisy count of ones when the last of `rows` leaves a frame of which each is drawn with chance 1/2
+    and gaps are then filled with the mean; far out, where every count is on one side."""
+
+    def far(frame: tuple[Any, ...]) -> float:
+        drawn = [tuple(row for row, is_in in zip(frame, lot, strict=True) if is_in) for lot in lots(frame)]
+        return sum(exp(epsilon * filled(each).count(1.0)) for each in drawn) / len(drawn)
+
+    def lots(frame: tuple[Any, ...]) -> list[tuple[bool, ...]]:
+        return list(product((False, True), repeat=len(frame)))
+
+    return log(far(rows) / far(rows[:-1]))
+
+
+def test_a_frame_is_not_promised_what_the_filled_rows_are() -> None:  # covers T08
+    """One answer and three gaps, each person drawn with chance 1/2: the loss passes the amplified epsilon of filled rows,
+    the naive twin, and stays within that of the group. So no frame is told of where rows were filled before."""
+    loss = frame_loss((None, None, None, 1), 1.0)
+    group = Brought(reach=3).size(Change.ADD_REMOVE)
+    assert loss > float(amplified(epsilon=Fraction(1), rate=Fraction(1, 2)))
+    assert loss < float(amplified(epsilon=Fraction(group), rate=Fraction(1, 2)))
+    survey = {"source": "r.csv", "schema": "c.toml", "ledger": "l.db"}
+    filled_before = {**survey, "brought": {"reach": 3}}
+    sample, cut = {"design": "poisson", "rate": "0.5"}, {"name": "cut", "pieces": 2, "piece": 1}
+    for sections in ({"sample": sample}, {"partition": cut}):
+        assert make_plan([{"count": "*"}], survey=survey, **sections).frames
+    assert make_plan([{"count": "*"}], survey=filled_before, partition=cut).frames == ()
+    with pytest.raises(PlanError, match="filled before"):
+        make_plan([{"count": "*"}], survey=filled_before, sample=sample)
 
 
 def test_preview_prints_it(tmp_path: Path) -> None:

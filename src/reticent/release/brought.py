@@ -67,6 +67,16 @@ def read_brought(raw: Mapping[str, Any] | None) -> Brought | None:
     return Brought(reach=section.reach)
 
 
+def check_brought(brought: Brought | None, *, is_sampled: bool) -> None:
+    """Refuse to speak of a frame: amplification is for a respondent who is in one row, and here is in `reach` more."""
+    if brought is not None and is_sampled:
+        raise PlanError(
+            "gaps were filled before, by rows of others who were drawn, and that is not amplified; claim the promise of "
+            "the sample itself",
+            field="sample",
+        )
+
+
 def told_brought(brought: Brought | None, claim: Claim) -> dict[str, Any]:
     """What a preview and a release say of it; nothing where nothing was brought."""
     if brought is None:

@@ -14,7 +14,7 @@ from reticent.errors import PlanError
 from reticent.prepare.donors import NO_REPAIR, Repair
 from reticent.privacy.claim import Change, Claim, amount, compose
 from reticent.release.asks import Ask, read_asks, read_epsilon
-from reticent.release.brought import Brought, read_brought
+from reticent.release.brought import Brought, check_brought, read_brought
 from reticent.release.cost import claim_of, claim_of_bins
 from reticent.release.model_repair import AnyModel
 from reticent.release.partition import check_moved, check_partition, read_partition
@@ -102,7 +102,12 @@ class Plan:
 
     @property
     def frames(self) -> tuple[tuple[str, Claim], ...]:
-        """What the plan's promise is worth to those it was drawn from, with what has to stay secret for it."""
+        """What the plan's promise is worth to those it was drawn from, with what has to stay secret for it.
+
+        Nothing where gaps were filled before: one who was drawn has moved the rows of others, too.
+        """
+        if self.brought is not None:
+            return ()
         return frame_claims(self.claims, self.change, self.partition, self.sample)
 
     @property
@@ -181,6 +186,7 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
     _check_delta(plan, sections.protect)
     _check_names(plan)
     check_sample(plan.sample, asks, weight, schema)
+    check_brought(plan.brought, is_sampled=plan.sample is not None)
     return plan
 
 
