@@ -298,3 +298,17 @@ def test_it_is_charged_and_tells_its_lines(tmp_path: Any) -> None:
     for name, rows in (("r-2", people(0)), ("r-3", people(30, silent=3.0))):
         empty = Survey(rows, schema=book(COLUMNS))
         Curator(ledger).release(empty.plan(name, epsilon="6", asks=asks[:1], repair=repair), empty, tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["is missing", "is not missing", "is answered"])
+def test_nobody_is_asked_about_silence_that_a_model_has_filled(kind: str) -> None:
+    """The answer would always be nobody, or everybody, wherever it stands; other columns, and who was asked, may be asked."""
+    for query in (
+        {"count": "*", "where": f"age > 30 and pay {kind}"},
+        {"proportion": f"pay {kind}"},
+        {"mean": "hours", "where": f"pay {kind}"},
+    ):
+        with pytest.raises(PlanError, match="without this repair"):
+            plan_of(queries=[query])
+    assert plan_of(queries=[{"count": "*", "where": f"hours {kind}"}])
+    assert plan_of(queries=[{"count": "*", "where": "not pay is structural"}])

@@ -22,6 +22,7 @@ from reticent.release.partition_section import Partition
 from reticent.release.repairs import read_repairs
 from reticent.release.sample import Sample, check_sample, frame_claims, read_sample
 from reticent.release.sections import FORMAT, PlanSections, ProtectSection
+from reticent.release.silence import check_silence
 from reticent.release.synth_plan import Synth
 from reticent.release.synth_section import read_synths
 from reticent.release.totals import with_totals
@@ -187,6 +188,7 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
     _check_names(plan)
     check_sample(plan.sample, asks, weight, schema)
     check_brought(plan.brought, is_sampled=plan.sample is not None)
+    check_silence(asks, plan.models)
     return plan
 
 
