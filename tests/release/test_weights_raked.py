@@ -96,4 +96,7 @@ def test_a_whole_release_tells_the_table_and_how_the_fit_went(tmp_path):
     assert len(raked["noisy_table"]) == 9 and raked["margins"] == [["age"], ["sex"]]
     assert raked["status"] in ("met", "not met", "no cells")
     assert any(said.lower() == f"{raked['words']}." for said in repaired(made.document))
+    said = [*repaired(made.document), *(answer["words"] for answer in made.document["answers"])]
+    assert any("totals raked to known margins by" in each for each in said)
+    assert not any("known totals" in each for each in said)  # nobody knows them: they were fitted
     assert abs(sum(map(Fraction, told["totals"])) - 264) < 1

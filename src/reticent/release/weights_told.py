@@ -24,7 +24,8 @@ def weighted_words(ask: Ask, plan: Plan) -> str:
     """For the end of an ask's own words."""
     if not ask.weighted or plan.weight is None:
         return ""
-    return f", weighted to known totals by {' and '.join(plan.weight.labels)}"
+    totals = "totals raked to known margins" if plan.weight.fitting else "known totals"
+    return f", weighted to {totals} by {' and '.join(plan.weight.labels)}"
 
 
 def weights_told(plan: Plan, weighed: Weighed | None) -> dict[str, Any]:

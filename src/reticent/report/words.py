@@ -186,7 +186,8 @@ def _weighted(document: Document) -> list[str]:
     bins = f"{told.get('bins')} bins ({told.get('strategy')})"
     raked = told.get("raked") or {}
     fit = [str(raked.get("words"))] if raked else []
-    return [f"answers weighted to known totals by {by} use {bins}: {told.get('how')}", *fit]
+    totals = "totals raked to known margins" if raked else "known totals"
+    return [f"answers weighted to {totals} by {by} use {bins}: {told.get('how')}", *fit]
 
 
 def _drawn(document: Document) -> list[str]:
