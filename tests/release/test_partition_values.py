@@ -208,6 +208,9 @@ def test_the_frame_is_promised_the_rate_of_its_piece_and_more_if_the_cut_is_secr
     assert own[1].epsilon == amplified(epsilon=Fraction(2), rate=Fraction(1, 10))
     assert alone[1].epsilon == amplified(epsilon=Fraction(2), rate=Fraction(10, 240))
     assert "beside" in own[0] and "nothing is released from the other pieces" in alone[0]
+    # Once the cut is known the second is false (enumerated below), so it must say that; the first holds for any cut.
+    assert "or who is in which piece" in alone[0] and "nothing is released from the other pieces" in alone[0]
+    assert "which piece" not in own[0] and all("this release alone" in each for each, _ in (own, alone))
 
 
 def response(value, epsilon):

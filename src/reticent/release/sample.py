@@ -28,10 +28,13 @@ LOT_SECRET = (
 DRAW_SECRET = (
     "for this release alone, while nobody knows who was drawn, and if the draw did not look at the rows"
 )
-BOTH_SECRET = f"{DRAW_SECRET}; and while nothing is released from the other pieces"
+BOTH_SECRET = (
+    "for this release alone, while nobody knows who was drawn or who is in which piece, if neither draw looked at the "
+    "rows, and while nothing is released from the other pieces"
+)
 PIECE_SECRET = (
-    "for all releases of this piece that are composed first, while nobody knows who was drawn; it holds beside "
-    "releases of other pieces"
+    "for this release alone among those of its piece, while nobody knows who was drawn, and if the draw did not look at "
+    "the rows; it holds beside releases of other pieces"
 )
 
 
