@@ -36,9 +36,10 @@ LINES = (
 )
 NOT_A_PROMISE = "For comparison, not a promise: "
 CONDITIONS = (
-    "It may be claimed while nobody who reads the release knows who left which question unanswered,",
-    "if whether one respondent answers does not depend on other respondents, and if the chances are the design's or",
-    "bounds from above that were released privately, not counts from this table. List everything that is run on it.",
+    "It may be claimed while nobody who reads the release knows who left which question unanswered, if whether one",
+    "respondent answers depends neither on other respondents nor on which other questions are answered, and if the chances",
+    "bound everybody's, whatever their answers: the design's, or bounds from above that were released privately, not",
+    "counts from this table. List everything that is run on it.",
 )
 
 
