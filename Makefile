@@ -4,7 +4,7 @@ BIN    := .venv/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -q install
 COMPILE := uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate -q
 
-.PHONY: demo test lint docs bench coverage lock clean
+.PHONY: demo test lint docs site bench coverage lock clean
 
 demo: .venv/demo.stamp
 	$(BIN)/reticent demo --out demo
@@ -19,6 +19,9 @@ lint: .venv/dev.stamp
 
 docs: .venv/dev.stamp            ## the examples run first, then the pages are built, warnings being errors
 	$(BIN)/python -m pytest tests/test_docs.py
+	$(MAKE) site
+
+site: .venv/dev.stamp            ## the pages alone
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir site
 
 bench: .venv/dev.stamp
