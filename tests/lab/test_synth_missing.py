@@ -161,3 +161,45 @@ def test_a_piece_depends_on_its_seed_alone(tmp_path):
     text = "census/MCAR/0.2/mst/holes/1"
     table = runner.run(QUICK, out=tmp_path, runs=1, workers=1, only=["mst", "holes", "1", "0.2", "MCAR"])
     assert table["estimate"].to_pylist() == [line.estimate for line in at(text)]
+
+
+def test_the_page_prints_the_numbers_that_were_measured():
+    """Every line of its three tables, and what it says of ratios."""
+    page = (DOCS / "synth-missing.md").read_text()
+    made = json.loads((DOCS / "synth-missing.json").read_text())["rows"]
+    found = {tuple(row[key] for key in KEYS[:6]): row for row in made}
+
+    def short(value: float) -> str:
+        return f"{value:.3f}".removeprefix("0")
+
+    def line(method: str, strategy: str, epsilon: float | None = 1.0) -> str:
+        rows = [found[d, "MCAR", 0.2, method, strategy, epsilon] for d in (*tables.FILES, "census")]
+        cells = " | ".join(f"{short(row['tvd1'])} / {short(row['tvd2'])}" for row in rows)
+        return f"| `{method}` | `{strategy}` | {cells} |"
+
+    lines = [line(m, s) for m in lab.METHODS for s in lab.STRATEGIES]
+    assert all(text in page for text in [*lines, line(*lab.BASELINE), line("bootstrap", "none", None)])
+    for method, strategy in lab.LINES:
+        row = found["adult", "MAR", 0.2, method, strategy, 1.0]
+        cells = " | ".join(f"{row[f'tvd{k}']:.4f}".removeprefix("0") for k in (1, 2, 3))
+        assert row["runs"] == 3 and f"| `{method}` | `{strategy}` | {cells} |" in page
+    assert line("mst", "holes") not in page.replace(line("mst", "holes"), line("mst", "available"))
+
+
+def test_what_was_measured_keeps_what_was_asked_for():
+    """With a fifth missing, on three tables: near its own figure without holes, and far below single columns."""
+    made = json.loads((DOCS / "synth-missing.json").read_text())["rows"]
+    found = {tuple(row[key] for key in KEYS[:6]): row for row in made}
+
+    def two(dataset: str, method: str, strategy: str) -> float:
+        return found[dataset, "MCAR", 0.2, method, strategy, 1.0]["tvd2"]
+
+    for dataset, most in {"adult": 0.050, "bank": 0.030, "br2000": 0.038}.items():
+        ours, alone = two(dataset, "mst", "available"), two(dataset, *lab.BASELINE)
+        assert ours <= 1.25 * two(dataset, "mst", "no-missing") and ours <= 0.7 * alone and ours < most
+        assert two(dataset, "aim", "available") < ours
+    for method in lab.METHODS:
+        mar = {s: found["adult", "MAR", 0.2, method, s, 1.0]["tvd1"] for s in ("available", "holes")}
+        assert mar["holes"] < mar["available"]
+    f1 = found["adult", "MAR", 0.2, "aim", "holes", 3.0]["f1"]
+    assert f1 >= 0.95 * found["adult", "MCAR", 0.2, "aim", "no-missing", 3.0]["f1"]

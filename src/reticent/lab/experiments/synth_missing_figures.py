@@ -1,5 +1,6 @@
 """The charts of `synth-missing`: strategies, rates, kinds of silence and epsilons, in the order of the paper's figures."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -113,12 +114,9 @@ def _lines(
         }
         for r in kept
     ]
-    several = {
-        line
-        for line in (v["line"] for v in values)
-        if len({v["place"] for v in values if v["line"] == line}) > 1
-    }
-    values = [v for v in values if v["line"] in several]
+    # A line has at least two points, and a panel is there for its lines.
+    ends = Counter((v["panel"], v["line"]) for v in values)
+    values = [v for v in values if ends[v["panel"], v["line"]] > 1]
     if not values:
         return None
     x = {"field": "label", "type": "nominal", "sort": IN_ORDER, "title": None, "axis": {"labelAngle": -30}}

@@ -26,7 +26,7 @@ from reticent.words import nearest
 CENSUS = "census"
 FILES = {"adult": "adult", "bank": "bank", "br2000": "br2000", "national": "national_paper"}
 NAMES = (CENSUS, *FILES)
-TARGETS = {CENSUS: "employment", "adult": "income", "bank": "y", "br2000": "a12", "national": "OWN_RENT"}
+TARGETS = {CENSUS: "employment", "adult": "income", "bank": "y", "br2000": "a8", "national": "OWN_RENT"}
 PEOPLE, CENSUS_SEED = 20_000, 1
 ASKED = ("region", *state.ANSWERS)  # of the census; a tract is too fine to be a level
 
