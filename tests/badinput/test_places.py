@@ -17,7 +17,7 @@ from reticent.engine.sources import open_frame
 from reticent.engine.wants import Rows, Sum
 from reticent.errors import EngineError
 from reticent.privacy.ledger import Ledger
-from reticent.release import curator
+from reticent.release import carry
 from reticent.release.evaluate import evaluate
 from reticent.schema.load import read_schema
 from tests.badinput.house import House, assert_refused, assert_untouched, run
@@ -111,7 +111,7 @@ def during(monkeypatch, act: Callable[[], object]) -> None:
         act()
         return evaluate(*arguments, **options)
 
-    monkeypatch.setattr(curator, "evaluate", interrupted)
+    monkeypatch.setattr(carry, "evaluate", interrupted)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -213,7 +213,7 @@ def test_two_releases_into_one_output(tmp_path, monkeypatch):  # covers B115
 
     def other() -> None:
         with monkeypatch.context() as patch:
-            patch.setattr(curator, "evaluate", evaluate)
+            patch.setattr(carry, "evaluate", evaluate)
             inner.append(second.release("--out", str(shared)))
 
     with monkeypatch.context() as patch:
@@ -235,7 +235,7 @@ def test_check_and_another_try_during_a_release(house, monkeypatch):  # covers B
 
     def others() -> None:
         with monkeypatch.context() as patch:
-            patch.setattr(curator, "evaluate", evaluate)
+            patch.setattr(carry, "evaluate", evaluate)
             inner.extend([house.check(), house.release()])
 
     during(monkeypatch, others)

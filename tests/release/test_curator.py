@@ -141,7 +141,7 @@ def test_a_plan_over_budget_is_refused_and_says_what_is_left(survey, ledger, out
 
 def test_what_is_run_costs_what_was_planned(survey, ledger, plan, out, monkeypatch):
     """Should the two ever differ, nothing is published: the planned claim is asked for again of what was run."""
-    from reticent.release import curator as module
+    from reticent.release import carry as module
 
     plain = module.evaluate
 

@@ -18,27 +18,20 @@ from reticent.engine.inspect import inspect
 from reticent.engine.patterns import patterns
 from reticent.engine.sources import open_path
 from reticent.errors import PlanError
-from reticent.models.sources import SystemModelNoise
-from reticent.noise.bits import SystemBits
-from reticent.noise.source import SystemNoise
 from reticent.prepare.donors import NO_REPAIR
 from reticent.privacy.ledger import Ledger
-from reticent.release.bounds import book_of, rings_of
+from reticent.release.bounds import rings_of
+from reticent.release.carry import carry_out
 from reticent.release.curator import Curator
-from reticent.release.document import document
-from reticent.release.evaluate import evaluate, wants_of, weigh_plan
-from reticent.release.model_copies import tally_copies
-from reticent.release.model_fit import check_models, fit_models
+from reticent.release.model_fit import check_models
 from reticent.release.plan import Plan, read_plan
 from reticent.release.recipients import gaps
 from reticent.release.rehearse import simulate
 from reticent.release.release import Release
 from reticent.release.survey import Survey
-from reticent.release.synth_run import run_synths
-from reticent.release.tables import cell_wants, check_cells, run_cells
+from reticent.release.tables import check_cells
 from reticent.report.page import page
 from reticent.report.sheet import sheet, writer
-from reticent.synth.noise import SystemSynthNoise
 
 PAGES = {".html": page, **({".xlsx": sheet} if writer() is not None else {})}
 
@@ -79,40 +72,10 @@ def rehearse_plan(path: Path, out: Path | None) -> None:
     try:
         with _bar(plan) as step:
             lot = plan.partition.lot(token_hex(32)) if plan.partition else None
-            wants = [*wants_of(plan), *cell_wants(plan)]
-            modelled = fit_models(plan, engine, lot, noise=SystemModelNoise(), bits=SystemBits())
-            tallies = engine.tally(plan.schema, wants, modelled.repair, lot)
-            copied = tally_copies(plan, engine, lot, modelled, bits=SystemBits())
-            book = book_of(plan, tallies, step=step)
-            weighed = weigh_plan(plan, tallies, SystemNoise())
-            answers = evaluate(
-                plan,
-                tallies,
-                SystemNoise(),
-                step=step,
-                book=book,
-                weighed=weighed,
-                copied=copied,
-                modelled=modelled,
-            )
-            tables = run_cells(plan, tallies, SystemBits(), step=step)
-            synths = run_synths(
-                plan, engine, lot, repair=modelled.repair, noise=SystemSynthNoise(), step=step
-            )
+            done = carry_out(plan, engine, lot, step=step)
     finally:
         engine.close()
-    made = Release(
-        document(
-            plan,
-            answers,
-            receipt=None,
-            engine=engine.version,
-            tables=tables,
-            synths=synths,
-            weighed=weighed,
-            modelled=modelled,
-        )
-    )
+    made = Release(done.told(plan, receipt=None, engine=engine.version))
     typer.echo("REHEARSAL on rows simulated from the codebook. Not a release: nothing was read or charged.")
     show_release(made)
     if out is not None:

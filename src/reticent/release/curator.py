@@ -10,23 +10,16 @@ from reticent import files
 from reticent.decimals import show
 from reticent.engine.base import Engine
 from reticent.errors import ResourceError
-from reticent.models.sources import SystemModelNoise
-from reticent.noise.bits import SystemBits
-from reticent.noise.source import SystemNoise
 from reticent.privacy.ledger import Ledger, Reservation
 from reticent.release.beside import beside_epsilon
-from reticent.release.bounds import book_of
-from reticent.release.document import document
-from reticent.release.evaluate import evaluate, wants_of, weigh_plan
-from reticent.release.model_copies import tally_copies
-from reticent.release.model_fit import check_models, fit_models
+from reticent.release.carry import carry_out
+from reticent.release.evaluate import wants_of
+from reticent.release.model_fit import check_models
 from reticent.release.plan import Plan
 from reticent.release.release import Release
 from reticent.release.survey import Survey
 from reticent.release.synth_pages import synth_pages
-from reticent.release.synth_run import run_synths
-from reticent.release.tables import cell_wants, check_cells, run_cells
-from reticent.synth.noise import SystemSynthNoise
+from reticent.release.tables import check_cells
 
 Pages = Mapping[str, Callable[[Release], bytes]]
 Step = Callable[[str], None]
@@ -89,42 +82,15 @@ class Curator:
         """Read the rows, add the noise, and put the answer on disk in the ledger before anybody sees it."""
         cut = plan.partition
         lot = cut.lot(self._ledger.key(cut.piece.partition)) if cut else None
-        modelled = fit_models(plan, engine, lot, noise=SystemModelNoise(), bits=SystemBits())
-        tallies = engine.tally(plan.schema, [*wants_of(plan), *cell_wants(plan)], modelled.repair, lot)
-        copied = tally_copies(plan, engine, lot, modelled, bits=SystemBits())
-        step("tallied")
-        book = book_of(plan, tallies, step=step)
-        weighed = weigh_plan(plan, tallies, SystemNoise())
-        answers = evaluate(
-            plan,
-            tallies,
-            SystemNoise(),
-            step=step,
-            book=book,
-            weighed=weighed,
-            copied=copied,
-            modelled=modelled,
-        )
-        tables = run_cells(plan, tallies, SystemBits(), step=step)
-        synths = run_synths(plan, engine, lot, repair=modelled.repair, noise=SystemSynthNoise(), step=step)
-        spent = sum((answer.epsilon for answer in answers.values()), start=Fraction(0))
-        spent += sum((table.epsilon for table in tables.values()), start=Fraction(0))
-        spent += sum((table.claim.epsilon for table in synths.values()), start=Fraction(0))
-        spent += weighed.epsilon if weighed else Fraction(0)
-        spent += modelled.epsilon
-        if spent != plan.cost:
+        done = carry_out(plan, engine, lot, step=step)
+        if done.epsilon != plan.cost:
             raise ResourceError(
                 f"was planned at {show(plan.cost)} but ran otherwise; nothing is published", field="ask"
             )
-        made = document(
+        made = done.told(
             plan,
-            answers,
             receipt=reservation.receipt.as_dict(),
             engine=engine.version,
-            tables=tables,
-            synths=synths,
-            weighed=weighed,
-            modelled=modelled,
             beside=beside_epsilon(self._ledger.entries(), upto=reservation.receipt.entry),
         )
         data = Release(made).to_bytes()
