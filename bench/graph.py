@@ -14,7 +14,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import venv
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -24,6 +23,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
+from bench.others import installed
 from reticent.synth.graph.estimate import Fitted, estimate
 from reticent.synth.graph.measured import Measured
 from reticent.synth.graph.tree import tree_cells
@@ -171,24 +171,9 @@ def ours(case: Case) -> dict[str, Any]:
     return {"seconds": took[0], "cpu": took[1], "tables": tables}
 
 
-def installed() -> bool:
-    """Whether mbi is there, after trying to install it."""
-    ready = OTHERS / "ready"
-    if ready.exists() and ready.read_text() == " ".join(PACKAGES):
-        return True
-    try:
-        venv.create(OTHERS, with_pip=True, clear=True)
-        pip = [str(OTHERS / "bin" / "python"), "-m", "pip", "install", "-q", *PACKAGES]
-        subprocess.run(pip, check=True, capture_output=True)
-    except (OSError, subprocess.CalledProcessError):
-        return False
-    ready.write_text(" ".join(PACKAGES))
-    return True
-
-
 def theirs(case: Case) -> dict[str, Any] | None:
     """The same by mbi's mirror descent, in an interpreter of its own; None where it is not there or gave up."""
-    if not installed():
+    if not installed(OTHERS, PACKAGES):
         return None
     with tempfile.TemporaryDirectory() as folder:
         given, found = Path(folder) / "given.npz", Path(folder) / "found.npz"

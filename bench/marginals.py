@@ -22,7 +22,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bench.graph import HERE, OTHERS, SEED, SHAPE, installed
+from bench.graph import HERE, OTHERS, PACKAGES, SEED, SHAPE
+from bench.others import installed
 from bench.tally import THREADS, opened, peak_gib, show
 from reticent.schema.load import schema_from
 from reticent.synth.domain import Domain, domain_of
@@ -117,7 +118,7 @@ def _dense(rows: dict[str, Any], pair: tuple[int, int]) -> np.ndarray:
 
 def projected(cells: list[np.ndarray], turns: int = 2) -> tuple[float, Tables] | None:
     """mbi on arrays of bytes, by an interpreter of its own."""
-    if not installed():
+    if not installed(OTHERS, PACKAGES):
         return None
     with tempfile.TemporaryDirectory() as folder:
         given, made = Path(folder) / "cells.npy", Path(folder) / "tables.npz"

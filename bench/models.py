@@ -11,13 +11,13 @@ import subprocess
 import sys
 import tempfile
 import time
-import venv
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from bench.others import installed
 from reticent.models.adassp import AdaSSP
 from reticent.models.centred import Centred
 from reticent.models.design import Bounded, Design
@@ -105,24 +105,9 @@ def without_a_line() -> list[dict[str, Any]]:
     return [{"estimator": name, "ms": None, "slopes": None, "mean": rmse(made)} for name, made in off.items()]
 
 
-def installed() -> bool:
-    """Whether diffprivlib is there, after trying to install it."""
-    ready = OTHERS / "ready"
-    if ready.exists() and ready.read_text() == " ".join(PACKAGES):
-        return True
-    try:
-        venv.create(OTHERS, with_pip=True, clear=True)
-        pip = [str(OTHERS / "bin" / "python"), "-m", "pip", "install", "-q", *PACKAGES]
-        subprocess.run(pip, check=True, capture_output=True)
-    except (OSError, subprocess.CalledProcessError):
-        return False
-    ready.write_text(" ".join(PACKAGES))
-    return True
-
-
 def other() -> list[dict[str, Any]]:
     """diffprivlib on the same rows, by an interpreter of its own."""
-    if not installed():
+    if not installed(OTHERS, PACKAGES):
         return []
     rng = np.random.default_rng(SEED)
     made = []

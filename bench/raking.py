@@ -9,13 +9,13 @@ import subprocess
 import sys
 import tempfile
 import time
-import venv
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from bench.others import installed
 from reticent.refine.margins import Margin
 from reticent.refine.raking import rake
 
@@ -66,21 +66,6 @@ def best(work: Callable[[], Any], rounds: int = 15) -> float:
     return min(found)
 
 
-def installed() -> bool:
-    """Whether the others are there, after trying to install them."""
-    ready = OTHERS / "ready"
-    if ready.exists() and ready.read_text() == " ".join(PACKAGES):
-        return True
-    try:
-        venv.create(OTHERS, with_pip=True, clear=True)
-        pip = [str(OTHERS / "bin" / "python"), "-m", "pip", "install", "-q", *PACKAGES]
-        subprocess.run(pip, check=True, capture_output=True)
-    except (OSError, subprocess.CalledProcessError):
-        return False
-    ready.write_text(" ".join(PACKAGES))
-    return True
-
-
 def others(table: np.ndarray, margins: list[np.ndarray]) -> dict[str, tuple[float, float]]:
     """Seconds and error of each of the others, measured by an interpreter of their own."""
     with tempfile.TemporaryDirectory() as folder:
@@ -93,7 +78,7 @@ def others(table: np.ndarray, margins: list[np.ndarray]) -> dict[str, tuple[floa
 
 def run() -> list[dict[str, Any]]:
     """One row for each raker and table: seconds, the error reached, and how many times ours fits into it."""
-    rows, there = [], installed()
+    rows, there = [], installed(OTHERS, PACKAGES)
     for shape in SHAPES:
         table, margins = problem(shape)
         wanted = [Margin(axis, totals) for axis, totals in enumerate(margins)]

@@ -21,7 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from bench.graph import OTHERS, adult, installed, simulated
+from bench.graph import OTHERS, PACKAGES, adult, simulated
+from bench.others import installed
 from reticent.schema.load import schema_from
 from reticent.synth.base import Holes, Spend
 from reticent.synth.domain import Domain, domain_of
@@ -90,7 +91,7 @@ def ours(name: str, rows: np.ndarray, shape: tuple[int, ...]) -> dict[str, Any]:
 
 def theirs(name: str, rows: np.ndarray, shape: tuple[int, ...]) -> dict[str, Any]:
     """The same by mbi, in an interpreter of its own; empty where it is not there or gave up."""
-    if name not in BESIDE or not installed():
+    if name not in BESIDE or not installed(OTHERS, PACKAGES):
         return {}
     with tempfile.TemporaryDirectory() as folder:
         given, found = Path(folder) / "given.npz", Path(folder) / "found.npy"
