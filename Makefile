@@ -10,7 +10,7 @@ demo: .venv/demo.stamp
 	$(BIN)/reticent demo --out demo
 
 test: .venv/dev.stamp
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 lint: .venv/dev.stamp
 	$(BIN)/ruff check .
