@@ -163,33 +163,62 @@ def test_a_piece_depends_on_its_seed_alone(tmp_path):
     assert table["estimate"].to_pylist() == [line.estimate for line in at(text)]
 
 
-def test_the_page_prints_the_numbers_that_were_measured():
-    """Every line of its three tables, and what it says of ratios."""
-    page = (DOCS / "synth-missing.md").read_text()
+def measured() -> dict[tuple, dict]:
+    """The rows behind the page, by what they are of."""
     made = json.loads((DOCS / "synth-missing.json").read_text())["rows"]
-    found = {tuple(row[key] for key in KEYS[:6]): row for row in made}
+    return {tuple(row[key] for key in KEYS[:6]): row for row in made}
 
-    def short(value: float) -> str:
-        return f"{value:.3f}".removeprefix("0")
 
-    def line(method: str, strategy: str, epsilon: float | None = 1.0) -> str:
-        rows = [found[d, "MCAR", 0.2, method, strategy, epsilon] for d in (*tables.FILES, "census")]
-        cells = " | ".join(f"{short(row['tvd1'])} / {short(row['tvd2'])}" for row in rows)
-        return f"| `{method}` | `{strategy}` | {cells} |"
+def page_lines(found: dict[tuple, dict]) -> list[str]:
+    """The lines that three tables of the page must have: strategies, ratios, and silence that depends on answers."""
+    datasets = (*tables.FILES, "census")
 
-    lines = [line(m, s) for m in lab.METHODS for s in lab.STRATEGIES]
-    assert all(text in page for text in [*lines, line(*lab.BASELINE), line("bootstrap", "none", None)])
-    for method, strategy in lab.LINES:
+    def by_chance(dataset: str, method: str, strategy: str, epsilon: float | None = 1.0) -> dict:
+        return found[dataset, "MCAR", 0.2, method, strategy, epsilon]
+
+    def short(value: float, digits: int = 3) -> str:
+        return f"{value:.{digits}f}".removeprefix("0")
+
+    def strategies(method: str, strategy: str, epsilon: float | None = 1.0) -> str:
+        rows = [by_chance(dataset, method, strategy, epsilon) for dataset in datasets]
+        cells = [f"{short(row['tvd1'])} / {short(row['tvd2'])}" for row in rows]
+        return f"| `{method}` | `{strategy}` | {' | '.join(cells)} |"
+
+    def ratios(method: str, strategy: str) -> str:
+        cells = []
+        for dataset in datasets:
+            ours = by_chance(dataset, method, strategy)["tvd2"]
+            own, alone = by_chance(dataset, method, "no-missing"), by_chance(dataset, *lab.BASELINE)
+            cells.append(f"{ours / own['tvd2']:.2f}, {ours / alone['tvd2']:.2f}")
+        return f"| `{method}`, `{strategy}` | {' | '.join(cells)} |"
+
+    def depending(method: str, strategy: str) -> str:
         row = found["adult", "MAR", 0.2, method, strategy, 1.0]
-        cells = " | ".join(f"{row[f'tvd{k}']:.4f}".removeprefix("0") for k in (1, 2, 3))
-        assert row["runs"] == 3 and f"| `{method}` | `{strategy}` | {cells} |" in page
-    assert line("mst", "holes") not in page.replace(line("mst", "holes"), line("mst", "available"))
+        return f"| `{method}` | `{strategy}` | {' | '.join(short(row[f'tvd{k}'], 4) for k in (1, 2, 3))} |"
+
+    return [
+        *(strategies(m, s) for m in lab.METHODS for s in lab.STRATEGIES),
+        *(strategies(*lab.BASELINE), strategies("bootstrap", "none", None)),
+        *(ratios(m, s) for m in ("mst", "aim") for s in ("available", "holes")),
+        *(depending(*each) for each in lab.LINES),
+    ]
+
+
+def test_the_page_prints_the_numbers_that_were_measured():
+    """Every line of three tables, whole; a page that lacks a line, or has one digit otherwise, is found out."""
+    page = (DOCS / "synth-missing.md").read_text().splitlines()
+    wanted = page_lines(measured())
+    assert not set(wanted) - set(page)
+    for line in wanted:
+        wrong = line[:-3] + str((int(line[-3]) + 1) % 10) + line[-2:]
+        assert set(wanted) - {wrong if each == line else each for each in page} == {line}
+    runs = [measured()["adult", "MAR", 0.2, *each, 1.0]["runs"] for each in lab.LINES]
+    assert set(runs) == {3}
 
 
 def test_what_was_measured_keeps_what_was_asked_for():
     """With a fifth missing, on three tables: near its own figure without holes, and far below single columns."""
-    made = json.loads((DOCS / "synth-missing.json").read_text())["rows"]
-    found = {tuple(row[key] for key in KEYS[:6]): row for row in made}
+    found = measured()
 
     def two(dataset: str, method: str, strategy: str) -> float:
         return found[dataset, "MCAR", 0.2, method, strategy, 1.0]["tvd2"]
