@@ -17,7 +17,7 @@ from reticent.synth.marginals.privbayes import PrivBayes
 from reticent.synth.marginals.privbayes_printed import EVERY_ROW, PrivBayesPrinted
 from reticent.synth.spending import rho_within
 from tests.synth.replay import alike
-from tests.synth.standins import Cells, FrozenSynthNoise, Met, sized, spent, toy
+from tests.synth.standins import Cells, FrozenSynthNoise, Met, counted, sized, spent, toy
 
 METHODS: tuple[Synthesizer, ...] = (
     Independent(),
@@ -41,12 +41,7 @@ class Records:
     domain: Domain
 
     def count(self, sets: Sequence[tuple[int, ...]]) -> list[np.ndarray]:
-        made = []
-        for places in sets:
-            table = np.zeros(self.domain.sizes(places), dtype=np.int64)
-            np.add.at(table, tuple(self.cells[:, place] for place in places), 1)
-            made.append(table)
-        return made
+        return counted(self.cells, self.domain, sets)
 
     def complete(self) -> "Records":
         silence = np.array([axis.silence for axis in self.domain.axes])

@@ -36,6 +36,16 @@ def sized(domain: Domain, rows: int) -> Domain:
     return replace(domain, schema=schema)
 
 
+def counted(cells: Cells, domain: Domain, sets: Sequence[Places]) -> list[Counted]:
+    """For each set its table, cell by cell."""
+    made = []
+    for places in sets:
+        table = np.zeros(domain.sizes(places), dtype=np.int64)
+        np.add.at(table, tuple(cells[:, place] for place in places), 1)
+        made.append(table)
+    return made
+
+
 @dataclass(frozen=True)
 class ArrayCounts:
     """Rows as an array of cells; everything an engine's rows can do, slowly."""
@@ -44,12 +54,7 @@ class ArrayCounts:
     domain: Domain
 
     def count(self, sets: Sequence[Places]) -> list[Counted]:
-        made = []
-        for places in sets:
-            table = np.zeros(self.domain.sizes(places), dtype=np.int64)
-            np.add.at(table, tuple(self.cells[:, place] for place in places), 1)
-            made.append(table)
-        return made
+        return counted(self.cells, self.domain, sets)
 
     def complete(self) -> "ArrayCounts":
         silence = np.array([axis.silence for axis in self.domain.axes])
