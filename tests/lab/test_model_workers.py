@@ -45,5 +45,7 @@ def test_the_page_prints_the_numbers_that_were_measured() -> None:
         told = [f"{c['rmse']:,.0f} ({100 * c['coverage']:.0f} %)" for c in cells]
         return f"| {level} | {cells[0]['truth']:,.0f} | " + " | ".join(told) + " |"
 
-    assert made["runs"] == 200 and all(row(level) in page for level in lab.LEVELS)
-    assert row("graduate") not in page.replace(row("graduate"), row("bachelor"))
+    lines = set(page.splitlines())
+    assert made["runs"] == 200 and {row(level) for level in lab.LEVELS} <= lines
+    found["graduate", "line", 1.0]["rmse"] += 1  # a number that the page does not print is noticed
+    assert row("graduate") not in lines
