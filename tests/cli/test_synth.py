@@ -53,6 +53,7 @@ rows = 150
 epsilon = "1"
 delta = "0.000001"
 never = ["age >= 95 and sex = 'f'"]
+heaps = { age = ["40"] }
 """
 ASK = """
 [[ask]]
@@ -91,10 +92,10 @@ def test_a_preview_says_what_will_be_promised_spent_and_written(tmp_path: Path):
     assert seen.status == 0 and "cost 1.5 of at most 3" in seen.out
     assert "the town: (1, 0.000001)-DP, one respondent added or removed" in seen.out
     assert "150 rows of 3 columns by mst" in seen.out and "town-1.1.synth.csv" in seen.out
-    assert "no row with: age >= 95 and sex = 'f'" in seen.out
+    assert "no row with: age >= 95 and sex = 'f'" in seen.out and "a bin of its own in age: 40" in seen.out
     told = json.loads(run("preview", town.path, "--json").out)
     assert told["synth"][0]["rows"] == 150 and told["claim"]["delta"] == "0.000001"
-    assert told["synth"][0]["cells"] == {"age": 17, "sex": 3, "job": 4}
+    assert told["synth"][0]["cells"] == {"age": 19, "sex": 3, "job": 4}
 
 
 def test_a_rehearsal_makes_rows_of_nobody_and_charges_nothing(tmp_path: Path):

@@ -38,6 +38,12 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "column twice": ({"columns": ["age", "age"]}, r"synth\[0\]\.columns"),
     "one bin": ({"bins": 1}, r"synth\[0\]\.bins"),
     "too many bins": ({"bins": 1001}, r"synth\[0\]\.bins"),
+    "heap of levels": ({"heaps": {"sex": ["f"]}}, r"synth\[0\]\.heaps: sex has levels"),
+    "heap beyond the bounds": ({"heaps": {"age": ["100"]}}, r"synth\[0\]\.heaps: 100 is no value of age"),
+    "heap off the grid": ({"heaps": {"pay": ["0.1"]}}, r"synth\[0\]\.heaps: .* the grid 0\.25"),
+    "heap of another column": ({"heaps": {"aeg": ["1"]}}, r"synth\[0\]\.heaps: .*'age'"),
+    "heap as text": ({"heaps": {"age": "1"}}, r"synth\[0\]\.heaps"),
+    "too many heaps": ({"heaps": {"pay": list(range(101))}}, r"synth\[0\]\.heaps: lists 1 to 100"),
     "copies of nothing": ({"copies": 2}, r"synth\[0\]\.copies: goes with holes = 'holes' alone"),
     "negative copies": ({"holes": "holes", "copies": -1}, r"synth\[0\]\.copies"),
     "broken rule": ({"never": ["age <"]}, r"synth\[0\]\.never"),
@@ -97,6 +103,16 @@ def test_the_default_columns_are_all_but_weights_and_identifiers():
 def test_words_of_a_plan_change_its_digest_and_places_do_not():
     digests = {plan({"rows": rows}).digest for rows in (200, 201)}
     assert len(digests) == 2 and plan({}).digest in digests
+
+
+def test_heaps_have_cells_of_their_own_and_are_told():
+    """Ages are in 16 bins; 40 splits one into three. What was declared is in the digest and in the words."""
+    made = plan({"heaps": {"age": ["40"], "pay": ["0.00", 20]}})
+    equal, heaped = plan({}).synths[0], made.synths[0]
+    assert dict(zip(equal.domain.columns, equal.domain.shape, strict=True))["age"] == 17
+    assert dict(zip(heaped.domain.columns, heaped.domain.shape, strict=True))["age"] == 19
+    assert heaped.heaps == {"age": ["40"], "pay": ["0", "20"]} and heaped.claim == equal.claim
+    assert made.digest != plan({}).digest
 
 
 def whole(**sections: Any) -> dict[str, Any]:

@@ -55,6 +55,16 @@ def test_a_page_says_how_rows_were_made_and_what_they_are_for():
     assert "How the numbers may be used" not in said  # there are none
 
 
+def test_numbers_with_a_bin_of_their_own_are_told():
+    """On the page and in the paragraph to paste; a release without them does not speak of them."""
+    made = release(heaps={"age": ["20", "40"], "pay": ["0"]})
+    for said in (text(made), methodology(made.document)):
+        assert "A bin of its own in age: 20, 40. A bin of its own in pay: 0." in said
+        assert "bin of its own" not in text(release())
+    old = {key: value for key, value in made.document["synth"][0].items() if key != "heaps"}
+    assert "bin of its own" not in text(Release({**made.document, "synth": [old]}))
+
+
 def test_pictures_show_the_synthetic_rows_themselves():
     """Every column once; counts are those of the rows, silence is said and not drawn."""
     drawn = specs(release())

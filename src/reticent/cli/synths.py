@@ -29,6 +29,7 @@ def foreseen_synths(plan: Plan) -> list[dict[str, Any]]:
                 "rows": each.rows,
                 "columns": list(each.domain.columns),
                 "cells": dict(zip(each.domain.columns, each.domain.shape, strict=True)),
+                "heaps": {name: list(values) for name, values in each.heaps.items()},
                 "never": list(each.never),
                 "determines": dict(each.determines),
                 "files": [f"{name}.csv" for name in each.files(plan.release_id, first)],
@@ -51,6 +52,8 @@ def show_foreseen_synths(found: list[dict[str, Any]]) -> None:
         typer.echo(f"{each['name']}: {each['claim']}")
         typer.echo(f"  {each['words']}")
         typer.echo(f"  will be written: {', '.join(each['files'])}, and the same as Parquet")
+        for name, values in each["heaps"].items():
+            typer.echo(f"  a bin of its own in {name}: {', '.join(values)}")
         for rule in each["never"]:
             typer.echo(f"  no row with: {rule}")
         for known, by in each["determines"].items():

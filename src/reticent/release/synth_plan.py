@@ -1,6 +1,6 @@
 """A synthetic table as a plan asks for it. Everything here is public: it is made of the plan and the codebook."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -35,6 +35,7 @@ class Synth:
     spend: Spend
     rules: Rules
     copies: int = 0
+    heaps: Mapping[str, Sequence[str]] = field(default_factory=dict)
     never: tuple[str, ...] = ()
     determines: Mapping[str, str] = field(default_factory=dict)
     written: Mapping[str, Any] = field(default_factory=dict)

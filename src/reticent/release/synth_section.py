@@ -16,6 +16,7 @@ from reticent.release.synth_plan import Synth
 from reticent.schema import Schema
 from reticent.synth.base import Holes, Spend, Synthesizer
 from reticent.synth.domain import BINS, domain_of
+from reticent.synth.heaps import heap_words
 from reticent.synth.rules import read_rules
 from reticent.tomlfile import Section, fill
 from reticent.words import is_printable, nearest
@@ -34,6 +35,7 @@ class SynthSection(Section):
     delta: str | None = None
     columns: list[str] | None = Field(default=None, min_length=1, max_length=1000)
     bins: int = Field(default=BINS, ge=2, le=1000)
+    heaps: dict[str, list[Any]] = Field(default={}, max_length=100)
     copies: int | None = Field(default=None, ge=0, le=100)
     never: list[str] = Field(default=[], max_length=100)
     determines: dict[str, str] = Field(default={}, max_length=100)
@@ -68,7 +70,7 @@ def read_synth(
     if not is_printable(section.name):
         raise PlanError("holds a control character", field=f"{at}.name")
     with _placed(at):
-        domain = domain_of(schema, section.columns, bins=section.bins)
+        domain = domain_of(schema, section.columns, bins=section.bins, heaps=section.heaps)
         check_coding(Coding(keys=tuple(axis.key for axis in domain.axes)), schema, repair)
         rules = read_rules(domain, never=section.never, determines=section.determines, known=section.known)
     synth = Synth(
@@ -77,6 +79,7 @@ def read_synth(
         holes=_holes(section.holes, f"{at}.holes"),
         rows=section.rows,
         bins=section.bins,
+        heaps=heap_words(section.heaps, schema, domain.columns),
         domain=domain,
         spend=Spend(
             epsilon=read_epsilon(section.epsilon, field=f"{at}.epsilon"),

@@ -22,6 +22,7 @@ from reticent.schema.load import schema_from
 from reticent.synth.base import Network, SynthNoise
 from reticent.synth.decode import to_arrow
 from reticent.synth.domain import BINS
+from reticent.synth.heaps import Heaps
 from reticent.synth.noise import SystemSynthNoise
 from reticent.synth.rules import read_rules
 from reticent.synth.saved import load, save
@@ -43,7 +44,7 @@ class Synthesizer:
     """
 
     _NAMES = (
-        *("method", "holes", "epsilon", "delta", "schema", "columns", "bins", "copies"),
+        *("method", "holes", "epsilon", "delta", "schema", "columns", "bins", "heaps", "copies"),
         *("never", "determines", "known", "replaced"),
     )
 
@@ -57,6 +58,7 @@ class Synthesizer:
         schema: Book | None = None,
         columns: Sequence[str] | None = None,
         bins: int = BINS,
+        heaps: Heaps | None = None,
         copies: int | None = None,
         never: Sequence[str] = (),
         determines: Mapping[str, str] | None = None,
@@ -64,7 +66,7 @@ class Synthesizer:
         replaced: bool = False,
     ) -> None:
         self.method, self.holes, self.epsilon, self.delta = method, holes, epsilon, delta
-        self.schema, self.columns, self.bins, self.copies = schema, columns, bins, copies
+        self.schema, self.columns, self.bins, self.heaps, self.copies = schema, columns, bins, heaps, copies
         self.never, self.determines, self.known, self.replaced = never, determines, known, replaced
         self._noise: SynthNoise = SystemSynthNoise()
         self._kind: type | None = None
@@ -148,6 +150,7 @@ class Synthesizer:
             "holes": self.holes,
             "epsilon": self.epsilon,
             "bins": self.bins,
+            "heaps": {name: _listed(values) for name, values in (self.heaps or {}).items()},
             "never": list(self.never),
             "determines": dict(self.determines or {}),
             "known": _plain(self.known),
@@ -174,3 +177,8 @@ def _schema(book: Book) -> Schema:
 
 def _plain(known: Mapping[str, Mapping[str, str]] | None) -> dict[str, dict[str, str]]:
     return {name: dict(words) for name, words in (known or {}).items()}
+
+
+def _listed(values: Any) -> Any:
+    """A list, where a plan would have one."""
+    return list(values) if isinstance(values, tuple) else values

@@ -9,7 +9,7 @@ import numpy as np
 from reticent.release.synth_table import Numbers, unpacked
 from reticent.report import marks
 from reticent.report.marks import BESIDE, BLUE, PALE, WIDE, Spec
-from reticent.report.synth_words import USE, promised, ruled
+from reticent.report.synth_words import USE, heaped, promised, ruled
 
 BINS = 20
 MOST_COLUMNS = 30
@@ -24,6 +24,7 @@ def synth_tables(document: Mapping[str, Any]) -> list[dict[str, Any]]:
             **{key: value for key, value in table.items() if key != "tables"},
             "promised": promised(table),
             "ruled": ruled(table),
+            "heaped": heaped(table),
             "listed": [f"{name}.csv" for name in table["files"]],
             "drawn": min(MOST_COLUMNS, len(table["columns"])),
         }

@@ -39,11 +39,18 @@ def ruled(table: Document) -> list[str]:
     return never + [f"{source} settles {target}." for source, target in settled]
 
 
+def heaped(table: Document) -> list[str]:
+    """The numbers that had a bin of their own, a sentence for each column."""
+    heaps = (table.get("heaps") or {}).items()
+    return [f"A bin of its own in {name}: {', '.join(map(str, values))}." for name, values in heaps]
+
+
 def methodology(document: Document) -> str:
     """A paragraph on the synthetic tables of a release, to paste; nothing where it has none."""
     said = [
         f"“{table['name']}” holds {table['rows']:,} rows of {len(table['columns'])} columns, drawn from a model that was "
         f"learned by the method {table['method']!r} ({table['claim']['words']}). Of missing answers: {table['holes_words']}."
+        + "".join(f" {each}" for each in heaped(table))
         for table in document.get("synth") or []
     ]
     if not said:

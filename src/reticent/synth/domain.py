@@ -1,12 +1,13 @@
 """The cells a synthesizer sees: answers in public bins, then a cell for silence, then one for who was not asked."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
 from reticent.engine.wants import Key, has_universe
 from reticent.errors import PlanError
 from reticent.schema import Levels, Schema
+from reticent.synth.heaps import Heaps, heap_codes, with_heaps
 from reticent.words import nearest
 
 BINS = 16
@@ -61,28 +62,40 @@ class Domain:
         return prod(self.sizes(places))
 
 
-def domain_of(schema: Schema, columns: Sequence[str] | None = None, *, bins: int = BINS) -> Domain:
-    """The axes of `columns` (all but identifiers and weights where none are named), numbers in `bins` equal bins."""
+def domain_of(
+    schema: Schema, columns: Sequence[str] | None = None, *, bins: int = BINS, heaps: Heaps | None = None
+) -> Domain:
+    """The axes of `columns` (all but identifiers and weights where none are named), numbers in `bins` equal bins.
+
+    A value among the `heaps` of its column has a bin of its own beside them.
+    """
     if bins < 2:
         raise PlanError("is a whole number from 2 up", field="bins")
     names = _default(schema) if columns is None else tuple(columns)
     if not names or len(set(names)) < len(names):
         raise PlanError("names columns of the codebook, each once", field="columns")
-    return Domain(schema=schema, axes=tuple(_axis(schema, name, bins) for name in names))
+    for name in names:
+        _check(schema, name)
+    apart = heap_codes(heaps or {}, schema, names)
+    return Domain(schema=schema, axes=tuple(_axis(schema, name, bins, apart) for name in names))
 
 
 def _default(schema: Schema) -> tuple[str, ...]:
     return tuple(name for name, column in schema.coded.items() if column.role != "weight")
 
 
-def _axis(schema: Schema, name: str, bins: int) -> Axis:
+def _check(schema: Schema, name: str) -> None:
     if name not in schema.coded:
         raise PlanError(
             f"no column {name[:80]!r} in the codebook{nearest(name, schema.coded)}", field="columns"
         )
+
+
+def _axis(schema: Schema, name: str, bins: int, heaps: Mapping[str, Sequence[int]]) -> Axis:
     column = schema.coded[name]
     codes = column.high - column.low + 1
     is_binned = not isinstance(column, Levels) and codes > bins
-    starts = tuple(column.low + -(-i * codes // bins) for i in range(bins)) if is_binned else ()
+    equal = tuple(column.low + -(-i * codes // bins) for i in range(bins)) if is_binned else ()
+    starts = with_heaps(equal, heaps.get(name, ()), column.high) if is_binned else ()
     key = Key(column=name, starts=starts, silent=True)
     return Axis(key=key, answers=key.answers(schema), has_unasked=has_universe(schema, name))
