@@ -13,6 +13,7 @@ import pytest
 from reticent.errors import PlanError, SourceError
 from reticent.privacy.claim import Change, Claim
 from reticent.schema.load import schema_from
+from reticent.synth import saved
 from reticent.synth.base import Conditional, Network
 from reticent.synth.domain import domain_of
 from reticent.synth.saved import load, save
@@ -146,6 +147,7 @@ def rewritten(folder, change):
 CAREFUL = {
     "unknown column": lambda t: t["axes"][0].update(column="salary"),
     "axis twice": lambda t: t["axes"].append(dict(t["axes"][0])),
+    "no column": lambda t: t.update(axes=[], steps=[]),
     "step missing": lambda t: t["steps"].pop(),
     "step twice": lambda t: t["steps"].append(dict(t["steps"][0])),
     "given later": lambda t: t["steps"].reverse(),
@@ -230,6 +232,63 @@ def test_a_pickle_is_refused_and_not_run(folder, tmp_path, monkeypatch):
     assert not (tmp_path / "sprung").exists()
     np.load(io.BytesIO(data), allow_pickle=True)
     assert (tmp_path / "sprung").exists()
+
+
+def headed(text):
+    """An array file with any words for a header, and the three doubles that are wanted."""
+    head = text.encode() + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head + np.array([0.5, 0.5, 0]).tobytes()
+
+
+def header(descr="'<f8'", shape="(3,)", order="False"):
+    return headed(f"{{'descr': {descr}, 'fortran_order': {order}, 'shape': {shape}}}")
+
+
+HOSTILE = {
+    "room for petabytes": header(shape=f"({10**15},)"),
+    "room for more than a word can say": header(shape=f"({10**30},)"),
+    "texts of a gigabyte": header(descr="'|S1000000000'", shape="(1000,)"),
+    "columns first": header(shape="(3,)", order="True"),
+    "more behind": header() + b"more",
+    "less behind": header()[:-1],
+    "deeper than the parser": headed("-" * 3000 + "1"),
+    "an archive": b"PK\x03\x04" + b"\0" * 60,
+    "nothing": b"",
+}
+
+
+def naive_loader(data):
+    """The naive twin: believes the header."""
+    return np.load(io.BytesIO(data), allow_pickle=False)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_header_is_not_believed(folder, name):
+    """No header makes room, opens an archive, or raises anything but a refusal."""
+    swapped(folder, HOSTILE[name])
+    with pytest.raises(SourceError, match="no array of doubles"):
+        load(folder, schema_with())
+
+
+def test_the_naive_loader_believes_headers():
+    assert naive_loader(header()).tolist() == [0.5, 0.5, 0]
+    for name, error in {"room for petabytes": MemoryError, "deeper than the parser": RecursionError}.items():
+        with pytest.raises(error):
+            naive_loader(HOSTILE[name])
+
+
+def test_a_step_cannot_ask_for_more_than_a_step_may_hold(folder, monkeypatch):
+    """Sizes follow from names in the file, so a file could allow itself any size."""
+    monkeypatch.setattr(saved, "MOST_CELLS", 50)
+    with pytest.raises(SourceError, match="more than 50 cells"):
+        load(folder, schema_with())
+
+
+def test_columns_are_in_order_before_an_array_is_opened(folder, monkeypatch):
+    rewritten(folder, lambda told: told["steps"][1].update(given=["sex"] * 60))
+    monkeypatch.setattr(saved, "_read", lambda path, most: pytest.fail("an array was opened"))
+    with pytest.raises(SourceError, match="before one it is given"):
+        load(folder, schema_with())
 
 
 def test_large_or_missing_files_are_refused_unread(folder):

@@ -16,7 +16,7 @@ import numpy as np
 from reticent.errors import SourceError
 from reticent.files import make_folder, write_new
 from reticent.schema import Schema
-from reticent.synth.base import Conditional, Floats, Network
+from reticent.synth.base import Conditional, Floats, Network, Places
 from reticent.synth.domain import Domain
 from reticent.synth.saved_parts import (
     MODEL,
@@ -33,6 +33,8 @@ from reticent.tomlfile import fill, read_toml
 
 OFF_BY = 1e-9
 HEADER = 4096
+MOST_CELLS = 2**28
+"""Of one step: what a file says of its own size is not believed beyond this."""
 
 
 def save(network: Network, folder: Path) -> None:
@@ -52,8 +54,14 @@ def load(folder: Path, schema: Schema) -> Network:
     if part.sha256 != digest_of({key: value for key, value in data.items() if key != "sha256"}):
         raise SourceError("has been changed since it was saved; save the model again", field=MODEL)
     domain = Domain(schema=schema, axes=tuple(axis_of(axis, schema) for axis in part.axes))
-    steps = tuple(_step(folder, i, step, domain) for i, step in enumerate(part.steps))
-    _check_order(steps, domain)
+    places = [_places(i, step, domain) for i, step in enumerate(part.steps)]
+    _check_order(places, domain)
+    steps = tuple(
+        Conditional(
+            place=place, given=given, table=_table(folder, i, domain.sizes((*given, place)), step.sha256)
+        )
+        for i, (step, (place, given)) in enumerate(zip(part.steps, places, strict=True))
+    )
     return Network(domain=domain, steps=steps, total=total_of(part.total), claim=claim_of(part.claim))
 
 
@@ -67,30 +75,56 @@ def _bytes(table: Floats) -> bytes:
     return file.getvalue()
 
 
-def _step(folder: Path, i: int, part: StepPart, domain: Domain) -> Conditional:
+def _places(i: int, part: StepPart, domain: Domain) -> tuple[int, Places]:
+    """The column that a step draws, and those it is given, by number."""
     columns = domain.columns
     if not {part.column, *part.given} <= set(columns):
         raise SourceError("names a column that has no axis", field=f"{MODEL}: steps[{i}]")
-    place, given = columns.index(part.column), tuple(columns.index(name) for name in part.given)
-    table = _table(folder / _name(i), domain.sizes((*given, place)), part.sha256)
-    return Conditional(place=place, given=given, table=table)
+    return columns.index(part.column), tuple(columns.index(name) for name in part.given)
 
 
-def _table(path: Path, sizes: tuple[int, ...], digest: str) -> Floats:
+def _check_order(steps: Sequence[tuple[int, Places]], domain: Domain) -> None:
+    drawn: list[int] = []
+    for place, given in steps:
+        if not set(given) <= set(drawn) or len(set(given)) < len(given):
+            raise SourceError("draws a column before one it is given", field=MODEL)
+        drawn.append(place)
+    is_each_once = sorted(drawn) == list(range(len(domain.axes))) and len(set(domain.columns)) == len(drawn)
+    if not (drawn and is_each_once):
+        raise SourceError("does not draw every column once", field=MODEL)
+
+
+def _table(folder: Path, i: int, sizes: Places, digest: str) -> Floats:
     """The array, if it is the one that was saved and its lines are chances."""
-    data = _read(path, 8 * prod(sizes) + HEADER)
+    name = _name(i)
+    if prod(sizes) > MOST_CELLS:
+        raise SourceError(f"a step has more than {MOST_CELLS:,} cells", field=f"{MODEL}: steps[{i}]")
+    data = _read(folder / name, 8 * prod(sizes) + HEADER)
     if hashlib.sha256(data).hexdigest() != digest:
-        raise SourceError("is not the array that was saved; save the model again", field=path.name)
-    table = None
-    with suppress(ValueError, EOFError, OSError):
-        table = np.load(io.BytesIO(data), allow_pickle=False)
-    if not isinstance(table, np.ndarray) or table.dtype != np.float64 or table.shape != sizes:
-        raise SourceError(f"is no array of doubles of sizes {list(sizes)}", field=path.name)
+        raise SourceError("is not the array that was saved; save the model again", field=name)
+    table = _array(data, sizes)
+    if table is None:
+        raise SourceError(f"is no array of doubles of sizes {list(sizes)}", field=name)
     if not (np.isfinite(table).all() and (table >= 0).all()):
-        raise SourceError("holds a number that is no chance", field=path.name)
+        raise SourceError("holds a number that is no chance", field=name)
     if np.abs(table.sum(axis=-1) - 1).max() > OFF_BY:
-        raise SourceError("has a line of chances that do not sum to one", field=path.name)
+        raise SourceError("has a line of chances that do not sum to one", field=name)
     return table
+
+
+def _array(data: bytes, sizes: Places) -> Floats | None:
+    """The doubles in `data`, if its header says what is wanted and as many follow.
+
+    The header alone is parsed. `np.load` would first make room for as much as the header says, and open archives.
+    """
+    file, told = io.BytesIO(data), None
+    with suppress(Exception):  # whatever a header can make its parser say
+        if np.lib.format.read_magic(file) == (1, 0):
+            told = np.lib.format.read_array_header_1_0(file, max_header_size=HEADER)
+    start = file.tell()
+    if told != (sizes, False, np.dtype("<f8")) or len(data) - start != 8 * prod(sizes):
+        return None
+    return np.frombuffer(data, dtype="<f8", offset=start).reshape(sizes)
 
 
 def _read(path: Path, most: int) -> bytes:
@@ -101,13 +135,3 @@ def _read(path: Path, most: int) -> bytes:
     if data is None:
         raise SourceError("is missing, or larger than its columns allow", field=path.name)
     return data
-
-
-def _check_order(steps: Sequence[Conditional], domain: Domain) -> None:
-    drawn: list[int] = []
-    for step in steps:
-        if not set(step.given) <= set(drawn) or len(set(step.given)) < len(step.given):
-            raise SourceError("draws a column before one it is given", field=MODEL)
-        drawn.append(step.place)
-    if sorted(drawn) != list(range(len(domain.axes))) or len(set(domain.columns)) < len(drawn):
-        raise SourceError("does not draw every column once", field=MODEL)
