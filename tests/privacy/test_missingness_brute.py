@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from reticent.privacy.missingness import (
+    EVERY_ROW,
     Independent,
     MaskTable,
     Use,
@@ -27,6 +28,7 @@ from tests.privacy.masked import (
     count,
     divergence,
     excess,
+    geometric,
     independent,
     is_used,
     loss,
@@ -94,6 +96,25 @@ def test_a_choice_uses_the_row_when_any_candidate_is_observed():
     then = Use(sets=sets_of({"a", "b"}), epsilon=Fraction(1))
     assert abs(up - float(amplified([choice, then], exact_law(chances)))) < CLOSE
     assert up > float(amplified([then, then], exact_law(chances))) + 0.05  # the naive twin
+
+
+def test_a_list_with_an_entry_for_rows_left_out_is_not_amplified():
+    """What our synthesizers measure of available cells: whoever lacks an answer is in the last entry, so used."""
+
+    def parted(name: str, epsilon: float):
+        def law(table: Masked) -> np.ndarray:
+            held = sum(name in mask for _, mask in table)
+            return np.multiply.outer(geometric(held, epsilon, 2), geometric(len(table) - held, epsilon, 2))
+
+        return law
+
+    chances = (0.5, 1.0, 1.0)
+    up, _ = added([parted("a", 1.0)], masks(chances))
+    assert abs(up - 1) < CLOSE
+    assert (
+        up > float(amplified([Use(sets=sets_of({"a"}), epsilon=Fraction(1))], exact_law(chances))) + 0.3
+    )  # naive
+    assert amplified([Use(sets=EVERY_ROW, epsilon=Fraction(1))], exact_law(chances)) == 1
 
 
 def test_columnwise_imputation_is_amplified_in_every_column():
