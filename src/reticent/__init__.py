@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from reticent.privacy.ledger import Ledger as Ledger
     from reticent.release.curator import Curator as Curator
     from reticent.release.imputer import DonorImputer as DonorImputer
+    from reticent.release.missing import ask_missing as ask_missing
+    from reticent.release.missing import describe_missing as describe_missing
     from reticent.release.plan import Plan as Plan
     from reticent.release.plan import read_plan as read_plan
     from reticent.release.private_imputer import PrivateImputer as PrivateImputer
@@ -35,6 +37,8 @@ _HOMES = {
     "Schema": "reticent.schema",
     "Survey": "reticent.release.survey",
     "Synthesizer": "reticent.release.synthesizer",
+    "ask_missing": "reticent.release.missing",
+    "describe_missing": "reticent.release.missing",
     "read_plan": "reticent.release.plan",
     "read_schema": "reticent.schema",
 }

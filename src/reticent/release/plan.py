@@ -167,7 +167,7 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
         models=repairs.models,
         repair_words=repairs.words,
         brought=read_brought(sections.survey.brought),
-        digest=_digest(data, codebook),
+        digest=digest_of(data, codebook),
         rows=rows,
         design_effect=_effect(sections.expect.design_effect),
         source=sections.survey.source,
@@ -255,7 +255,7 @@ def _effect(raw: object) -> Fraction | None:
     return effect
 
 
-def _digest(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> str:
+def digest_of(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> str:
     """A digest of what is asked and of what: file places may change, words may not."""
     asked = {key: value for key, value in data.items() if key != "survey"}
     brought = dict(data.get("survey") or {}).get("brought")

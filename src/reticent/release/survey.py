@@ -6,7 +6,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from reticent.engine.base import Engine
 from reticent.engine.duckdb import DuckDBEngine
 from reticent.engine.sources import open_frame, open_path
 from reticent.errors import SchemaError
@@ -26,7 +25,7 @@ class Survey:
     table: str | None = None
     threads: int | None = None
 
-    def open(self) -> Engine:
+    def open(self) -> DuckDBEngine:
         """An engine on the rows. It looks at the header now and at the rows when asked."""
         if isinstance(self.rows, str | PathLike):
             source = open_path(str(self.rows), table=self.table)

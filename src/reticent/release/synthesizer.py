@@ -9,9 +9,11 @@ import pyarrow as pa
 
 from reticent.decimals import show
 from reticent.engine.base import Engine
-from reticent.errors import PlanError
+from reticent.errors import PlanError, ResourceError
 from reticent.prepare.donors import NO_REPAIR
 from reticent.privacy.claim import Change, Claim
+from reticent.privacy.ledger import Ledger, Reservation
+from reticent.release.charging import Account, open_account, reserve
 from reticent.release.survey import Survey
 from reticent.release.synth_plan import Synth
 from reticent.release.synth_rows import draw_tables
@@ -25,7 +27,7 @@ from reticent.synth.domain import BINS
 from reticent.synth.heaps import Heaps
 from reticent.synth.noise import SystemSynthNoise
 from reticent.synth.rules import read_rules
-from reticent.synth.saved import load, save
+from reticent.synth.saved import load, save, written
 
 Book = str | PathLike[str] | dict[str, Any]
 
@@ -36,8 +38,9 @@ class Synthesizer:
     The arguments are the keys of a `[[synth]]` section of a plan; `schema` is the codebook, a file or a dictionary, and may
     be left out where `fit` is given a `Survey`. They are checked when it is fitted, before a row is read.
 
-    The network is private and costs epsilon at every `fit`; no ledger is charged. Rows drawn from it cost nothing, however
-    many. To have the cost counted beside others', write the same words in a plan.
+    The network is private and costs epsilon at every `fit`. Give the `ledger` of the survey, a `Ledger` or its path, and each
+    fit is charged to it before a row is read, as a plan would be; without one nobody counts. Rows drawn from the network
+    cost nothing, however many.
 
     >>> model = Synthesizer(method="aim", epsilon="1", delta="0.000001", schema="survey.schema.toml")  # doctest: +SKIP
     >>> model.fit(frame).sample(30_000)  # doctest: +SKIP
@@ -45,7 +48,7 @@ class Synthesizer:
 
     _NAMES = (
         *("method", "holes", "epsilon", "delta", "schema", "columns", "bins", "heaps", "copies"),
-        *("never", "determines", "known", "replaced"),
+        *("never", "determines", "known", "replaced", "ledger"),
     )
 
     def __init__(
@@ -64,25 +67,33 @@ class Synthesizer:
         determines: Mapping[str, str] | None = None,
         known: Mapping[str, Mapping[str, str]] | None = None,
         replaced: bool = False,
+        ledger: Account | None = None,
     ) -> None:
         self.method, self.holes, self.epsilon, self.delta = method, holes, epsilon, delta
         self.schema, self.columns, self.bins, self.heaps, self.copies = schema, columns, bins, heaps, copies
         self.never, self.determines, self.known, self.replaced = never, determines, known, replaced
+        self.ledger = ledger
         self._noise: SynthNoise = SystemSynthNoise()
         self._kind: type | None = None
 
     def fit(self, rows: Any, y: None = None) -> "Synthesizer":
-        """Learn the network from a frame, an Arrow table, a file or a `Survey`, in one reading. Costs epsilon."""
+        """Learn the network from a frame, an Arrow table, a file or a `Survey`, in one reading. Costs epsilon.
+
+        With a ledger: charged before the rows are read, and what was learned is noted there before it is handed out. A fit
+        that fails in between keeps its charge.
+        """
         survey = rows if isinstance(rows, Survey) else Survey(rows, schema=self._book())
-        synth = self._read(survey)
+        synth, ledger = self._read(survey), open_account(self.ledger)
         engine: Engine = survey.open()
         try:
             engine.check(synth.domain.schema)
-            self.network_ = learn(
-                synth, engine, None, repair=NO_REPAIR, noise=self._noise, step=lambda _: None
-            )
+            held = self._reserve(ledger, synth, survey) if ledger is not None else None
+            network = self._learn(synth, engine)
         finally:
             engine.close()
+        if ledger is not None and held is not None:
+            ledger.commit(held, written(network)[0])
+        self.network_, self.receipt_ = network, held.receipt.as_dict() if held is not None else None
         self._kind = None if isinstance(rows, Survey | str | PathLike) else type(rows)
         return self
 
@@ -126,6 +137,24 @@ class Synthesizer:
         return self
 
     network_: Network
+    receipt_: dict[str, Any] | None
+    """What the ledger says of the last fit, where one was charged."""
+
+    def _reserve(self, ledger: Ledger, synth: Synth, survey: Survey) -> Reservation:
+        return reserve(
+            ledger,
+            "synthesizer",
+            words=synth.written,
+            codebook=survey.codebook(),
+            schema=synth.domain.schema,
+            claim=synth.claim,
+        )
+
+    def _learn(self, synth: Synth, engine: Engine) -> Network:
+        network = learn(synth, engine, None, repair=NO_REPAIR, noise=self._noise, step=lambda _: None)
+        if network.claim != synth.claim:
+            raise ResourceError("was planned otherwise than it ran; nothing is handed out", field="fit")
+        return network
 
     @property
     def _fitted(self) -> Network:

@@ -40,11 +40,17 @@ MOST_CELLS = 2**28
 def save(network: Network, folder: Path) -> None:
     """Write `network` into a folder, new or without a model. The TOML comes last, so that half a model is none."""
     make_folder(folder)
-    files = [_bytes(step.table) for step in network.steps]
+    words, files = written(network)
     for i, data in enumerate(files):
         write_new(folder / _name(i), data, private=False)
+    write_new(folder / MODEL, words, private=False)
+
+
+def written(network: Network) -> tuple[bytes, list[bytes]]:
+    """The TOML file, and the array of each step, whose digests it holds."""
+    files = [_bytes(step.table) for step in network.steps]
     told = told_of(network, [hashlib.sha256(data).hexdigest() for data in files])
-    write_new(folder / MODEL, toml_of({"sha256": digest_of(told), **told}).encode(), private=False)
+    return toml_of({"sha256": digest_of(told), **told}).encode(), files
 
 
 def load(folder: Path, schema: Schema) -> Network:
