@@ -15,6 +15,7 @@ from reticent.lab.experiments import (
     poststratify,
     poststratify_example,
     small_cells,
+    synth_heaps,
     synth_missing,
 )
 from reticent.words import nearest
@@ -37,6 +38,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         model_workers.experiment(),
         small_cells.experiment(),
         synth_missing.experiment(),
+        synth_heaps.experiment(),
     )
 }
 

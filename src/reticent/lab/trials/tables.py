@@ -5,7 +5,7 @@ The folder is named by RETICENT_DATA or found beside the repository. The census 
 
 import os
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -21,6 +21,7 @@ from reticent.lab.trials.coding import HOLE, UNASKED, Cells, Codes, cells_of, co
 from reticent.schema import Schema
 from reticent.schema.load import schema_from
 from reticent.synth.domain import BINS, Domain, domain_of
+from reticent.synth.heaps import Heaps
 from reticent.words import nearest
 
 CENSUS = "census"
@@ -33,22 +34,26 @@ ASKED = ("region", *state.ANSWERS)  # of the census; a tract is too fine to be a
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """One table with nothing missing. `codes` has a row for each respondent and a column for each of `columns`."""
+    """One table with nothing missing. `codes` has a row for each respondent and a column for each of `columns`.
+
+    Numbers among `heaps` have a bin of their own when rows are made; there are none unless they are said.
+    """
 
     name: str
     schema: Schema
     columns: tuple[str, ...]
     codes: Codes = field(repr=False)
+    heaps: Heaps = field(default_factory=dict)
 
     def domain(self, bins: int = BINS) -> Domain:
-        return domain_of(self.schema, self.columns, bins=bins)
+        return domain_of(self.schema, self.columns, bins=bins, heaps=self.heaps)
 
     def cells(self, bins: int = BINS) -> Cells:
         return cells_of(self.codes, self.domain(bins))
 
     def only(self, kept: NDArray[np.bool_] | slice) -> "Trial":
         """Some of the rows."""
-        return Trial(name=self.name, schema=self.schema, columns=self.columns, codes=self.codes[kept])
+        return replace(self, codes=self.codes[kept])
 
 
 def data_folder() -> Path:
