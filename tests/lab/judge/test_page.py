@@ -5,8 +5,9 @@ import pytest
 
 from reticent.lab.judge.distances import distances
 from reticent.lab.judge.page import CONFIDENTIAL, judge_page, public_page
-from reticent.lab.judge.pictures import columns, pair_associations
+from reticent.lab.judge.pictures import cell_labels, columns, pair_associations
 from reticent.lab.trials.coding import cells_of, with_holes
+from reticent.synth.domain import domain_of
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +42,13 @@ def test_bars_are_shares_of_those_who_answered_or_were_not_asked(census, lost):
         rows = chart.spec["data"]["values"]
         for name in shown:
             assert abs(sum(row["value"] for row in rows if row["table"] == name) - 1) < 1e-9, chart.title
+
+
+def test_a_heap_is_named_by_its_value_and_a_bin_by_its_first(census):
+    domain = domain_of(census.schema, ["hours", "sex"], heaps={"hours": ["40"]})
+    hours = cell_labels(domain.axes[0], domain)
+    assert hours[:2] == ["0 …", "7 …"] and "40" in hours and "41 …" in hours and hours[-1] == "not asked"
+    assert not any("…" in label for label in cell_labels(domain.axes[1], domain))
 
 
 def test_associations_are_one_for_equal_columns_and_small_for_shuffled_ones(census, shuffled):

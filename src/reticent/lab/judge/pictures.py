@@ -11,7 +11,7 @@ from reticent.lab.judge.distances import distance
 from reticent.lab.trials.coding import Cells
 from reticent.report.marks import BLUE, GREY, PALE, Spec, framed
 from reticent.report.specs import Chart
-from reticent.schema import Levels
+from reticent.synth.decode import bins
 from reticent.synth.domain import Axis, Domain
 
 COLOURS = {"truth": GREY, "answered": PALE, "synthetic": BLUE}
@@ -61,11 +61,11 @@ def _shares(cells: Cells, axis: Axis) -> np.ndarray:
 
 
 def cell_labels(axis: Axis, domain: Domain) -> list[str]:
-    """Names of the cells of a column but for silence: levels, or the first value of each bin."""
+    """Names of the cells of a column but for silence: levels, or the first value of each bin. A heap is its value."""
     column = domain.schema.coded[axis.column]
-    codes = axis.key.starts or range(column.low, column.high + 1)
-    tail = "" if isinstance(column, Levels) or not axis.key.starts else " …"
-    told = [f"{column.text(code)}{tail}"[:MOST_LETTERS] for code in codes]
+    starts, widths = bins(axis, domain.schema)
+    pairs = zip(starts.tolist(), widths.tolist(), strict=True)
+    told = [f"{column.text(code)}{' …' if width > 1 else ''}"[:MOST_LETTERS] for code, width in pairs]
     return [*told, "not asked"] if axis.has_unasked else told
 
 
