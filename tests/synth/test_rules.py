@@ -265,3 +265,29 @@ def test_who_is_asked_follows_the_answers_drawn_and_not_the_other_way() -> None:
     assert abs(made["b"][made["b"] != UNASKED].mean() - 0.5) < 0.05
     raw = decode(draw(20_000)[0], domain, SeededBits(13))
     assert raw["a"][~unlawful(raw, rules)].mean() > 0.85
+
+
+def these(cells: Sequence[Sequence[int]]):  # type: ignore[no-untyped-def]
+    """The same cells over and over."""
+    return lambda rows: [np.array([cells[i % len(cells)] for i in range(rows)])]
+
+
+def test_a_link_is_learned_from_rows_that_can_be() -> None:
+    """Most rows with the first answer of a break a rule: their answer in b is not the one that a settles."""
+    domain = toy([2, 2])
+    rules = read_rules(domain, never=["a = '0' and b = '1'"], determines={"a": "b"})
+    (made,) = lawful_rows(these([[0, 1], [0, 1], [0, 0], [1, 1]]), rules, 400, SeededBits(1))
+    assert {*zip(made["a"].tolist(), made["b"].tolist(), strict=True)} == {(0, 0), (1, 1)}
+    # The naive twin learns from all rows: then nobody is left who answers 0.
+    cells = these([[0, 1], [0, 1], [0, 0], [1, 1]])(400)[0]
+    assert np.bincount(cells[cells[:, 0] == 0, 1]).argmax() == 1
+
+
+@pytest.mark.parametrize("rows", [1, 50])
+def test_rows_come_even_where_none_that_was_drawn_is_lawful(rows: int) -> None:
+    """The link that such rows teach would leave no lawful row at all; one of the plan's rules is found instead."""
+    domain = toy([2, 3])
+    rules = read_rules(domain, never=["b = '1'", "b = '2'"], determines={"a": "b"})
+    (made,) = lawful_rows(these([[0, 1], [1, 2]]), rules, rows, SeededBits(1))
+    assert made["b"].tolist() == [0] * rows and len({*made["a"].tolist()}) == 1
+    assert not unlawful(made, rules).any()

@@ -28,8 +28,8 @@ def lawful_rows(draw: Draw, rules: Rules, rows: int, bits: Bits) -> tuple[Rows, 
     keeps the columns it depends on as they were drawn. For what still breaks a rule other rows are drawn, from up to four
     pools, and the last ones get the ruled answers of a lawful row.
     """
-    cells = draw(rows)
-    rules = rules.with_links(_learned(cells[0], rules, bits))
+    cells, planned = draw(rows), rules
+    rules = planned.with_links(_learned(cells[0], planned, bits))
     made = _decoded(cells, rules, bits)
     bad = np.flatnonzero(_broken(made, rules))
     for _ in range(POOLS):
@@ -42,7 +42,7 @@ def lawful_rows(draw: Draw, rules: Rules, rows: int, bits: Bits) -> tuple[Rows, 
                 table[name][bad[: len(good)]] = spare[name][good]
         bad = bad[len(good) :]
     for table in made:
-        _mend(table, bad, rules, bits)
+        _mend(table, bad, planned, bits)
     return made
 
 
@@ -93,9 +93,16 @@ def _broken(tables: Sequence[Rows], rules: Rules) -> Flags:
 
 
 def _learned(cells: Cells, rules: Rules, bits: Bits) -> list[Link]:
-    """Links with their codes: those of the plan, or the answer drawn most often beside each answer of the source."""
+    """Links with their codes: those of the plan, or the answer drawn most often beside each answer of the source.
+
+    It is learned from rows that keep the other rules, where there are any, or a link could settle on what can never be.
+    """
+    if all(link.codes is not None for link in rules.links):
+        return list(rules.links)
+    kept = cells[~unlawful(linked(decode(cells, rules.domain, bits), rules), rules)]
     return [
-        link if link.codes is not None else _mode(cells, link, rules.domain, bits) for link in rules.links
+        link if link.codes is not None else _mode(kept if len(kept) else cells, link, rules.domain, bits)
+        for link in rules.links
     ]
 
 
@@ -113,7 +120,10 @@ def _mode(cells: Cells, link: Link, domain: Domain, bits: Bits) -> Link:
 
 
 def _mend(table: Rows, bad: Codes, rules: Rules, bits: Bits) -> None:
-    """Give the rows `bad` all ruled answers of a lawful row, drawn or, where none was, found."""
+    """Give the rows `bad` all ruled answers of a lawful row, drawn or, where none was, found.
+
+    A row that is found needs to keep the rules of the plan alone: then all rows get the same answers, which settle each other.
+    """
     if not len(bad):
         return
     lawful = np.setdiff1d(np.arange(len(next(iter(table.values())))), bad)
