@@ -1,7 +1,9 @@
 """The synth-heaps experiment: its heaps fit the codebooks, the truth has no error, and heaps bring the floor near it."""
 
+import json
 import tomllib
 from importlib.resources import files
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +14,7 @@ from reticent.lab.trials.tables import CENSUS, trial
 from reticent.schema.load import schema_from
 from reticent.synth.domain import domain_of
 
+DOCS = Path(__file__).parents[2] / "docs"
 SMALL = Setting(rows=1_500, judges=("tree",), most=1_000)
 
 
@@ -54,3 +57,41 @@ def test_heaps_fit_the_codebook(name):
     plain, heaped = domain_of(schema), domain_of(schema, heaps=KNOWN[name])
     wider = [a.column for a, b in zip(plain.axes, heaped.axes, strict=True) if b.answers > a.answers]
     assert wider == list(KNOWN[name])
+
+
+def measured() -> dict[tuple[str, ...], float]:
+    """The means behind the page, by table, method, bins and what is measured."""
+    rows = json.loads((DOCS / "lab" / "synth-heaps.json").read_text())["rows"]
+    return {
+        tuple(row[key] for key in ("dataset", "method", "bins", "query")): row["estimate"] for row in rows
+    }
+
+
+def page_line(words: str, found: dict[tuple[str, ...], float], *way: str) -> str:
+    """What the page must print of one way."""
+    gain, loss, hours = (found["adult", *way, f"mean {name}"] for name in KNOWN["adult"])
+    far, f1 = found["adult", *way, "tvd2"], found["adult", *way, "f1"]
+    short = [f"{far:.4f}".removeprefix("0"), f"{f1:.3f}".removeprefix("0")]
+    return f"| {words} | {gain:,.0f} | {loss:.1f} | {hours:.2f} | {' | '.join(short)} |"
+
+
+def test_the_page_prints_the_numbers_that_were_measured():
+    """Every line of its table, whole; and what it says of heaps is so."""
+    found, page = measured(), (DOCS / "howto" / "synthesis-choice.md").read_text()
+    names = {"decode-floor": "`decode-floor`", "aim": "`aim`"}
+    wanted = [page_line("the rows themselves", found, "truth", "equal")]
+    wanted += [
+        page_line(f"{said}, {words}", found, method, way)
+        for method, said in names.items()
+        for way, words in (("equal", "equal bins"), ("heaps", "heaps"))
+    ]
+    assert not set(wanted) - set(page.splitlines())
+    truth, equal, heaped = (
+        found["adult", *way, "f1"] for way in (("truth", "equal"), ("aim", "equal"), ("aim", "heaps"))
+    )
+    assert heaped - equal > (truth - equal) / 2
+    off = {
+        way: abs(found["census", "aim", way, "mean wage"] - found["census", "truth", "equal", "mean wage"])
+        for way in ("equal", "heaps")
+    }
+    assert f"off by {off['heaps']:.0f} dollars" in page and f"off by {off['equal']:,.0f}." in page
