@@ -52,10 +52,10 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "rule as text": ({"never": "age > 3"}, r"synth\[0\]\.never"),
     "unknown settler": ({"determines": {"height": "age"}}, r"synth\[0\]\.determines"),
     "circle": ({"determines": {"age": "sex", "sex": "age"}}, r"synth\[0\]\.determines: goes round"),
-    "map of nothing": ({"known": {"sex": {"f": "yes"}}}, r"synth\[0\]\.determines"),
+    "map of nothing": ({"known": {"sex": {"f": "yes"}}}, r"synth\[0\]\.known"),
     "map of another word": (
         {"determines": {"sex": "job"}, "known": {"sex": {"x": "yes"}}},
-        r"synth\[0\]\.determines",
+        r"synth\[0\]\.known",
     ),
     "unknown key": ({"size": 3}, r"synth\[0\]\.size: is not a known key"),
 }

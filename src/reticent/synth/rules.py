@@ -71,7 +71,7 @@ def _links(
 ) -> tuple[Link, ...]:
     """Links in an order in which each source is settled before it settles others."""
     if not {*known} <= {*determines}:
-        raise PlanError("gives a map for a column that determines nothing", field="determines")
+        raise PlanError("gives a map for a column that determines nothing", field="known")
     if len({*determines.values()}) < len(determines):
         raise PlanError("settles one column twice; keep one", field="determines")
     before = {target: {source} for source, target in determines.items()}
@@ -88,9 +88,7 @@ def _link(domain: Domain, source: str, target: str, words: Mapping[str, str] | N
         return Link(source=one, target=other)
     axis, aim = domain.axes[one], domain.axes[other]
     if axis.key.starts:
-        raise PlanError(
-            f"{source} is put into bins, and a map needs each answer by itself", field="determines"
-        )
+        raise PlanError(f"{source} is put into bins, and a map needs each answer by itself", field="known")
     codes = np.full(axis.size, HOLE, dtype=np.int64)
     for word, meaning in words.items():
         cell = _code(word, axis, domain) - domain.schema.coded[source].low
@@ -103,6 +101,6 @@ def _code(word: str, axis: Axis, domain: Domain) -> int:
     column = domain.schema.coded[axis.column]
     literal: Fraction | str | None = word if isinstance(column, Levels) else read_decimal(word)
     if literal is None:
-        raise PlanError(f"{word[:80]!r} is no answer of {axis.column}", field="determines")
-    ((low, _),) = column.matching("=", (literal,), field="determines")
+        raise PlanError(f"{word[:80]!r} is no answer of {axis.column}", field="known")
+    ((low, _),) = column.matching("=", (literal,), field="known")
     return low
