@@ -13,9 +13,9 @@ from reticent.schema import Number
 from reticent.synth.base import Conditional, Counts, Floats, Holes, Network, Spend, Step, SynthNoise
 from reticent.synth.decode import bins
 from reticent.synth.domain import Axis, Domain
-from reticent.synth.marginals.views import plain, simplex
+from reticent.synth.marginals.views import plain
 from reticent.synth.spending import Purse, rho_within
-from reticent.synth.tables import lines
+from reticent.synth.tables import lines, simplex
 
 PAGE = "proofs/synth/fills.md"
 SHARE = Fraction(1, 2)

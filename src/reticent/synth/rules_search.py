@@ -46,7 +46,7 @@ def _cells(rules: Rules, name: str, row: Row) -> list[Cell]:
     column = rules.domain.schema.coded[name]
     edges = {column.low, *_settling(rules, name)}
     for bound in (*rules.never, *(bound for _, bound in rules.asked)):
-        edges |= {edge for low, high in _ranges(bound, name) for edge in (low, high + 1)}
+        edges |= {edge for low, high in ranges_of(bound, name) for edge in (low, high + 1)}
     return [edge for edge in sorted(edges) if column.low <= edge <= column.high]
 
 
@@ -71,7 +71,7 @@ def _settling(rules: Rules, name: str) -> set[int]:
 
 def _is_open(rules: Rules, row: Row) -> bool:
     """Whether nothing is broken so far."""
-    if any(_so_far(bound, row) for bound in rules.never):
+    if any(so_far(bound, row) for bound in rules.never):
         return False
     return all(_follows(rules, place, row) for place in range(len(rules.links)))
 
@@ -87,30 +87,30 @@ def _follows(rules: Rules, place: int, row: Row) -> bool:
     return settled in (HOLE, there)
 
 
-def _so_far(bound: Bound, row: Row) -> bool | None:
+def so_far(bound: Bound, row: Row) -> bool | None:
     """Kleene's truth of a row that is not finished: what is not there yet is unknown."""
     match bound:
         case CodeIn(column=name) | Is(column=name):
             return truth(bound, row) if name in row else None
         case AllOf(parts=parts):
-            found = [_so_far(part, row) for part in parts]
+            found = [so_far(part, row) for part in parts]
             return False if False in found else None if None in found else True
         case AnyOf(parts=parts):
-            found = [_so_far(part, row) for part in parts]
+            found = [so_far(part, row) for part in parts]
             return True if True in found else None if None in found else False
         case Negation(part=part):
-            inner = _so_far(part, row)
+            inner = so_far(part, row)
             return None if inner is None else not inner
         case _:
             return True
 
 
-def _ranges(bound: Bound, name: str) -> Iterator[tuple[int, int]]:
+def ranges_of(bound: Bound, name: str) -> Iterator[tuple[int, int]]:
     match bound:
         case CodeIn(column=column, ranges=ranges) if column == name:
             yield from ranges
         case AllOf(parts=parts) | AnyOf(parts=parts):
             for part in parts:
-                yield from _ranges(part, name)
+                yield from ranges_of(part, name)
         case Negation(part=part):
-            yield from _ranges(part, name)
+            yield from ranges_of(part, name)

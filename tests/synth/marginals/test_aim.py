@@ -12,7 +12,12 @@ from reticent.synth.base import Holes
 from reticent.synth.graph.tree import tree_cells
 from reticent.synth.marginals import aim
 from reticent.synth.marginals.aim import AIM
+from reticent.synth.marginals.independent import Independent
+from reticent.synth.marginals.mst import MST
+from reticent.synth.marginals.privbayes import PrivBayes
+from reticent.synth.marginals.scoring import SHARES, misfit
 from reticent.synth.marginals.study import Study
+from reticent.synth.spending import Purse
 from tests.synth.marginals.trees import PLENTY, chain, faults_when_replaced, table
 from tests.synth.replay import APPROXIMATE, NOT_FILLED, PURE, faults, is_drawable, random_rows, run
 from tests.synth.standins import ArrayCounts, FrozenSynthNoise, NoSynthNoise, QuickSynthNoise, spent, toy
@@ -123,6 +128,57 @@ def test_without_noise_available_cells_keep_their_shape_on_one_scale():
     # The naive twin fits raw counts, of which no model meets all sums.
     sums = [counts.count([(place,)])[0][:-1].sum() for place in range(3)]
     assert max(sums) > 1.5 * min(sums) and network.total == pytest.approx(4000)
+
+
+def asked(rows: int, seed: int, *, silent: float) -> ArrayCounts:
+    """Four ages; the first two are not asked for b and c. b repeats the age, c repeats b, mostly; some answers are missing."""
+    domain = toy([4, 2, 2], universes={"b": "a = '2' or a = '3'", "c": "a = '2' or a = '3'"})
+    rng = np.random.default_rng(seed)
+    a = rng.choice(4, rows, p=[0.1, 0.2, 0.3, 0.4])
+    b, c = (np.where(rng.random(rows) < 0.8, a % 2, 1 - a % 2) for _ in range(2))
+    cells = np.stack([a, np.where(a < 2, 3, b), np.where(a < 2, 3, c)], axis=1)
+    silence = [axis.silence for axis in domain.axes]
+    is_silent = (rng.random(cells.shape) < silent) & (cells < [4, 3, 3])
+    return ArrayCounts(np.where(is_silent, silence, cells), domain)
+
+
+@pytest.mark.parametrize(
+    "method", [AIM(per_column=8, last=3000), MST(), PrivBayes(rows=20_000), Independent()]
+)
+def test_who_was_not_asked_is_not_overcounted(method):
+    """30 % of the cells of those who were asked are missing. Of all 30 % were not asked; of the cells that are there, 38 %."""
+    counts = asked(20_000, 8, silent=0.3)
+    network = run(method, counts, Holes.AVAILABLE, PLENTY, NoSynthNoise())
+    for place in (1, 2):
+        (one,) = counts.count([(place,)])
+        assert one[3] / (one[3] + one[:2].sum()) > 0.36  # the naive twin: shares of the cells that are there
+        assert table(network, (place,))[3] == pytest.approx(0.3, abs=0.012)
+
+
+def test_a_right_model_fits_available_cells_though_the_unasked_are_never_silent():
+    """Chance leaves a few cells a few dozen rows apart; the naive twin, without who can be silent, misses thousands."""
+    whole, counts = (asked(20_000, 8, silent=silent) for silent in (0.0, 0.3))
+    purse = Purse(spend=PLENTY, noise=NoSynthNoise())
+    study = Study(counts=counts, domain=counts.domain, holes=Holes.AVAILABLE, purse=purse)
+    study.start(amount=purse.total, merge=0)
+    for pair in [(0, 1), (1, 2)]:
+        study.hold([pair])
+        model = study.view.table(whole.count([pair])[0], pair).astype(float)
+        naive = misfit(study.view.table(study.held[pair], pair), model)
+        assert study.score(pair, model) < 500 * SHARES
+        assert naive > 1500 * SHARES
+
+
+@pytest.mark.parametrize("holes", [Holes.AVAILABLE, Holes.VALUES, Holes.COMPLETE])
+@pytest.mark.parametrize("method", [QUICK, MST(iterations=3, merge=0)])
+def test_what_the_codebook_rules_out_has_no_chance(method, holes):
+    """Noise of deviation 100 and more on 300 rows, and few passes: no child gets an answer all the same."""
+    counts = asked(300, 9, silent=0.2)
+    network = run(method, counts, holes, APPROXIMATE, QuickSynthNoise(4))
+    for place in (1, 2):
+        made = table(network, (0, place))
+        assert made[:2, :3].sum() < 1e-12 and made[2:4, 3].sum() < 1e-12
+        assert made[:2, 3].sum() > 0 and made[2:4, :2].sum() > 0
 
 
 def test_the_model_stays_as_small_as_it_was_told(monkeypatch):

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reticent.synth.base import Conditional, Holes
-from reticent.synth.marginals.views import merged, plain, simplex
+from reticent.synth.marginals.views import merged, plain
+from reticent.synth.tables import simplex
 from tests.synth.standins import ArrayCounts, toy
 
 # covers T10 T12
@@ -24,7 +25,8 @@ def test_every_row_is_in_one_cell_or_among_those_left_out(holes):
     """Each of all 24 kinds of row by itself, before and after merging."""
     view = plain(DOMAIN, holes)
     few = merged(view, [np.array([5.0, 1, 1, 9])[: view.shape[0]], np.ones(view.shape[1])], least=[2, 2])
-    assert few.shape == (view.shape[0] - 1, 1)
+    assert few.shape == (view.shape[0] - 1, 2)  # who was not asked stays apart
+    unasked = DOMAIN.axes[1].unasked
     for a in range(DOMAIN.axes[0].size):
         for b in range(DOMAIN.axes[1].size):
             (one,) = ArrayCounts(np.array([[a, b]]), DOMAIN).count([(0, 1)])
@@ -32,7 +34,8 @@ def test_every_row_is_in_one_cell_or_among_those_left_out(holes):
             for each in (view, few):
                 made = each.parted(one, (0, 1))
                 assert max(made) == made.sum() == 1
-                assert made[-1] == (is_silent and holes is not Holes.VALUES)
+                is_left = is_silent and holes is not Holes.VALUES
+                assert made[-2:].tolist() == [is_left and b != unasked, is_left and b == unasked]
 
 
 def test_silence_is_never_counted_as_an_answer():
@@ -56,14 +59,15 @@ def test_a_merged_table_is_the_sum_of_its_cells():
 def test_widening_keeps_the_law_of_groups_and_splits_them_by_the_columns_own_table():
     """Lines sum to one; silence that was left out is never drawn; inside a group cells keep their proportion."""
     view = plain(DOMAIN, Holes.AVAILABLE)
-    few = merged(view, [np.array([9.0, 1, 3]), np.array([9.0, 9, 1, 1, 2])], least=[4, 4])
+    few = merged(view, [np.array([9.0, 1, 3]), np.array([9.0, 9, 1, 3, 2])], least=[4, 4])
     rng = np.random.default_rng(3)
     table = rng.dirichlet(np.ones(few.shape[1]), size=few.shape[0])
     wide = few.widened(Conditional(place=1, given=(0,), table=table)).table
     assert wide.shape == DOMAIN.shape
     assert np.allclose(wide.sum(axis=1), 1) and (wide[:, DOMAIN.axes[1].silence] == 0).all()
     assert np.allclose(wide[0, :2], table[0, :2])
-    assert np.allclose(wide[1, [2, 3, 5]], table[1, 2] * np.array([1, 1, 2]) / 4)
+    assert np.allclose(wide[1, [2, 3]], table[1, 3] * np.array([1, 3]) / 4)
+    assert wide[1, 5] == pytest.approx(table[1, 2])  # who was not asked, rare or not
     assert np.allclose(wide[1], wide[2])
     alone = few.widened(Conditional(place=0, given=(), table=np.array([0.25, 0.75]))).table
     assert np.allclose(alone, [0.25, 0.75 / 4, 0.75 * 3 / 4, 0])

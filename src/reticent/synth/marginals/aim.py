@@ -104,7 +104,8 @@ class AIM:
         return [
             each
             for each in options
-            if each.places in known or tree_cells(study.view.shape, [*known, each.places]) <= most
+            if each.places in known
+            or tree_cells(study.view.shape, [*known, *study.lawful, each.places]) <= most
         ]
 
     def _choose(

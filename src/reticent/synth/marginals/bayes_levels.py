@@ -20,6 +20,7 @@ class Level:
     kept: NDArray[np.int64] = field(repr=False)
     starts: NDArray[np.int64] = field(repr=False)
     cells: int
+    unasked: int | None = None
 
     @property
     def size(self) -> int:
@@ -32,7 +33,7 @@ class Level:
         into[self.kept] = np.searchsorted(self.starts, np.arange(len(self.kept)), side="right") - 1
         within = np.zeros((self.size, self.cells))
         within[into[self.kept], self.kept] = 1.0
-        return Side(into=into, within=within / within.sum(axis=1, keepdims=True))
+        return Side(into=into, within=within / within.sum(axis=1, keepdims=True), unasked=self.unasked)
 
 
 Ladder = tuple[Level, ...]
@@ -56,7 +57,7 @@ def _level(axis: Axis, width: int, holes: Holes) -> Level:
     """Answers in runs of `width`; silence, where it counts, and the unasked stay by themselves."""
     kept = [cell for cell in range(axis.size) if cell != axis.silence or holes is Holes.VALUES]
     starts = [*range(0, axis.answers, width), *range(axis.answers, len(kept))]
-    return Level(kept=np.array(kept), starts=np.array(starts), cells=axis.size)
+    return Level(kept=np.array(kept), starts=np.array(starts), cells=axis.size, unasked=axis.unasked)
 
 
 def grouped(table: Counted, levels: Sequence[Level]) -> Counted:

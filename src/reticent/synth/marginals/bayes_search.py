@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from math import prod
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from reticent.synth.marginals.bayes_levels import Ladder, grouped, ladders
 from reticent.synth.marginals.bayes_parents import Candidate
 from reticent.synth.marginals.views import View
 from reticent.synth.spending import Noisy, Purse
-from reticent.synth.tables import lines, nearest
+from reticent.synth.tables import lines, nearest, one_scale
 
 BATCH = 1 << 22
 """Cells counted by one pass."""
@@ -52,23 +53,40 @@ class Search:
         """Each column with its parents, as a list, and at its end the rows left out: every row is in one entry."""
         counted = self.counts.count([one.places for one in network])
         return self.purse.measure(
-            [_parted(table, self._table(table, one)) for table, one in zip(counted, network, strict=True)],
+            [
+                self._view(one).parted(_last(each, one), _order(one))
+                for each, one in zip(counted, network, strict=True)
+            ],
             amount=amount,
         )
 
+    def scaled(self, one: Candidate, noisy: Noisy, *, total: float) -> Noisy:
+        """Who was not asked cannot be silent: with available cells, those who were asked weigh more, as `one_scale` says.
+
+        Without universes nothing is to be done, since lines of chances have no scale.
+        """
+        blocks = self._view(one).blocks(_order(one))
+        return one_scale(noisy, total, blocks) if self.holes is Holes.AVAILABLE and blocks.any() else noisy
+
     def conditional(self, one: Candidate, noisy: Noisy) -> Conditional:
         """Chances of all the column's cells given all cells of its parents."""
-        shape = [self.ladders[place][level].size for place, level in (*one.parents, (one.place, 0))]
-        made = lines(self.tidy(noisy.cells[:-1].reshape(shape)))
+        view = self._view(one)
+        shape = [view.shape[place] for place in _order(one)]
+        made = lines(self.tidy(noisy.cells[: prod(shape)].reshape(shape)))
+        return view.widened(Conditional(place=one.place, given=one.given, table=made))
+
+    def _view(self, one: Candidate) -> View:
+        """All columns, the parents as coarse as they are for `one`."""
         levels = dict(one.parents)
-        sides = tuple(ladder[levels.get(place, 0)].side for place, ladder in enumerate(self.ladders))
-        return View(sides=sides).widened(Conditional(place=one.place, given=one.given, table=made))
+        return View(
+            sides=tuple(ladder[levels.get(place, 0)].side for place, ladder in enumerate(self.ladders))
+        )
 
     def _table(self, counted: Counted, one: Candidate) -> Counted:
         """A table over groups of the parents, the column itself last."""
         levels = dict(one.parents)
         made = grouped(counted, [self.ladders[place][levels.get(place, 0)] for place in one.places])
-        return np.moveaxis(made, one.places.index(one.place), -1)
+        return _last(made, one)
 
     def _look_at(self, open_: Sequence[Candidate]) -> None:
         """Scores not yet known, counted by as few passes as memory allows."""
@@ -81,8 +99,13 @@ class Search:
                 self.known |= {one: self.score(self._table(counted, one)) for one in new[places]}
 
 
-def _parted(counted: Counted, table: Counted) -> Counted:
-    return np.append(table.ravel(), counted.sum() - table.sum())
+def _order(one: Candidate) -> Places:
+    return (*one.given, one.place)
+
+
+def _last(counted: Counted, one: Candidate) -> Counted:
+    """The column itself as the last side."""
+    return np.moveaxis(counted, one.places.index(one.place), -1)
 
 
 def _batches(sets: Sequence[Places], domain: Domain) -> Iterator[list[Places]]:

@@ -6,11 +6,12 @@ from fractions import Fraction
 import numpy as np
 
 from reticent.privacy.claim import Claim
-from reticent.synth.base import Conditional, Counts, Holes, Network, Spend, Step, SynthNoise
+from reticent.synth.base import Conditional, Counts, Floats, Holes, Network, Spend, Step, SynthNoise
 from reticent.synth.domain import Domain
 from reticent.synth.fills import SHARE, check_spend, filling, prepared
-from reticent.synth.marginals.views import plain, simplex
+from reticent.synth.marginals.views import plain
 from reticent.synth.spending import Noisy, Purse, claim_of
+from reticent.synth.tables import one_scale, simplex
 
 PAGE = "proofs/synth/marginals/independent.md"
 
@@ -53,13 +54,15 @@ class Independent:
             [view.parted(t, (p,)) for t, p in zip(counted, places, strict=True)], amount=purse.total
         )
         step("columns")
-        steps = tuple(view.widened(_alone(place, each)) for place, each in enumerate(noisy))
-        claim = self.claim(domain, holes, spend)
-        return Network(domain=domain, steps=steps, total=total_of(noisy), claim=claim)
+        total = total_of(noisy)
+        ones = [each.cells[: view.cells((place,))] for place, each in enumerate(noisy)]
+        if holes is Holes.AVAILABLE:
+            ones = [one_scale(each, total, view.blocks((p,))).cells for p, each in enumerate(noisy)]
+        steps = tuple(view.widened(_alone(place, cells)) for place, cells in enumerate(ones))
+        return Network(domain=domain, steps=steps, total=total, claim=self.claim(domain, holes, spend))
 
 
-def _alone(place: int, noisy: Noisy) -> Conditional:
-    cells = noisy.cells[:-1]
+def _alone(place: int, cells: Floats) -> Conditional:
     made = simplex(cells, max(float(cells.sum()), 1.0))
     return Conditional(place=place, given=(), table=made / made.sum())
 

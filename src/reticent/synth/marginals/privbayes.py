@@ -72,9 +72,12 @@ class PrivBayes:
         network = _network(search, most, amount=purse.left - amount, step=step)
         noisy = search.measure(network, amount=amount)
         step("tables")
-        steps = tuple(search.conditional(one, table) for one, table in zip(network, noisy, strict=True))
-        claim = self.claim(domain, holes, spend)
-        return Network(domain=domain, steps=steps, total=total_of(noisy), claim=claim)
+        total = total_of(noisy)
+        steps = tuple(
+            search.conditional(one, search.scaled(one, table, total=total))
+            for one, table in zip(network, noisy, strict=True)
+        )
+        return Network(domain=domain, steps=steps, total=total, claim=self.claim(domain, holes, spend))
 
     def _rows(self, search: Search) -> float:
         """A number of rows that may be looked at. Of complete rows no public number is known."""

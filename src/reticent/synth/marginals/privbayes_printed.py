@@ -5,11 +5,9 @@ from fractions import Fraction
 from itertools import combinations
 from math import prod
 
-import numpy as np
-
 from reticent.errors import EngineError, PlanError
 from reticent.privacy.claim import Change, Claim
-from reticent.synth.base import Conditional, Counts, Holes, Network, Places, Spend, Step, SynthNoise
+from reticent.synth.base import Conditional, Counts, Floats, Holes, Network, Places, Spend, Step, SynthNoise
 from reticent.synth.domain import Domain
 from reticent.synth.fills import SHARE, check_spend, filling, prepared
 from reticent.synth.marginals.bayes_information import information, information_reach
@@ -132,17 +130,16 @@ def _conditionals(
     """The first columns are parents of the first one measured, all of them: their chances are sums of its table."""
     first = network[degree]
     sizes = [search.ladders[place][0].size for place in (*first.given, first.place)]
-    joint = noisy[0].cells[:-1].reshape(sizes)
+    joint = noisy[0].cells[: prod(sizes)].reshape(sizes)
     early = []
     for one in network[:degree]:
         kept = [first.given.index(place) for place in (*one.given, one.place)]
         table = joint.sum(axis=tuple(axis for axis in range(joint.ndim) if axis not in kept))
         order = [sorted(kept).index(axis) for axis in kept]
-        cells = [*table.transpose(order).ravel().tolist(), 0.0]
-        early.append(search.conditional(one, _like(noisy[0], cells)))
+        early.append(search.conditional(one, _like(noisy[0], table.transpose(order).ravel())))
     late = [search.conditional(one, table) for one, table in zip(network[degree:], noisy, strict=True)]
     return (*early, *late)
 
 
-def _like(noisy: Noisy, cells: list[float]) -> Noisy:
-    return Noisy(cells=np.array(cells), deviation=noisy.deviation, size=noisy.size)
+def _like(noisy: Noisy, cells: Floats) -> Noisy:
+    return Noisy(cells=cells, deviation=noisy.deviation, size=noisy.size)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import reduce
 
 import numpy as np
 
@@ -11,14 +12,13 @@ from reticent.synth.base import Counted, Counts, Floats, Holes, Network, Places
 from reticent.synth.domain import Domain
 from reticent.synth.graph.estimate import estimate
 from reticent.synth.graph.fitted import Fitted
-from reticent.synth.graph.measured import Measured
+from reticent.synth.graph.measured import Measured, Zeroes
+from reticent.synth.impossible import lawful_pairs
 from reticent.synth.marginals.independent import total_of
 from reticent.synth.marginals.scoring import SHARES, UNIT, distance, misfit
-from reticent.synth.marginals.views import View, merged, plain, simplex
+from reticent.synth.marginals.views import Flags, View, merged, plain
 from reticent.synth.spending import Noisy, Purse
-
-LEAST = 1 / 64
-"""No table is scaled up further than this."""
+from reticent.synth.tables import one_scale, simplex
 
 
 @dataclass(slots=True, kw_only=True)
@@ -27,13 +27,15 @@ class Study:
 
     With available cells a table holds only the rows that answered all its columns. It is measured with one cell more, for
     the rows it leaves out, which costs nothing: every row is in exactly one cell. So its sum is known as well as
-    one cell is, and it is brought to the common `total` with a deviation of its own.
+    one cell is, and it is brought to the common `total` with a deviation of its own. Where columns have universes there is
+    such a cell for every block of who was asked what.
     """
 
     counts: Counts = field(repr=False)
     domain: Domain
     holes: Holes
     purse: Purse
+    lawful: dict[Places, Flags] = field(init=False, repr=False)
     view: View = field(init=False, repr=False)
     total: float = field(init=False, default=1.0)
     rates: list[float] = field(init=False, default_factory=list)
@@ -41,6 +43,7 @@ class Study:
     held: dict[Places, Counted] = field(init=False, default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
+        self.lawful = lawful_pairs(self.domain)
         self.view = plain(self.domain, self.holes)
 
     @property
@@ -59,7 +62,7 @@ class Study:
         self.hold(places)
         noisy = self.purse.measure([self._list(each) for each in places], amount=amount)
         self.total = total_of(noisy)
-        ones = [self._scaled(each) for each in noisy]
+        ones = [self._scaled(*each) for each in zip(noisy, places, strict=True)]
         self.rates = [each.deviation / one.deviation for each, one in zip(noisy, ones, strict=True)]
         clean = [simplex(one.cells, self.total) for one in ones]
         is_kept = [side.into >= 0 for side in self.view.sides]
@@ -74,7 +77,7 @@ class Study:
         """One more table, on the common scale."""
         self.hold([places])
         (noisy,) = self.purse.measure([self._list(places)], amount=amount)
-        scaled = self._scaled(noisy)
+        scaled = self._scaled(noisy, places)
         table = scaled.cells.reshape([self.view.shape[place] for place in places])
         self.measured.append(Measured(places=places, table=table, deviation=scaled.deviation))
         return self.measured[-1]
@@ -82,7 +85,7 @@ class Study:
     def score(self, places: Places, model: Floats) -> int:
         """CONFIDENTIAL: how far the table is from the model's, in steps of which `grain` make a record."""
         table = self.view.table(self.held[places], places)
-        return misfit(table, model) if self.is_parted else distance(table, model)
+        return misfit(table, self._answered(model, places)) if self.is_parted else distance(table, model)
 
     @property
     def grain(self) -> int:
@@ -99,7 +102,18 @@ class Study:
         return float(np.prod([self.rates[place] for place in places]))
 
     def fit(self, *, iterations: int, start: Fitted | None = None) -> Fitted:
-        return estimate(self.view.shape, self.measured, total=self.total, start=start, iterations=iterations)
+        """The model nearest to what was measured, in which what cannot be has no chance."""
+        return estimate(
+            self.view.shape,
+            self.measured,
+            total=self.total,
+            start=start,
+            iterations=iterations,
+            zeroes=[
+                Zeroes(places=pair, allowed=self.view.allowed(can_be, pair))
+                for pair, can_be in self.lawful.items()
+            ],
+        )
 
     def network(self, fitted: Fitted, claim: Claim) -> Network:
         """The fitted model over all cells."""
@@ -112,15 +126,15 @@ class Study:
             return self.view.parted(counted, places)
         return self.view.table(counted, places).ravel()
 
-    def _scaled(self, noisy: Noisy) -> Noisy:
-        return one_scale(noisy, self.total) if self.is_parted else noisy
+    def _answered(self, model: Floats, places: Places) -> Floats:
+        """The model's table as far as it would be answered: of those asked a share, of those not asked everybody."""
+        sides = [self.view.sides[place] for place in places]
+        if all(side.unasked is None for side in sides):
+            return model  # one share for all, which a misfit does not see
+        shares = [
+            np.where(side.group_blocks, 1.0, self.rates[p]) for side, p in zip(sides, places, strict=True)
+        ]
+        return np.asarray(model * reduce(np.multiply.outer, shares))
 
-
-def one_scale(noisy: Noisy, total: float) -> Noisy:
-    """A table of available cells on the scale of all `total` respondents, with its own noise level.
-
-    The last entry of `noisy` counts the rows that the table leaves out. Raw tables have sums of .8 n, .64 n and so on,
-    which no model can meet at once. The share comes from noisy numbers alone.
-    """
-    share = min(1.0, max(1 - noisy.cells[-1] / total, noisy.deviation / total, LEAST))
-    return Noisy(cells=noisy.cells[:-1] / share, deviation=noisy.deviation / share, size=noisy.size / share)
+    def _scaled(self, noisy: Noisy, places: Places) -> Noisy:
+        return one_scale(noisy, self.total, self.view.blocks(places)) if self.is_parted else noisy

@@ -9,20 +9,43 @@ from numpy.typing import NDArray
 from reticent.synth.base import Conditional, Counted, Floats, Holes, Places
 from reticent.synth.domain import Axis, Domain
 
+Wholes = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
     """One column: `into[cell]` is the group of a cell, -1 where rows with it are left out of its tables.
 
-    Line g of `within` has the chances of the column's cells inside group g.
+    Line g of `within` has the chances of the column's cells inside group g. `unasked` is the cell of those who were not
+    asked, where there is one; it is a group by itself.
     """
 
-    into: NDArray[np.int64] = field(repr=False)
+    into: Wholes = field(repr=False)
     within: Floats = field(repr=False)
+    unasked: int | None = None
 
     @property
     def size(self) -> int:
         return len(self.within)
+
+    @property
+    def blocks(self) -> int:
+        """Who was asked is one block of the column, who was not another."""
+        return 1 if self.unasked is None else 2
+
+    @property
+    def cell_blocks(self) -> Wholes:
+        """The block of every cell."""
+        return np.asarray(np.arange(len(self.into)) == self.unasked, dtype=np.int64)
+
+    @property
+    def group_blocks(self) -> Wholes:
+        """The block of every group."""
+        made = np.zeros(self.size, dtype=np.int64)
+        if self.unasked is not None:
+            made[self.into[self.unasked]] = 1
+        return made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,10 +67,23 @@ class View:
             counted = np.moveaxis(_grouped(np.moveaxis(counted, axis, 0), self.sides[place]), 0, axis)
         return counted
 
+    def blocks(self, places: Places) -> Wholes:
+        """For each cell of such a table, as a list, its block: who was asked which of the columns."""
+        return self._numbered(places, [self.sides[place].group_blocks for place in places])
+
     def parted(self, counted: Counted, places: Places) -> Counted:
-        """The same as a list, and at its end the rows left out: every row in exactly one cell."""
+        """The same as a list, and at its end the rows left out of each block: every row in exactly one cell."""
         kept = self.table(counted, places).ravel()
-        return np.append(kept, counted.sum() - kept.sum())
+        whole = self._numbered(places, [self.sides[place].cell_blocks for place in places])
+        return np.append(kept, summed(counted.ravel(), whole) - summed(kept, self.blocks(places)))
+
+    def _numbered(self, places: Places, sides: Sequence[Wholes]) -> Wholes:
+        many = [self.sides[place].blocks for place in places]
+        return np.ravel_multi_index(np.ix_(*sides), many).ravel()
+
+    def allowed(self, can_be: Flags, places: Places) -> Flags:
+        """Groups that hold a cell which can be."""
+        return np.asarray(self.table(can_be.astype(np.int64), places) > 0)
 
     def widened(self, step: Conditional) -> Conditional:
         """How the column's own cells are drawn, given all cells of the given columns."""
@@ -70,13 +106,13 @@ def plain(domain: Domain, holes: Holes) -> View:
 def _plain(axis: Axis, holes: Holes) -> Side:
     is_kept = np.ones(axis.size, dtype=bool)
     is_kept[axis.silence] = holes is Holes.VALUES
-    return _side(np.where(is_kept, np.cumsum(is_kept) - 1, -1), np.ones(axis.size))
+    return _side(np.where(is_kept, np.cumsum(is_kept) - 1, -1), np.ones(axis.size), axis.unasked)
 
 
 def merged(view: View, ones: Sequence[Floats], *, least: Sequence[float]) -> View:
     """Cells with less than `least` in the column's noisy table `ones` share one group, inside which they stay as they are.
 
-    McKenna, Miklau and Sheldon 2021 merge below three deviations of the noise.
+    McKenna, Miklau and Sheldon 2021 merge below three deviations of the noise. Who was not asked stays apart.
     """
     return View(
         sides=tuple(_merged(*each) for each in zip(view.sides, ones, least, strict=True)),
@@ -84,19 +120,26 @@ def merged(view: View, ones: Sequence[Floats], *, least: Sequence[float]) -> Vie
 
 
 def _merged(side: Side, counts: Floats, least: float) -> Side:
-    is_rare = counts < least
+    is_rare = (counts < least) & (side.group_blocks == 0)
     if is_rare.sum() < 2:
         return side
     groups = np.where(is_rare, (~is_rare).sum(), np.cumsum(~is_rare) - 1)
     weights = side.within.T @ np.maximum(counts, 1e-9)
-    return _side(np.where(side.into < 0, -1, groups[side.into]), weights)
+    return _side(np.where(side.into < 0, -1, groups[side.into]), weights, side.unasked)
 
 
-def _side(into: NDArray[np.int64], weights: Floats) -> Side:
+def _side(into: Wholes, weights: Floats, unasked: int | None) -> Side:
     within = np.zeros((int(into.max()) + 1, len(into)))
     is_kept = into >= 0
     within[into[is_kept], np.flatnonzero(is_kept)] = weights[is_kept]
-    return Side(into=into, within=within / within.sum(axis=1, keepdims=True))
+    return Side(into=into, within=within / within.sum(axis=1, keepdims=True), unasked=unasked)
+
+
+def summed(cells: Counted, blocks: Wholes) -> Counted:
+    """The sum of each block's cells; every block has one."""
+    made = np.zeros(int(blocks.max()) + 1, dtype=np.int64)
+    np.add.at(made, blocks, cells)
+    return made
 
 
 def _grouped(counted: Counted, side: Side) -> Counted:
@@ -105,15 +148,3 @@ def _grouped(counted: Counted, side: Side) -> Counted:
     is_kept = side.into >= 0
     np.add.at(made, side.into[is_kept], counted[is_kept])
     return made
-
-
-def simplex(table: Floats, total: float) -> Floats:
-    """The nearest table without negative cells that sums to `total`.
-
-    Counted from the largest cell, which changes nothing and keeps a total that is small beside the noise.
-    """
-    apart = table - table.max()
-    flat = np.sort(apart.ravel())[::-1]
-    over = (np.cumsum(flat) - max(total, 1.0)) / np.arange(1, len(flat) + 1)
-    cut = over[np.flatnonzero(flat > over)[-1]]
-    return np.asarray(np.maximum(apart - cut, 0.0))
