@@ -11,11 +11,12 @@ import pytest
 
 from reticent import Ledger, Survey, Synthesizer, ask_missing, describe_missing
 from reticent.engine.duckdb import DuckDBEngine
-from reticent.errors import BudgetError, LedgerError, PlanError, ReticentError, SourceError
+from reticent.errors import BudgetError, LedgerError, PlanError, ResourceError, ReticentError, SourceError
 from reticent.privacy.claim import Change
+from reticent.release import synth_section
 from reticent.release.charging import reserve
 from reticent.schema.load import schema_from
-from tests.release.synthetic import BOOK, open_ledger, rows, survey
+from tests.release.synthetic import BOOK, Flat, open_ledger, rows, survey
 
 Ask = Callable[..., Any]
 
@@ -84,6 +85,22 @@ def test_a_crash_keeps_the_charge(ask: Ask, tmp_path: Path, unread: list[str]):
     assert len(unread) == 2
     states = {ledger.state(entry.body["release"]) for entry in ledger.entries() if entry.kind == "reserve"}
     assert states == {"reserved"}
+
+
+# covers T13 T15
+@pytest.mark.parametrize("made", [Flat(fails=ValueError("age 47")), Flat(claimed=Fraction(2))])
+def test_a_fit_that_fails_is_charged_and_hands_out_nothing(
+    made: Flat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Whatever it says of a row, or a claim that is not the one that was charged: one constant text, and no model."""
+    monkeypatch.setattr(synth_section, "_method", lambda name, field: made)
+    ledger, model = open_ledger(tmp_path), Synthesizer(epsilon="1", ledger=tmp_path / "ledger.db")
+    with pytest.raises(ResourceError) as refused:
+        model.fit(survey())
+    assert "47" not in str(refused.value) and refused.value.__cause__ is refused.value.__context__ is None
+    assert ledger.spent == 1 and made.seen == [400]
+    with pytest.raises(PlanError, match="call fit first"):
+        model.sample(1)
 
 
 # covers L07
