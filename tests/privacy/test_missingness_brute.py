@@ -367,6 +367,46 @@ def test_masks_of_one_row_may_depend_on_each_other_if_their_law_is_known():
     assert up_ > float(amplified(uses_of(system), halves)) + 0.1
 
 
+def by_answer(classes):
+    """A law for each answer to a."""
+    return lambda row: [(mask, float(share)) for mask, share in classes[row["a"]].items()]
+
+
+def test_a_replaced_row_may_leave_one_class_for_another():
+    """Who says 1 shows both answers or none, who says 0 always a: the dearer of each direction is in another class."""
+    half = Fraction(1, 2)
+    classes = [{frozenset("a"): Fraction(1)}, {frozenset("ab"): half, frozenset(): half}]
+    system = [("a", 1.0), ("b", 1.0)]
+    mechanisms = [both(s, epsilon=e, top=1) for s, e in system]
+    laws = [released([{"a": said, "b": said}], by_answer(classes), mechanisms) for said in (0, 1)]
+    bound = float(amplified_both_ways(uses_of(system), MaskTable(classes)))
+    assert abs(loss(*laws) - bound) < CLOSE
+    # The naive twin: one class at a time. Of the first, a row is used once and no more.
+    alone = [
+        amplified_both_ways(uses, MaskTable([each]))
+        for uses, each in zip((uses_of(system[:1]), uses_of(system)), classes, strict=True)
+    ]
+    assert bound > float(max(alone)) + 0.4
+
+
+def test_mechanisms_that_hide_both_may_still_tell_one_class_from_another():
+    """One answer is observed or the other: counts of used rows, which no used row moves by its answer, lose the sum."""
+    classes = [{frozenset("b"): Fraction(1)}, {frozenset("a"): Fraction(1)}]
+    system = [("a", 1.0), ("b", 1.0)]
+    worst = replaced([count(s, epsilon=e) for s, e in system], by_answer(classes))
+    law = MaskTable(classes)
+    assert worst == pytest.approx(2) and amplified_replaced(uses_of(system), law) == 2
+    assert amplified(uses_of(system), law) < 1.01  # the naive twin: Harris where bits hang together
+
+
+def test_in_renyi_too_the_dearest_class_counts():
+    seen, unseen = {frozenset("a"): Fraction(1)}, {frozenset(): Fraction(1)}
+    rated = [Rated(sets=sets_of({"a"}), curve=lambda order: order / 8)]
+    for classes in ([seen, unseen], [unseen, seen], [seen]):
+        found = amplified_at(rated, MaskTable(classes), order=Fraction(2))
+        assert abs(found - Fraction(1, 4)) <= Fraction(1, 10**11)
+
+
 def test_delta_of_dependent_masks_is_covered_both_ways():
     """a is observed where b is not: looking back, e^-s weighs the rows with a, and the mean of delta is passed."""
     apart = {frozenset("a"): Fraction(1, 2), frozenset("b"): Fraction(1, 2)}

@@ -1,0 +1,67 @@
+"""What shows at an edge alone: a limit that follows a confidential number, and a sum near 64 bits."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from reticent.synth.base import Holes, Spend
+from reticent.synth.marginals import privbayes
+from reticent.synth.marginals.privbayes import PrivBayes
+from reticent.synth.marginals.scoring import UNIT, distance
+from tests.synth.replay import neighbours, random_rows, run
+from tests.synth.standins import FrozenSynthNoise, toy
+
+# covers T04 T05 T12 T20
+
+SPEND = Spend(epsilon=Fraction(1))
+MORE = np.array([1, 0])
+
+
+class Exact(PrivBayes):
+    """The naive twin: measures the number of rows, and then goes by the exact one."""
+
+    def _rows(self, search):
+        super()._rows(search)
+        return float(search.counts.count([(0,)])[0].sum())
+
+
+def limits(method: PrivBayes, holes: Holes, monkeypatch: pytest.MonkeyPatch) -> set[float]:
+    """By how many cells tables are judged, for one transcript on all neighbours."""
+    found = []
+    whole = privbayes._network
+    monkeypatch.setattr(
+        privbayes,
+        "_network",
+        lambda search, most, **given: found.append(most) or whole(search, most, **given),
+    )
+    counts = random_rows(toy([2, 3]), 12, 1)
+    first = FrozenSynthNoise()
+    run(method, counts, holes, SPEND, first)
+    for other in neighbours(counts):
+        run(method, other, holes, SPEND, FrozenSynthNoise(script=first.given))
+    return set(found)
+
+
+@pytest.mark.parametrize("holes", [Holes.COMPLETE, Holes.AVAILABLE])
+def test_what_a_table_may_hold_follows_released_numbers(holes, monkeypatch):
+    """Candidates follow the limit, and a limit by the exact number of rows tells it."""
+    assert len(limits(PrivBayes(), holes, monkeypatch)) == 1
+    assert len(limits(Exact(), holes, monkeypatch)) > 1
+
+
+def wrapping(table: np.ndarray, model: np.ndarray) -> int:
+    """The naive twin: takes a model as large as it comes."""
+    return int(np.abs(UNIT * table - np.rint(UNIT * model).astype(np.int64)).sum())
+
+
+@pytest.mark.parametrize("size", [2.0**57, 2.0**58, 2.0**59, 1e300])
+def test_a_model_too_large_for_the_sum_does_not_turn_it_round(size):
+    """Noise can make a model as large as it likes; one record still moves a distance by one."""
+    model, table = np.full(2, size), np.zeros(2, dtype=np.int64)
+    assert abs(distance(table + MORE, model) - distance(table, model)) <= UNIT
+
+
+def test_the_naive_distance_turns_round():
+    model, table = np.full(2, 2.0**58), np.zeros(2, dtype=np.int64)
+    assert abs(wrapping(table + MORE, model) - wrapping(table, model)) > UNIT
