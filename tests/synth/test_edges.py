@@ -7,6 +7,7 @@ import pytest
 
 from reticent.synth.base import Holes, Spend
 from reticent.synth.marginals import privbayes
+from reticent.synth.marginals.bayes_information import information, information_reach
 from reticent.synth.marginals.privbayes import PrivBayes
 from reticent.synth.marginals.scoring import UNIT, distance
 from tests.synth.replay import neighbours, random_rows, run
@@ -65,3 +66,16 @@ def test_a_model_too_large_for_the_sum_does_not_turn_it_round(size):
 def test_the_naive_distance_turns_round():
     model, table = np.full(2, 2.0**58), np.zeros(2, dtype=np.int64)
     assert abs(wrapping(table + MORE, model) - wrapping(table, model)) > UNIT
+
+
+@pytest.mark.parametrize("n", [7, 15, 31, 57, 63])
+def test_roundings_of_mutual_information_are_counted(n):
+    """Tables that attain the bound: rounded down term by term they pass it, and the stated reach allows for it."""
+    half = (n - 1) // 2
+    rest = np.array([[0, half, 0], [half, 0, 0], [0, 0, 0]])
+    here, there = rest.copy(), rest.copy()
+    here[0, 0] += 1
+    there[2, 2] += 1
+    moved = information(there) - information(here)
+    naive = information_reach(n, [(0, 0)]) - 1  # the naive twin: the bound, and nothing for rounding
+    assert naive < moved <= information_reach(n, [here.shape])
