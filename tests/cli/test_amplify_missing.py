@@ -141,3 +141,13 @@ def test_a_file_that_does_not_fit_is_refused_in_one_line(tmp_path, text, said):
     seen = run("amplify", "--missing", str(tmp_path / "holes.toml"))
     assert (seen.status, seen.out) == (2, "")
     assert seen.err.startswith(f"error: {said}") and seen.err.count("\n") == 1
+
+
+def test_deltas_are_said_of_the_table_too_and_refused_where_they_promise_nothing():
+    call = ("amplify", "--missing", "a=0.5", "--mechanism", "a:1:0.5", "--mechanism", "*:1:0.25")
+    assert run(*call).out.startswith("epsilon 2, delta 0.75 about the data held, 2 mechanisms\n")
+    held = json.loads(run(*call, "--json").out)
+    assert (held["held"]["delta"], held["delta"]) == ("0.75", "0.5")
+    seen = run(*call, "--mechanism", "*:1:0.5")
+    assert seen.status == 2 and seen.out == ""
+    assert seen.err.startswith("error: delta: they come to 1 for the truth")

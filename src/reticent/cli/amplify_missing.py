@@ -75,19 +75,32 @@ def say(missing: str, mechanisms: Sequence[str], *, masks: str, as_json: bool) -
 
 def _told(uses: Sequence[Use], law: Independent) -> dict[str, Any]:
     delta = amplified_delta(uses, law)
+    if delta >= 1:
+        raise PlanError(
+            f"they come to {show(delta)} for the truth, and from 1 up nothing is promised; use smaller ones",
+            field="delta",
+        )
     rows = [
         {"hidden": change.value, "mechanisms_hide": hide, "epsilon": show(cost(uses, law))}
         for change, hide, cost in LINES
         if not delta or change is Change.ADD_REMOVE
     ]
     return {
-        "held": {"epsilon": show(sum((u.epsilon for u in uses), Fraction(0))), "mechanisms": len(uses)},
+        "held": _held(uses),
         "rows": rows,
         **({"delta": show(delta)} if delta else {}),
         "taken_as_observed": list(law.taken([u.sets for u in uses])),
         "comparison": {"first_order": show(first_order(uses, law)), **_published(uses, law)},
         "claim_only_if": " ".join(CONDITIONS),
     }
+
+
+def _held(uses: Sequence[Use]) -> dict[str, Any]:
+    """What is promised about the table itself: the sums."""
+    epsilon, delta = (
+        sum(each, Fraction(0)) for each in zip(*((u.epsilon, u.delta) for u in uses), strict=True)
+    )
+    return {"epsilon": show(epsilon), **({"delta": show(delta)} if delta else {}), "mechanisms": len(uses)}
 
 
 def _published(uses: Sequence[Use], law: Independent) -> dict[str, str]:
@@ -104,7 +117,8 @@ def _published(uses: Sequence[Use], law: Independent) -> dict[str, str]:
 def _print(told: dict[str, Any]) -> None:
     held = told["held"]
     with_delta = f", delta {told['delta']}" if "delta" in told else ""
-    typer.echo(f"epsilon {held['epsilon']} about the data held, {held['mechanisms']} mechanisms")
+    and_delta = f", delta {held['delta']}" if "delta" in held else ""
+    typer.echo(f"epsilon {held['epsilon']}{and_delta} about the data held, {held['mechanisms']} mechanisms")
     rows = [("hidden in the truth", "mechanisms hide", "epsilon for the truth")]
     rows += [(row["hidden"], row["mechanisms_hide"], row["epsilon"] + with_delta) for row in told["rows"]]
     widths = [max(len(row[place]) for row in rows) for place in (0, 1)]
