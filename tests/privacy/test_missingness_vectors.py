@@ -337,6 +337,9 @@ def test_what_does_not_fit_is_refused():
     for shares in ({frozenset("a"): HALF}, {frozenset("a"): Fraction(2), frozenset(): Fraction(-1)}):
         with pytest.raises(PlanError, match="add up"):
             MaskTable([shares])
+    for shares in ({frozenset("a"): 0.5, frozenset(): 0.5}, {frozenset("a"): 1}):
+        with pytest.raises(PlanError, match="exact"):
+            MaskTable([shares])
     with pytest.raises(PlanError, match="collection"):
         sets_of("ab")
     for epsilon, delta in ((Fraction(0), Fraction(0)), (HALF, Fraction(1)), (HALF, -ULP), (0.5, Fraction(0))):
@@ -345,6 +348,19 @@ def test_what_does_not_fit_is_refused():
     for empty in (lambda: amplified([], LAW), lambda: Independent({}), lambda: MaskTable([]), sets_of):
         with pytest.raises(PlanError):
             empty()
+
+
+def test_a_law_does_not_change_after_it_was_checked():
+    """What was handed over stays the caller's: changing it changes no law, and a law cannot be written to."""
+    chances, shares = {"a": HALF}, {frozenset("a"): HALF, frozenset(): HALF}
+    classes = [shares]
+    laws = (Independent(chances), MaskTable(classes))
+    before = [amplified([use("a", epsilon=HALF)], law) for law in laws]
+    chances["a"], shares[frozenset("a")] = Fraction(1, 100), Fraction(1, 100)
+    classes.append({frozenset("a"): Fraction(1)})
+    assert [amplified([use("a", epsilon=HALF)], law) for law in laws] == before
+    with pytest.raises(TypeError):
+        laws[1].classes[0][frozenset("a")] = Fraction(1, 100)
 
 
 def test_groups_that_would_not_be_sound_are_refused():

@@ -66,8 +66,12 @@ class MaskTable:
         if not self.classes:
             raise PlanError("give at least one class of rows.", field="observed")
         for shares in self.classes:
+            if not all(isinstance(share, Fraction) for share in shares.values()):
+                raise PlanError("pass shares as exact Fractions.", field="observed")
             if any(share < 0 for share in shares.values()) or sum(shares.values()) != 1:
                 raise PlanError("the shares of a class are not negative and add up to 1.", field="observed")
+        kept = tuple(MappingProxyType(dict(each)) for each in self.classes)
+        object.__setattr__(self, "classes", kept)
 
     @property
     def attributes(self) -> tuple[str, ...]:
