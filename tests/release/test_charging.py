@@ -7,11 +7,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from reticent import Ledger, Survey, Synthesizer, ask_missing, describe_missing
 from reticent.engine.duckdb import DuckDBEngine
 from reticent.errors import BudgetError, LedgerError, PlanError, ResourceError, ReticentError, SourceError
+from reticent.lab.quicksynth import NoSynthNoise
 from reticent.privacy.claim import Change
 from reticent.release import synth_section
 from reticent.release.charging import reserve
@@ -150,6 +152,15 @@ def test_the_naive_order_would_be_caught(tmp_path: Path, unread: list[str]):
     with pytest.raises(KeyboardInterrupt):
         late()
     assert ledger.spent == 0 and unread == ["coded"]
+
+
+def test_noise_that_can_be_replayed_is_charged_to_no_ledger(tmp_path: Path, unread: list[str]):
+    ledger = open_ledger(tmp_path)
+    model = Synthesizer(method="independent", epsilon="1", ledger=ledger)
+    model._noise = NoSynthNoise(np.random.default_rng(1))
+    with pytest.raises(PlanError, match="ledger: noise that can be replayed"):
+        model.fit(survey())
+    assert unread == [] and ledger.spent == 0
 
 
 def test_a_saved_model_is_the_one_that_was_charged(tmp_path: Path):

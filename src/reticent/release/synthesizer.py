@@ -141,6 +141,8 @@ class Synthesizer:
     """What the ledger says of the last fit, where one was charged."""
 
     def _reserve(self, ledger: Ledger, synth: Synth, survey: Survey) -> Reservation:
+        if not self._noise.is_private:  # a test's double, of which nothing may be promised (R06)
+            raise PlanError("noise that can be replayed is charged to no ledger", field="ledger")
         return reserve(
             ledger,
             "synthesizer",
