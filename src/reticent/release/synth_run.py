@@ -14,7 +14,8 @@ from reticent.release.synth_table import SynthTable
 from reticent.synth.base import Network, SynthNoise
 
 FAILED = (
-    "a synthetic table could not be made; nothing is published. Resume once memory is free, or plan it anew"
+    "a synthetic table could not be made; nothing is published. Where its method needs a public sample size, see that it is "
+    "the number of rows; else resume once memory is free, or plan it anew"
 )
 Step = Callable[[str], None]
 
