@@ -83,6 +83,21 @@ def test_noise_for_one_table_would_be_caught(no_test, monkeypatch):
     assert loss(tiny.pairs(replaced=False)) > EPSILON
 
 
+def test_nothing_is_told_but_what_the_noise_gave():
+    """One transcript for two surveys: one verdict, tables and p included. # covers T20 T22"""
+    schema = tiny.schema()
+    looks = each_column(schema, tiny.NAMES)
+    told, exact = [], []
+    for rows in ([(0, None, 1), (1, 1, 1)], [(0, 1, None)] * 9):
+        tables = tables_of(*tiny.arrays(rows), tiny.NAMES, looks)
+        noise = FrozenNoise(prescribed=[tuple(range(sum(table.size for table in tables)))])
+        bits = SeededBits(1)
+        told.append(ask_dependence(tables, looks, schema, epsilon=EPSILON, noise=noise, bits=bits, draws=99))
+        exact.append([table.tolist() for table in tables])
+    assert told[0] == told[1]
+    assert exact[0] != exact[1]  # the naive twin: the tables as they were counted
+
+
 def test_the_verdict_follows_from_what_is_published():
     """Statistic and p are functions of the noisy table and fresh bits: the same table gives the same verdict."""
     values = codes(500, 3, seed=1)

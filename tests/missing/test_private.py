@@ -64,6 +64,15 @@ def test_noise_for_one_missing_answer_a_row_would_be_caught(change, monkeypatch)
     assert loss(pairs(replaced=change is Change.REPLACE), change=change) > EPSILON
 
 
+def test_nothing_is_told_but_what_the_noise_gave():
+    """One transcript for two surveys: one description. # covers T20 T22"""
+    script = [(4, 5, 6), (7, 8, 9, 10), (11, 12, 13)]
+    one, other = (
+        run(rows, FrozenNoise(prescribed=script)) for rows in ([(0, None, 1)], [(None, 1, None)] * 8)
+    )
+    assert one == other and (one.missing, one.per_row, one.declared) == tuple(script)
+
+
 def test_without_noise_it_is_the_description():
     mask = clustered(500, [0.1, 0.2, 0.3], np.random.default_rng(2), correlation=0.4).mask
     found = patterns_of(mask, NAMES)
