@@ -1,6 +1,6 @@
 """Strategies before the noise: a row is filled from itself, for no more than was set aside."""
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
@@ -111,6 +111,41 @@ def test_naive_halves_of_epsilon_waste_half() -> None:
 def test_a_share_that_is_no_share_is_refused(share: Fraction) -> None:
     with pytest.raises(PlanError):
         check_spend(Holes.MEAN, PURE, share)
+
+
+@dataclass(frozen=True)
+class Noting(ArrayCounts):
+    """Rows that note what they are filled from."""
+
+    fills: list[Conditional] = field(default_factory=list)
+
+    def filled(self, fills, bits):  # type: ignore[no-untyped-def]
+        self.fills.extend(fills)
+        return ArrayCounts.filled(self, fills, bits)
+
+
+def noted(cells: np.ndarray, domain: Domain, holes: Holes, noise: FrozenSynthNoise) -> list[object]:
+    counts = Noting(cells, domain)
+    ready(counts, holes, PURE, noise)
+    return [(fill.place, fill.given, fill.table.tolist()) for fill in counts.fills]
+
+
+@pytest.mark.parametrize("holes", [Holes.MEAN, Holes.MODEL])
+def test_what_rows_are_filled_from_is_what_the_noise_gave(holes: Holes) -> None:  # covers T20 T27
+    """One transcript on two tables that have little in common: the same fills. Without it (the naive twin), others."""
+    book = {
+        "survey": {"name": "s", "unit": "row"},
+        "columns": {
+            "age": {"kind": "integer", "bounds": [0, 3]},
+            "sex": {"kind": "categorical", "levels": ["f", "m"]},
+        },
+    }
+    domain = domain_of(schema_from(book))
+    one, other = np.array([[0, 0]] * 9 + [[4, 2]]), np.array([[3, 1]] * 5 + [[0, 2]])
+    first = FrozenSynthNoise()
+    told = noted(one, domain, holes, first)
+    assert len(told) == 2 and noted(other, domain, holes, FrozenSynthNoise(script=first.given)) == told
+    assert noted(other, domain, holes, FrozenSynthNoise()) != told
 
 
 def test_numbers_get_the_cell_of_their_mean() -> None:
