@@ -5,11 +5,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from reticent.errors import PlanError
 from reticent.synth.base import Holes, Spend
 from reticent.synth.marginals import privbayes
 from reticent.synth.marginals.bayes_information import information, information_reach
 from reticent.synth.marginals.privbayes import PrivBayes
 from reticent.synth.marginals.scoring import UNIT, distance
+from reticent.synth.registry import KNOWN, find
 from tests.synth.replay import neighbours, random_rows, run
 from tests.synth.standins import FrozenSynthNoise, toy
 
@@ -79,3 +81,15 @@ def test_roundings_of_mutual_information_are_counted(n):
     moved = information(there) - information(here)
     naive = information_reach(n, [(0, 0)]) - 1  # the naive twin: the bound, and nothing for rounding
     assert naive < moved <= information_reach(n, [here.shape])
+
+
+@pytest.mark.parametrize("name", [name for name in KNOWN if name != "privbayes-printed"])
+@pytest.mark.parametrize("holes", Holes)
+def test_what_cannot_be_spent_is_refused_before_a_row_is_read(name, holes):
+    """An epsilon with no rho of 12 places at its delta: whoever finds out when fitting has been charged by then."""
+    counts = random_rows(toy([2, 3]), 12, 1)
+    tiny = Spend(epsilon=Fraction(1, 10**6), delta=Fraction(1, 10**12))
+    with pytest.raises(PlanError, match="too small"):
+        find(name).check(counts.domain, holes, tiny)
+    with pytest.raises(PlanError, match="too small"):  # the naive twin: no check
+        run(find(name), counts, holes, tiny, FrozenSynthNoise())
