@@ -95,3 +95,6 @@ def test_the_page_prints_the_numbers_that_were_measured():
         for way in ("equal", "heaps")
     }
     assert f"off by {off['heaps']:.0f} dollars" in page and f"off by {off['equal']:,.0f}." in page
+    far = {name: found[name, "aim", "heaps", "tvd2"] / found[name, "aim", "equal", "tvd2"] for name in KNOWN}
+    assert f"raise the distance by {100 * far['adult'] - 100:.0f} %" in page
+    assert f"the distance rises by {100 * far[CENSUS] - 100:.0f} %" in page
