@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,8 +13,9 @@ from reticent.errors import PlanError
 from reticent.schema.load import schema_from
 from reticent.synth.base import Conditional, Holes, Network, Spend
 from reticent.synth.domain import Domain, domain_of
-from reticent.synth.fills import check_spend, even_fills, mean_fills, model_fills, parts, prepared
+from reticent.synth.fills import PAGE, check_spend, even_fills, mean_fills, model_fills, parts, prepared
 from reticent.synth.marginals.independent import Independent
+from reticent.synth.registry import KNOWN, find
 from reticent.synth.spending import rho_within
 from tests.synth.replay import APPROXIMATE, PURE, random_rows
 from tests.synth.standins import ArrayCounts, FrozenSynthNoise, NoSynthNoise, toy
@@ -249,3 +251,12 @@ def test_filling_has_stability_one_and_a_hot_deck_has_not() -> None:
     counts = random_rows(toy([2, 2]), 40, 5)
     assert reach(fixed, counts) == 1
     assert reach(hot_deck, counts) > 1
+
+
+@pytest.mark.parametrize("name", list(KNOWN))
+@pytest.mark.parametrize("holes", EVERY)
+def test_a_claim_names_the_page_on_filling_where_rows_are_mapped_first(name: str, holes: Holes) -> None:
+    """And every page that it names is there."""
+    pages = {page for _, page in find(name).claim(toy([2, 2]), holes, PURE).rests_on}
+    assert (PAGE in pages) == (holes not in (Holes.AVAILABLE, Holes.VALUES))
+    assert all((Path(__file__).parents[2] / page).is_file() for page in pages) and len(pages) >= 2
