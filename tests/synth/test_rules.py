@@ -12,6 +12,7 @@ from reticent.predicate.bind import bind
 from reticent.predicate.parse import parse
 from reticent.predicate.truth import MISSING, STRUCTURAL, Absent, truth
 from reticent.schema.load import schema_from
+from reticent.synth import rules_search
 from reticent.synth.decode import HOLE, UNASKED, Rows, decode
 from reticent.synth.domain import Domain, domain_of
 from reticent.synth.lawful import lawful_rows
@@ -291,3 +292,15 @@ def test_rows_come_even_where_none_that_was_drawn_is_lawful(rows: int) -> None:
     (made,) = lawful_rows(these([[0, 1], [1, 2]]), rules, rows, SeededBits(1))
     assert made["b"].tolist() == [0] * rows and len({*made["a"].tolist()}) == 1
     assert not unlawful(made, rules).any()
+
+
+def test_a_search_that_gave_up_does_not_say_that_there_is_no_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The only lawful row is the last of nine."""
+    never = ["a = '0'", "a = '1'", "b = '0'", "b = '1'"]
+    assert lawful_row(read_rules(toy([3, 3]), never=never)) == {"a": 2, "b": 2}
+    monkeypatch.setattr(rules_search, "MOST_TRIES", 3)
+    with pytest.raises(PlanError, match="found among 3"):
+        read_rules(toy([3, 3]), never=never)
+    monkeypatch.setattr(rules_search, "MOST_TRIES", 100)
+    with pytest.raises(PlanError, match="leave no row"):
+        read_rules(toy([3, 3]), never=[*never, "a = '2'"])

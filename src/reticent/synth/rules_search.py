@@ -20,6 +20,10 @@ def lawful_row(rules: Rules) -> dict[str, int]:
     tries = count()
     for row in _rows(rules, order, {}, tries):
         return {name: cell if isinstance(cell, int) else UNASKED for name, cell in row.items()}
+    if next(tries) > MOST_TRIES:
+        raise PlanError(
+            f"no lawful row was found among {MOST_TRIES:,}; drop rules, or write them plainer", field="never"
+        )
     raise PlanError("the rules leave no row that is lawful; drop or mend one", field="never")
 
 
