@@ -19,12 +19,12 @@ ROWS = np.array([[0, 0], [1, 1], [2, 0]] * 3)
 METHODS = [MST(iterations=2, merge=0), AIM(iterations=2, last=2, per_column=2, merge=0)]
 
 
-def likes(method: Synthesizer, epsilon: int):
+def likes(method: Synthesizer, spend: Spend):
     """How many respondents the network puts into the first cells: of nine rows, and of one more who is there."""
 
     def draw(b: int, n: int) -> np.ndarray:
         counts = ArrayCounts(np.vstack([ROWS, ROWS[:1]][: 1 + b]), DOMAIN)
-        spend, noise = Spend(epsilon=Fraction(epsilon)), SystemSynthNoise()
+        noise = SystemSynthNoise()
         made = (
             method.fit(counts, DOMAIN, Holes.AVAILABLE, spend, noise=noise, step=lambda _: None)
             for _ in range(n)
@@ -37,8 +37,8 @@ def likes(method: Synthesizer, epsilon: int):
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: str(method.name))
 def test_coins_do_not_show_more_than_epsilon(method):
     """160 runs to choose an event and 160 to test it: a false alarm once in 1e9."""
-    assert audit(likes(method, 1), epsilon=1, runs=RUNS, seed=1) > ALARM
+    assert audit(likes(method, Spend(epsilon=Fraction(1))), epsilon=1, runs=RUNS, seed=1) > ALARM
 
 
 def test_a_twin_that_spends_more_than_it_says_is_caught():
-    assert audit(likes(METHODS[0], 200), epsilon=1, runs=RUNS, seed=2) <= ALARM
+    assert audit(likes(METHODS[0], Spend(epsilon=Fraction(200))), epsilon=1, runs=RUNS, seed=2) <= ALARM
