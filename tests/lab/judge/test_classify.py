@@ -60,6 +60,22 @@ def test_rows_with_the_pairs_right_teach_and_shuffled_ones_do_not(census, shuffl
     assert good > 0.9 and bad < 0.6
 
 
+def test_the_truth_says_what_is_asked_and_not_the_rows_made(census):
+    """Rows that make the rarer sex the commoner one are asked the same question: whoever then says yes to all is scored so."""
+    place = census.columns.index("sex")
+    asked = classify.target_of(census.codes, census.schema, census.columns, "sex")
+    skewed = census.codes.copy()
+    skewed[:, place] = census.codes[np.flatnonzero(asked.of(census.codes))[0], place]
+    (found,) = classify.scores(
+        skewed, census.codes, census.schema, census.columns, target="sex", using=("tree",)
+    ).values()
+    share = asked.of(census.codes).mean()
+    assert found == pytest.approx(2 * share / (1 + share)) and 0 < share < 0.5
+    # The naive twin asks what is rarer among the rows made: nobody says yes.
+    naive = classify.target_of(skewed, census.schema, census.columns, "sex")
+    assert naive != asked and not naive.of(skewed).any()
+
+
 def test_rows_that_all_say_the_same_teach_to_say_it(census):
     same = census.codes.copy()
     asked = classify.target_of(census.codes, census.schema, census.columns, "sex")

@@ -56,6 +56,21 @@ def test_a_line_is_found_again_and_its_interval_covers_at_its_level():
     assert steep.covered == 0 and abs(steep.errors[0] * truth[:, 1].std() / truth[:, 0].std() - 0.3) < 0.05
 
 
+@pytest.mark.parametrize(("steps", "covers"), [(1.9, True), (2.02, False)])
+def test_an_interval_is_as_wide_as_the_textbook_says(steps, covers):
+    """1.96 standard errors either way: of a mean, and of the slope of a line through one column."""
+    truth = toy(6)
+    error = truth.std(axis=0) / len(truth) ** 0.5
+    moved = truth + np.round(steps * error * [1, 1, 0]).astype(np.int64)
+    assert means(truth, moved, SCHEMA, COLUMNS).covered == covers
+    x, y = (truth[:, place] - truth[:, place].mean() for place in (0, 1))
+    slope = (x @ y) / (x @ x)
+    off = (((y - slope * x) ** 2).sum() / (len(x) - 2) / (x @ x)) ** 0.5
+    turned = truth.copy()
+    turned[:, 1] = np.round(truth[:, 1] + steps * off * x)
+    assert line(truth, turned, SCHEMA, COLUMNS, target="y", given=["x"]).covered == covers
+
+
 def test_correlations_tell_right_margins_from_right_pairs():
     truth, rng = toy(5), np.random.default_rng(0)
     shuffled = np.stack([rng.permutation(column) for column in truth.T], axis=1)
