@@ -2,8 +2,10 @@
 
 import csv
 import io
+import tracemalloc
 import zlib
 from base64 import b64encode
+from contextlib import suppress
 from fractions import Fraction
 from typing import Any
 
@@ -123,6 +125,23 @@ def test_rows_that_are_not_whole_are_refused():
     for text in ("", "no base64!", b64encode(b"plain").decode(), table["tables"][0][:-8], swollen):
         with pytest.raises(ReticentError, match="release: holds synthetic rows that are not whole"):
             unpacked({**table, "tables": [text]})
+
+
+def test_a_few_bytes_do_not_swell_beyond_the_size_that_is_due():
+    """30 MB of zeroes, three rows due: no more room is taken than a small part of it. Naive code takes all."""
+    table = told({"word": np.zeros(3, int), "wide": np.zeros(3, int), "cent": np.zeros(3, int)})
+    packed = zlib.compress(b"0" * 30_000_000)
+    peaks = []
+    for read in (
+        lambda: unpacked({**table, "tables": [b64encode(packed).decode()]}),
+        lambda: zlib.decompress(packed),
+    ):
+        tracemalloc.start()
+        with suppress(ReticentError):
+            read()
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[0] < 1_000_000 < 30_000_000 <= peaks[1]
 
 
 def test_no_row_is_part_of_a_repr():

@@ -82,6 +82,15 @@ def test_correlations_tell_right_margins_from_right_pairs():
     assert correlation_error(truth, np.zeros_like(truth), SCHEMA, COLUMNS) > 0.5  # no spread, no correlation
 
 
+def test_correlations_that_err_either_way_do_not_make_up_for_each_other():
+    """Three columns, one pair too close by as much as another is too far."""
+    columns = {name: {"kind": "integer", "bounds": [-1, 1]} for name in "xyz"}
+    schema = schema_from({"survey": {"name": "toy", "unit": "row"}, "columns": columns})
+    one, other = np.array([-1, -1, 1, 1] * 5), np.array([-1, 1, -1, 1] * 5)
+    truth, made = np.stack([one, one, other], axis=1), np.stack([one, other, one], axis=1)
+    assert correlation_error(truth, made, schema, ("x", "y", "z")) == pytest.approx(2 / 3)
+
+
 def test_propensity_is_about_one_where_both_are_drawn_alike():
     """Six terms, five pairs of samples: 25 times the mean ratio is chi-square of 25; outside these ends its chance is below 1e-4."""
     ratios = [propensity(toy(s), toy(s + 50), SCHEMA, COLUMNS).ratio for s in range(5)]
