@@ -83,7 +83,9 @@ def test_a_model_is_saved_and_loads_again(fitted: Synthesizer, tmp_path: Path):
 
 def test_arguments_are_checked_before_a_row_is_read():
     """A frame that cannot be read would fail otherwise."""
-    for wrong in ({"method": "ami"}, {"holes": "none"}, {"epsilon": "0"}, {"bins": 1}, {"columns": ["aeg"]}):
+    misread = ({"columns": "age"}, {"never": "age > 80"}, {"known": ["age"]}, {"determines": "age"})
+    wrongs = ({"method": "ami"}, {"holes": "none"}, {"epsilon": "0"}, {"bins": 1}, {"columns": ["aeg"]})
+    for wrong in (*wrongs, *misread):
         with pytest.raises(PlanError, match=f"Synthesizer.{next(iter(wrong))}"):
             Synthesizer(**{**GIVEN, **wrong}).fit(object())
     with pytest.raises(PlanError, match="schema"):
@@ -92,8 +94,31 @@ def test_arguments_are_checked_before_a_row_is_read():
         Synthesizer(**GIVEN).fit(pa.table({"age": [1]}))
     with pytest.raises(PlanError, match="call fit first"):
         Synthesizer(**GIVEN).sample(1)
-    with pytest.raises(ReticentError, match="n: is a whole number"):
-        Synthesizer(**GIVEN).fit(rows(5)).sample(0)
+    few = Synthesizer(**GIVEN).fit(rows(5))
+    for n in (0, -1, 2.5, "10", None, True):
+        with pytest.raises(ReticentError, match="n: is a whole number"):
+            few.sample(n)
+
+
+def test_what_a_plan_would_refuse_is_refused_without_a_ledger_too():
+    """A draft of a codebook, and a public number of rows beside a promise that hides it. No row is read."""
+    for name, value, said in (
+        ("unfinished", True, "is marked unfinished"),
+        ("sample_size", 50, "public sample size"),
+    ):
+        draft = {**BOOK, "survey": {**BOOK["survey"], name: value}}
+        with pytest.raises(PlanError, match=said):
+            Synthesizer(**{**GIVEN, "schema": draft}).fit(object())
+
+
+def test_a_loaded_model_comes_back_with_its_promise(tmp_path: Path):
+    """So that whoever fits again spends what was spent, or says otherwise."""
+    made = Synthesizer(**GIVEN, delta="0.000001", replaced=True).fit(rows(50))
+    made.save(tmp_path / "model")
+    again = Synthesizer.load(tmp_path / "model", schema=BOOK)
+    assert (again.epsilon, again.delta, again.replaced) == ("1", "0.000001", True)
+    assert Synthesizer.load(tmp_path / "model", schema=BOOK, epsilon="2").epsilon == "2"
+    assert again.claim_ == made.claim_
 
 
 def test_arguments_can_be_read_and_set_by_name():

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 from secrets import token_hex
-from typing import Any
+from typing import Any, Protocol
 
 from reticent.errors import PlanError
 from reticent.privacy.claim import Change, Claim
@@ -20,11 +20,26 @@ Account = str | PathLike[str] | Ledger
 """A ledger, or where it lies."""
 
 
+class Source(Protocol):
+    """Whatever noise or draws come from."""
+
+    @property
+    def is_private(self) -> bool: ...
+
+
 def open_account(account: Account | None) -> Ledger | None:
     """The ledger to be charged, if any. One that is not there is refused, never begun."""
     if account is None or isinstance(account, Ledger):
         return account
     return Ledger.open(Path(account))
+
+
+def check_public(schema: Schema, change: Change) -> None:
+    """What a plan would be refused for, whatever it asks."""
+    if not schema.finished:
+        raise PlanError("is marked unfinished; complete it and remove 'unfinished'", field="schema")
+    if schema.sample_size is not None and change is Change.ADD_REMOVE:
+        raise PlanError("a public sample size goes with replaced = True", field="replaced")
 
 
 def reserve(
@@ -37,26 +52,34 @@ def reserve(
     claim: Claim,
 ) -> Reservation:
     """Charge the epsilon of `claim`, on disk, before a row is read. `words` are what was asked for."""
-    _check(schema, claim)
-    return ledger.reserve(
-        release_id=f"{what}-{token_hex(8)}",
-        plan_hash=digest_of({what: dict(words)}, codebook),
-        dataset=schema.name,
-        change=claim.change.value,
-        unit="epsilon",
-        amount=claim.epsilon,
-        claim={**claim.as_dict(), "accept_large": False},
-    )
+    check_public(schema, claim.change)
+    return _charge(ledger, what, digest_of({what: dict(words)}, codebook), dataset=schema.name, claim=claim)
 
 
-def _check(schema: Schema, claim: Claim) -> None:
-    """What a plan would be refused for."""
-    if not schema.finished:
-        raise PlanError("is marked unfinished; complete it and remove 'unfinished'", field="schema")
-    if schema.sample_size is not None and claim.change is Change.ADD_REMOVE:
-        raise PlanError("a public sample size goes with replaced = True", field="replaced")
+def reserve_arrays(ledger: Ledger, what: str, *, words: Mapping[str, Any], claim: Claim) -> Reservation:
+    """The same for arrays. They have no codebook and no name, and are taken for rows of the ledger's own survey."""
+    plan = digest_of({what: dict(words)}, {})
+    return _charge(ledger, what, plan, dataset=ledger.facts.dataset, claim=claim)
+
+
+def refuse_replayed(*sources: Source) -> None:
+    """Of a test's double nothing may be promised (R06)."""
+    if not all(source.is_private for source in sources):
+        raise PlanError("noise that can be replayed is charged to no ledger", field="ledger")
+
+
+def _charge(ledger: Ledger, what: str, plan: str, *, dataset: str, claim: Claim) -> Reservation:
     if claim.epsilon > LARGE:
         raise PlanError(
             f"is above {LARGE}, which promises little; write it in a plan with accept_large = true",
             field="epsilon",
         )
+    return ledger.reserve(
+        release_id=f"{what}-{token_hex(8)}",
+        plan_hash=plan,
+        dataset=dataset,
+        change=claim.change.value,
+        unit="epsilon",
+        amount=claim.epsilon,
+        claim={**claim.as_dict(), "accept_large": False},
+    )

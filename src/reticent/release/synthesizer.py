@@ -13,12 +13,12 @@ from reticent.errors import PlanError, ResourceError
 from reticent.prepare.donors import NO_REPAIR
 from reticent.privacy.claim import Change, Claim
 from reticent.privacy.ledger import Ledger, Reservation
-from reticent.release.charging import Account, open_account, reserve
+from reticent.release.charging import Account, check_public, open_account, reserve
 from reticent.release.survey import Survey
+from reticent.release.synth_arguments import check_rows, planned, ruled
 from reticent.release.synth_plan import Synth
 from reticent.release.synth_rows import draw_tables
 from reticent.release.synth_run import learn
-from reticent.release.synth_section import read_synth
 from reticent.schema import Schema
 from reticent.schema.load import schema_from
 from reticent.synth.base import Network, SynthNoise
@@ -26,7 +26,6 @@ from reticent.synth.decode import to_arrow
 from reticent.synth.domain import BINS
 from reticent.synth.heaps import Heaps
 from reticent.synth.noise import SystemSynthNoise
-from reticent.synth.rules import read_rules
 from reticent.synth.saved import load, save, written
 
 Book = str | PathLike[str] | dict[str, Any]
@@ -83,7 +82,8 @@ class Synthesizer:
         that fails in between keeps its charge.
         """
         survey = rows if isinstance(rows, Survey) else Survey(rows, schema=self._book())
-        synth, ledger = self._read(survey), open_account(self.ledger)
+        synth, ledger = planned(self.get_params(), survey), open_account(self.ledger)
+        check_public(synth.domain.schema, synth.claim.change)
         engine: Engine = survey.open()
         try:
             engine.check(synth.domain.schema)
@@ -99,11 +99,10 @@ class Synthesizer:
 
     def sample(self, n: int) -> Any:
         """`n` rows in a frame of the kind that was given, else an Arrow table; a list of them for several copies."""
-        network = self._fitted
-        if n < 1:
-            raise PlanError("is a whole number from 1 up", field="n")
+        network, rows = self._fitted, check_rows(n)
         copies = 1 if self.copies is None else self.copies
-        tables = draw_tables(network, self._rules(network), n, copies, self._noise.bits)
+        rules = ruled(self.get_params(), network.domain)
+        tables = draw_tables(network, rules, rows, copies, self._noise.bits)
         made = [self._like(to_arrow(table, network.domain.schema)) for table in tables]
         return made if len(made) > 1 else made[0]
 
@@ -118,9 +117,21 @@ class Synthesizer:
 
     @classmethod
     def load(cls, folder: str | PathLike[str], *, schema: Book, **arguments: Any) -> "Synthesizer":
-        """A synthesizer that has learned already. The codebook must be the one it was made with."""
+        """A synthesizer that has learned already. The codebook must be the one it was made with.
+
+        What was promised comes back with it. The method does not, and is needed only to fit again: say it in `arguments`.
+        """
         network = load(Path(folder), _schema(schema))
-        made = cls(epsilon=show(network.claim.epsilon), schema=schema, **arguments)
+        claim = network.claim
+        made = cls(
+            **{
+                "epsilon": show(claim.epsilon),
+                "delta": show(claim.delta) if claim.delta else None,
+                "replaced": claim.change is Change.REPLACE,
+                "schema": schema,
+                **arguments,
+            }
+        )
         made.network_ = network
         return made
 
@@ -169,32 +180,6 @@ class Synthesizer:
             raise PlanError("is the codebook of the frame, a file or a dictionary", field="schema")
         return self.schema
 
-    def _read(self, survey: Survey) -> Synth:
-        """The section of a plan that says the same. How many rows are drawn is said later."""
-        given = {name: getattr(self, name) for name in ("delta", "columns", "copies")}
-        written = {name: value for name, value in given.items() if value is not None}
-        written |= {"columns": list(self.columns)} if self.columns is not None else {}
-        section = {
-            "name": "rows",
-            "rows": 1,
-            "method": self.method,
-            "holes": self.holes,
-            "epsilon": self.epsilon,
-            "bins": self.bins,
-            "heaps": {name: _listed(values) for name, values in (self.heaps or {}).items()},
-            "never": list(self.never),
-            "determines": dict(self.determines or {}),
-            "known": _plain(self.known),
-            **written,
-        }
-        change = Change.REPLACE if self.replaced else Change.ADD_REMOVE
-        return read_synth(section, schema_from(survey.codebook()), change=change, at="Synthesizer")
-
-    def _rules(self, network: Network) -> Any:
-        return read_rules(
-            network.domain, never=self.never, determines=self.determines, known=_plain(self.known)
-        )
-
     def _like(self, table: pa.Table) -> Any:
         """The table as the kind of frame that was given."""
         if self._kind is None or issubclass(self._kind, pa.Table):
@@ -204,12 +189,3 @@ class Synthesizer:
 
 def _schema(book: Book) -> Schema:
     return schema_from(Survey(None, schema=book).codebook())
-
-
-def _plain(known: Mapping[str, Mapping[str, str]] | None) -> dict[str, dict[str, str]]:
-    return {name: dict(words) for name, words in (known or {}).items()}
-
-
-def _listed(values: Any) -> Any:
-    """A list, where a plan would have one."""
-    return list(values) if isinstance(values, tuple) else values

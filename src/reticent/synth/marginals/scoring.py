@@ -45,7 +45,7 @@ def misfit(table: Counted, model: Floats) -> int:
     )
     excess = int(shares.sum()) - SHARES
     if excess > 0:  # sums of doubles: never more than the whole
-        shares.ravel()[int(shares.argmax())] -= excess
+        shares.flat[int(shares.argmax())] -= excess
     return int(np.abs(SHARES * table - int(table.sum()) * shares).sum())
 
 
