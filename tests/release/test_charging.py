@@ -130,8 +130,9 @@ def test_what_a_plan_would_be_refused_for_is_refused(ask: Ask, tmp_path: Path, u
     with pytest.raises(PlanError, match="epsilon: is above 20"):
         ask(ledger, epsilon="20.5")
     for said, match in (({"unfinished": True}, "unfinished"), ({"sample_size": 400}, "sample size")):
-        with pytest.raises(ReticentError, match=match):
-            ask(ledger, of=survey(codebook={**BOOK, "survey": {**BOOK["survey"], **said}}))
+        for account in (ledger, None):  # with nobody counting, too
+            with pytest.raises(ReticentError, match=match):
+                ask(account, of=survey(codebook={**BOOK, "survey": {**BOOK["survey"], **said}}))
     assert unread == [] and ledger.spent == 0
 
 

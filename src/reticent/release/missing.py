@@ -21,7 +21,7 @@ from reticent.noise.bits import SystemBits
 from reticent.noise.source import SystemNoise
 from reticent.privacy.claim import Change, Claim
 from reticent.release.asks import read_epsilon
-from reticent.release.charging import Account, open_account, reserve
+from reticent.release.charging import Account, check_public, open_account, reserve
 from reticent.release.survey import Survey
 from reticent.schema import Schema
 from reticent.schema.load import schema_from
@@ -130,6 +130,7 @@ def _asked(
     ledger: Account | None,
 ) -> T:
     """Look at the header, charge, read, keep, and only then hand out."""
+    check_public(schema, claim.change)
     book = open_account(ledger)
     engine = survey.open()
     try:
