@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from reticent.models.regression import PrivateRegression as PrivateRegression
     from reticent.privacy.claim import Claim as Claim
     from reticent.privacy.ledger import Ledger as Ledger
     from reticent.release.curator import Curator as Curator
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from reticent.release.plan import Plan as Plan
     from reticent.release.plan import read_plan as read_plan
     from reticent.release.private_imputer import PrivateImputer as PrivateImputer
+    from reticent.release.private_regression import PrivateRegression as PrivateRegression
     from reticent.release.release import Release as Release
     from reticent.release.survey import Survey as Survey
     from reticent.release.synthesizer import Synthesizer as Synthesizer
@@ -32,7 +32,7 @@ _HOMES = {
     "Ledger": "reticent.privacy.ledger",
     "Plan": "reticent.release.plan",
     "PrivateImputer": "reticent.release.private_imputer",
-    "PrivateRegression": "reticent.models.regression",
+    "PrivateRegression": "reticent.release.private_regression",
     "Release": "reticent.release.release",
     "Schema": "reticent.schema",
     "Survey": "reticent.release.survey",

@@ -284,4 +284,4 @@ def test_the_guide_runs(folder, monkeypatch):
     monkeypatch.chdir(folder)
     examples = re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.DOTALL)
     exec("\n".join(examples), {})  # noqa: S102 - our own page
-    assert len(examples) == 5
+    assert len(examples) == 7

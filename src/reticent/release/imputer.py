@@ -11,15 +11,16 @@ import pyarrow.compute as pc
 
 from reticent.engine.duckdb import DuckDBEngine
 from reticent.engine.sources import open_frame
-from reticent.errors import PlanError, SchemaError
+from reticent.errors import SchemaError
 from reticent.prepare.donors import Repair
+from reticent.release.params import Params
 from reticent.release.repairs import read_repairs
 from reticent.schema import Levels, Number, Schema
 from reticent.schema.load import schema_from
 from reticent.tomlfile import read_toml
 
 
-class DonorImputer:
+class DonorImputer(Params):
     """Fill the gaps of a frame from nearest donors, on the same ring as a release of a plan would.
 
     CONFIDENTIAL: what comes out are respondents' answers, their donors' among them. It is not a release: it is
@@ -80,18 +81,6 @@ class DonorImputer:
     def fit_transform(self, frame: Any, y: None = None) -> Any:
         """Both at once."""
         return self.fit(frame).transform(frame)
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The arguments it was made with."""
-        return {name: getattr(self, name) for name in self._NAMES}
-
-    def set_params(self, **params: Any) -> "DonorImputer":
-        """Change arguments by name."""
-        for name, value in params.items():
-            if name not in self._NAMES:
-                raise PlanError(f"DonorImputer has no argument {name[:80]!r}", field="set_params")
-            setattr(self, name, value)
-        return self
 
     def _read(self) -> tuple[Schema, Repair]:
         book = self.schema

@@ -1,28 +1,23 @@
 """Gaps of an array filled from private lines, one column after the other, in scikit-learn's manner."""
 
 from collections.abc import Sequence
-from fractions import Fraction
+from functools import partial
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from reticent.errors import PlanError
 from reticent.models.centred import Centred
-from reticent.models.design import Bounded, Design
 from reticent.models.fit import Estimator, Fit
-from reticent.models.imputing import draws, predictions
-from reticent.models.records import floats, records
 from reticent.models.sources import ModelNoise, SystemModelNoise
 from reticent.noise.bits import Bits, SystemBits
-from reticent.privacy.claim import Claim, amount, compose
+from reticent.privacy.claim import Claim
+from reticent.release.array_fit import claim_of, fit_lines, shape_of
+from reticent.release.chain import Chain, Floats, prices
+from reticent.release.charging import Account
+from reticent.release.params import Params
 from reticent.sensitivity.neighbours import Neighbours
 
-STEPS = 2048
-Floats = NDArray[np.float64]
 
-
-class PrivateImputer:
+class PrivateImputer(Params):
     """Fill gaps from private lines: `PrivateImputer(epsilon="1", bounds=[(0, 99), (0, 500)], columns=[1]).fit(x)`.
 
     `columns` are filled in the order given, each from the columns that are not in the list and from those before it in
@@ -30,11 +25,14 @@ class PrivateImputer:
     for each column, named before any row is seen: what lies outside is clamped, and nothing is refused because
     of a value. With `draws` gaps are drawn about the line, and each call of `transform` draws anew.
 
-    The lines are private and cost epsilon at every `fit`; no ledger is charged. CONFIDENTIAL: what `transform` gives
-    back are the rows you gave it. To publish from filled rows, write `[[repair]] kind = "model"` in a plan.
+    The lines are private and cost epsilon at every `fit`. Give the `ledger` of the survey, a `Ledger` or its path, and each
+    fit is charged to it before a row is read; each row is then one respondent of that survey. Without one nobody counts.
+
+    CONFIDENTIAL: what `transform` gives back are the rows you gave it. To publish from filled rows, write
+    `[[repair]] kind = "model"` in a plan.
     """
 
-    _NAMES = ("epsilon", "bounds", "columns", "shares", "draws", "replaced", "estimator")
+    _NAMES = ("epsilon", "bounds", "columns", "shares", "draws", "replaced", "estimator", "ledger")
 
     def __init__(
         self,
@@ -46,43 +44,50 @@ class PrivateImputer:
         draws: bool = False,
         replaced: bool = False,
         estimator: Estimator | None = None,
+        ledger: Account | None = None,
     ) -> None:
         self.epsilon, self.bounds, self.columns, self.shares = epsilon, bounds, columns, shares
-        self.draws, self.replaced, self.estimator = draws, replaced, estimator
+        self.draws, self.replaced, self.estimator, self.ledger = draws, replaced, estimator, ledger
         self._noise: ModelNoise = SystemModelNoise()
         self._bits: Bits = SystemBits()
 
     def fit(self, x: Any, y: None = None) -> "PrivateImputer":
         """Fit a line for each column of `columns`, on rows that the lines before it have filled.
 
+        With a ledger: charged before a row is read, and the lines are noted there before they are handed out. A fit that
+        fails in between keeps its charge.
+
         Guarantee   epsilon-DP for one call.
         Adjacency   one row added or removed, or with `replaced` one row replaced.
         Theorem     THEORY 7.1, line by line: adaptive composition.
         Proof       proofs/release/private_imputer.md
         Assumes     each estimator keeps its promise; arguments do not depend on the rows.
-        Keeps back  the rows; of them only the lines may be told.
+        Keeps back  the rows; of them only the lines may be told. With a ledger, why a fit failed.
         """
-        filled, fits = self._checked(x), list[Fit]()
-        estimator = self.estimator or Centred()
-        for step, share in enumerate(self._split()):
-            data = records(self._design(step), filled[:, self._from(step)], filled[:, self.columns[step]])
-            fit = estimator.fit(
-                data if estimator.requires == "rows" else data.sums(),
-                epsilon=share,
-                neighbours=Neighbours(replaced=self.replaced),
-                noise=self._noise,
-            )
-            filled, fits = self._filled(filled, step, fit), [*fits, fit]
-        self.lines_: tuple[Fit, ...] = tuple(fits)
+        chain = self._chain()
+        fitted = partial(
+            chain.fit,
+            estimator=self.estimator or Centred(),
+            prices=prices(self.epsilon, self.shares, lines=len(self.columns)),
+            neighbours=Neighbours(replaced=self.replaced),
+        )
+        if self.ledger is not None:
+            chain.check_shape(shape_of(x, field="x"))
+        self.lines_, self.receipt_ = fit_lines(
+            self.ledger,
+            "imputer",
+            words=self._words(),
+            sources=(self._noise, self._bits),
+            nobody=lambda: fitted(chain.nobody, noise=SystemModelNoise()),
+            read=lambda: fitted(chain.within(x), noise=self._noise),
+        )
         self.n_features_in_ = len(self.bounds)
         return self
 
     def transform(self, x: Any) -> Floats:
         """The rows with gaps in `columns` filled and everything within its bounds. Other gaps stay."""
-        filled = self._checked(x)
-        for step, fit in enumerate(self._fitted):
-            filled = self._filled(filled, step, fit)
-        return filled
+        chain = self._chain()
+        return chain.fill(chain.within(x), self._fitted)
 
     def fit_transform(self, x: Any, y: None = None) -> Floats:
         """Both at once."""
@@ -91,19 +96,11 @@ class PrivateImputer:
     @property
     def claim_(self) -> Claim:
         """What the lines promise together."""
-        return compose([fit.claim for fit in self._fitted])
+        return claim_of(self._fitted)
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The arguments it was made with."""
-        return {name: getattr(self, name) for name in self._NAMES}
-
-    def set_params(self, **params: Any) -> "PrivateImputer":
-        """Change arguments by name."""
-        for name, value in params.items():
-            if name not in self._NAMES:
-                raise PlanError(f"PrivateImputer has no argument {name[:80]!r}", field="set_params")
-            setattr(self, name, value)
-        return self
+    lines_: tuple[Fit, ...]
+    receipt_: dict[str, Any] | None
+    """What the ledger says of the last fit, where one was charged."""
 
     @property
     def _fitted(self) -> tuple[Fit, ...]:
@@ -111,51 +108,17 @@ class PrivateImputer:
             raise PlanError("there are no lines yet; call fit first.", field="fit")
         return self.lines_
 
-    def _checked(self, x: Any) -> Floats:
-        """An array of doubles within the bounds; what is no number is a gap."""
-        self._check_arguments()
-        values = np.asarray(x)
-        if values.ndim != 2 or values.shape[1] != len(self.bounds):
-            raise PlanError("needs a pair for each column of x, and x two dimensions.", field="bounds")
-        low, high = (np.array([float(pair[side]) for pair in self.bounds]) for side in (0, 1))
-        return np.asarray(np.clip(floats(values), low, high))
+    def _chain(self) -> Chain:
+        return Chain(bounds=self.bounds, columns=self.columns, bits=self._bits if self.draws else None)
 
-    def _check_arguments(self) -> None:
-        places = list(self.columns)
-        if not places or len(set(places)) < len(places) or not set(places) <= set(range(len(self.bounds))):
-            raise PlanError("names columns of x by number, each once.", field="columns")
-        if len(places) == len(self.bounds):
-            raise PlanError("leaves nothing to predict the first from; leave one out.", field="columns")
-        if any(not -1e300 < float(low) < float(high) < 1e300 for low, high in self.bounds):
-            raise PlanError("are finite, the lower one first.", field="bounds")
-
-    def _split(self) -> list[Fraction]:
-        whole = amount(self.epsilon)
-        if self.shares is None:
-            return [whole / len(self.columns)] * len(self.columns)
-        shares = [amount(share, field="shares") for share in self.shares]
-        if len(shares) != len(self.columns) or sum(shares) != 1 or min(shares) <= 0:
-            raise PlanError("are decimals above 0 that add up to 1, one for each column.", field="shares")
-        return [share * whole for share in shares]
-
-    def _from(self, step: int) -> list[int]:
-        later = set(self.columns[step:])
-        return [place for place in range(len(self.bounds)) if place not in later]
-
-    def _design(self, step: int) -> Design:
-        predictors = tuple(self._column(place) for place in self._from(step))
-        return Design(predictors=predictors, response=self._column(self.columns[step]))
-
-    def _column(self, place: int) -> Bounded:
-        low, high = (Fraction(float(bound)) for bound in self.bounds[place])
-        return Bounded.between(f"x{place}", low, high, steps=STEPS)
-
-    def _filled(self, rows: Floats, step: int, fit: Fit) -> Floats:
-        design, place = self._design(step), self.columns[step]
-        at = rows[:, self._from(step)]
-        said = draws(fit, design, at, bits=self._bits) if self.draws else predictions(fit, design, at)
-        column = design.response
-        values = float(column.origin) + said * float(column.grid)
-        made = rows.copy()
-        made[:, place] = np.where(np.isnan(rows[:, place]), values, rows[:, place])
-        return made
+    def _words(self) -> dict[str, Any]:
+        """The arguments as the ledger's digest takes them."""
+        return {
+            "epsilon": self.epsilon,
+            "bounds": [[float(bound) for bound in pair] for pair in self.bounds],
+            "columns": [int(place) for place in self.columns],
+            "shares": None if self.shares is None else list(self.shares),
+            "draws": bool(self.draws),
+            "replaced": bool(self.replaced),
+            "estimator": repr(self.estimator or Centred()),
+        }

@@ -6,8 +6,8 @@ import pytest
 
 from reticent.errors import PlanError
 from reticent.models.adassp import AdaSSP
-from reticent.models.regression import PrivateRegression
 from reticent.models.robust import Robust
+from reticent.release.private_regression import PrivateRegression
 from tests.models.doubles import ZeroModelNoise
 from tests.models.worlds import least_squares
 
