@@ -13,7 +13,8 @@ from reticent.errors import PlanError, ResourceError
 from reticent.prepare.donors import NO_REPAIR
 from reticent.privacy.claim import Change, Claim
 from reticent.privacy.ledger import Ledger, Reservation
-from reticent.release.charging import Account, check_public, open_account, reserve
+from reticent.release.charging import Account, check_public, open_account, refuse_replayed, reserve
+from reticent.release.params import Params
 from reticent.release.survey import Survey
 from reticent.release.synth_arguments import check_rows, planned, ruled
 from reticent.release.synth_plan import Synth
@@ -31,7 +32,7 @@ from reticent.synth.saved import load, save, written
 Book = str | PathLike[str] | dict[str, Any]
 
 
-class Synthesizer:
+class Synthesizer(Params):
     """Rows like those of a survey: `Synthesizer(method="mst", epsilon="1", schema="book.toml").fit(frame).sample(1000)`.
 
     The arguments are the keys of a `[[synth]]` section of a plan; `schema` is the codebook, a file or a dictionary, and may
@@ -132,28 +133,15 @@ class Synthesizer:
                 **arguments,
             }
         )
-        made.network_ = network
+        made.network_, made.receipt_ = network, None
         return made
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The arguments it was made with."""
-        return {name: getattr(self, name) for name in self._NAMES}
-
-    def set_params(self, **params: Any) -> "Synthesizer":
-        """Change arguments by name."""
-        for name, value in params.items():
-            if name not in self._NAMES:
-                raise PlanError(f"Synthesizer has no argument {name[:80]!r}", field="set_params")
-            setattr(self, name, value)
-        return self
 
     network_: Network
     receipt_: dict[str, Any] | None
     """What the ledger says of the last fit, where one was charged."""
 
     def _reserve(self, ledger: Ledger, synth: Synth, survey: Survey) -> Reservation:
-        if not self._noise.is_private:  # a test's double, of which nothing may be promised (R06)
-            raise PlanError("noise that can be replayed is charged to no ledger", field="ledger")
+        refuse_replayed(self._noise)
         return reserve(
             ledger,
             "synthesizer",
