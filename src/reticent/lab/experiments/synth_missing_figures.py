@@ -120,7 +120,12 @@ def _lines(
     if not values:
         return None
     x = {"field": "label", "type": "nominal", "sort": IN_ORDER, "title": None, "axis": {"labelAngle": -30}}
-    y = {"field": "value", "type": "quantitative", "title": "2-way distance", "scale": {"zero": True}}
+    y = {
+        "field": "value",
+        "type": "quantitative",
+        "title": "2-way distance",
+        "scale": {"type": "log", "nice": False},
+    }
     names = ["available", "holes", "complete"]
     dash = {
         "field": "strategy",
@@ -138,7 +143,9 @@ def _lines(
         {"mark": {"type": "point", "filled": True, "size": 50}, "encoding": {**shared, "shape": shape}},
     ]
     made = _panels(values, {"width": 270, "height": 190, "layer": layers})
-    return titled(made, title, f"{words} {SIGNS}", f"{TELLS} Each panel has its own scale.")
+    return titled(
+        made, title, f"{words} {SIGNS}", f"{TELLS} Each panel has its own scale, a logarithmic one."
+    )
 
 
 def _method(*, shape: bool = True) -> Spec:
