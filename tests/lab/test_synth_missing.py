@@ -15,7 +15,7 @@ from reticent.lab.experiments import synth_missing as lab
 from reticent.lab.experiments.synth_missing_figures import figures
 from reticent.lab.experiments.synth_missing_rows import PRINTED, Point, told
 from reticent.lab.summary import rows_of
-from reticent.lab.trials import tables
+from reticent.lab.trials import tables, teaching
 from reticent.lab.trials.masks import mask
 from reticent.synth.base import Holes, Spend
 from reticent.synth.registry import find
@@ -124,7 +124,7 @@ def test_held_out_rows_are_not_learned_from(monkeypatch):
     """What is synthesized for the classifiers is four fifths of the table, and what they are tried on the rest."""
     seen = {}
     monkeypatch.setattr(
-        lab.classify, "mean_f1", lambda made, held, *_, **__: seen.update(made=made, held=held) or 0.5
+        teaching.classify, "mean_f1", lambda made, held, *_, **__: seen.update(made=made, held=held) or 0.5
     )
     values("census/MCAR/0.2/bootstrap/none/none")
     assert len(seen["made"]) == 320 and len(seen["held"]) == 80

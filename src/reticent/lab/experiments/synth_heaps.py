@@ -10,7 +10,7 @@ A piece is a table, a method and a way: `adult/aim/heaps`. Nothing is missing fr
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from time import process_time
@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from reticent.lab.experiment import Experiment, Outcome, Row
-from reticent.lab.judge import classify, floors
+from reticent.lab.judge import floors
 from reticent.lab.judge.distances import distances
 from reticent.lab.judge.features import answered
 from reticent.lab.seeded import SeededBits
@@ -27,27 +27,18 @@ from reticent.lab.summary import groups
 from reticent.lab.trials import tables
 from reticent.lab.trials.coding import Codes, cells_of
 from reticent.lab.trials.fitting import DELTA, NO_MISSING, synthesize
+from reticent.lab.trials.teaching import Setting, taught
 from reticent.schema import Number
 
 EPSILON = Fraction(3)
 EQUAL, HEAPS = "equal", "heaps"
 TRUTH, FLOOR, AIM = "truth", "decode-floor", "aim"
 WAYS = ((TRUTH, EQUAL), *((method, way) for method in (FLOOR, AIM) for way in (EQUAL, HEAPS)))
-HELD_OUT = 5  # one row in so many is kept for the classifiers
 KNOWN: Mapping[str, Mapping[str, Sequence[int]]] = {
     tables.CENSUS: {"hours": [0, 40], "wage": [0], "rent": [0]},
     "adult": {"capital_gain": [0], "capital_loss": [0], "hours_per_week": [40]},
 }
 """What anybody knows who knows the question: most have no such income, and a full week has 40 hours."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
-    """What a trial can be made smaller in, for a test."""
-
-    rows: int | None = None
-    judges: tuple[str, ...] = classify.NINE
-    most: int = classify.MOST
 
 
 def run(index: int, seed: int, *, pieces: tuple[str, ...], setting: Setting) -> list[Outcome]:
@@ -65,7 +56,8 @@ def run(index: int, seed: int, *, pieces: tuple[str, ...], setting: Setting) -> 
         line(f"mean {name}", _mean(table.codes, table, name), _mean(made, table, name))
         for name in KNOWN[dataset]
     ]
-    return [*means, line("tvd2", 0.0, found[2]), line("f1", 1.0, _f1(method, heaped, rng, setting))]
+    f1 = taught(heaped, lambda kept: _made(method, heaped.only(kept), rng), rng, setting)
+    return [*means, line("tvd2", 0.0, found[2]), line("f1", 1.0, f1)]
 
 
 def _line(piece: str, seconds: float, query: str, truth: float, estimate: float) -> Outcome:
@@ -89,21 +81,6 @@ def _mean(codes: Codes, table: tables.Trial, name: str) -> float:
     column, values = table.schema.coded[name], codes[:, table.columns.index(name)]
     grid = float(column.grid) if isinstance(column, Number) else 1.0
     return float(values[answered(values)].mean() * grid)
-
-
-def _f1(method: str, table: tables.Trial, rng: np.random.Generator, setting: Setting) -> float:
-    """Rows made again from four fifths of the table, so that the last fifth is new to whoever learns from them."""
-    kept = np.random.default_rng(0).permutation(len(table.codes)) % HELD_OUT > 0
-    made = rng.permutation(_made(method, table.only(kept), rng))
-    return classify.mean_f1(
-        made,
-        table.codes[~kept],
-        table.schema,
-        table.columns,
-        targets=[tables.TARGETS[table.name]],
-        using=setting.judges,
-        most=setting.most,
-    )
 
 
 def told(outcomes: pa.Table) -> list[Row]:

@@ -12,7 +12,6 @@ The mask of a table, a kind and a rate is one fixed draw; repeats draw the noise
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from time import process_time
@@ -22,13 +21,14 @@ import numpy as np
 from reticent.lab.experiment import Experiment, Outcome
 from reticent.lab.experiments.synth_missing_figures import figures
 from reticent.lab.experiments.synth_missing_rows import Point, told
-from reticent.lab.judge import classify, floors
+from reticent.lab.judge import floors
 from reticent.lab.judge.distances import distances
 from reticent.lab.seeded import SeededBits
 from reticent.lab.trials import tables
 from reticent.lab.trials.coding import Codes, cells_of
 from reticent.lab.trials.fitting import DELTA, NO_MISSING, synthesize
 from reticent.lab.trials.masks import Mask, mask
+from reticent.lab.trials.teaching import Setting, taught
 from reticent.synth.base import Holes
 
 FLOORS = ("bootstrap", "decode-floor")
@@ -42,16 +42,6 @@ LINES = (
 )
 RATES, EPSILONS = ("0.01", "0.05", "0.1", "0.2", "0.3"), ("0.5", "1", "3", "5", "10", "none")
 KINDS = (("MCAR", "0.1"), ("MAR", "0.1"), ("MNAR", "0.1"), ("MAR", "0.35"))
-HELD_OUT = 5  # one row in so many is kept for the classifiers
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
-    """What a trial can be made smaller in, for a test: the rows, who judges, and how many rows teach."""
-
-    rows: int | None = None
-    judges: tuple[str, ...] = classify.NINE
-    most: int = classify.MOST
 
 
 def points(dataset: str) -> Iterator[Point]:
@@ -92,7 +82,9 @@ def run(index: int, seed: int, *, pieces: tuple[str, ...], setting: Setting) -> 
         "complete": float((~lost.any(axis=1)).sum()),
     }
     if is_classified(point):
-        values["f1"] = _f1(point, table, lost, rng, setting)
+        values["f1"] = taught(
+            table, lambda kept: _made(point, table.only(kept), lost[kept], rng), rng, setting
+        )
     return [point.outcome(name, value, seconds) for name, value in values.items()]
 
 
@@ -106,22 +98,6 @@ def _made(point: Point, table: tables.Trial, lost: Mask, rng: np.random.Generato
         return without[point.method]()
     epsilon = None if point.epsilon == "none" else Fraction(point.epsilon)
     return synthesize(table, lost, method=point.method, strategy=point.strategy, epsilon=epsilon, rng=rng)
-
-
-def _f1(point: Point, table: tables.Trial, lost: Mask, rng: np.random.Generator, setting: Setting) -> float:
-    """Rows made again from four fifths of the table, so that the last fifth is new to whoever learns from them."""
-    kept = np.random.default_rng(0).permutation(len(table.codes)) % HELD_OUT > 0
-    made = _made(point, table.only(kept), lost[kept], rng)
-    target = tables.TARGETS[point.dataset]
-    return classify.mean_f1(
-        rng.permutation(made),
-        table.codes[~kept],
-        table.schema,
-        table.columns,
-        targets=[target],
-        using=setting.judges,
-        most=setting.most,
-    )
 
 
 def _lacks(piece: str) -> bool:
