@@ -8,6 +8,7 @@ COMPILE := uv pip compile --universal --python-version 3.11 --generate-hashes --
 
 demo: .venv/demo.stamp
 	$(BIN)/reticent demo --out demo
+	@echo "To use the command reticent in this terminal: . $(BIN)/activate"
 
 test: .venv/dev.stamp
 	$(BIN)/python -m pytest -n auto --dist worksteal
