@@ -123,7 +123,8 @@ def test_an_activated_environment_has_the_command():
     )
     assert done.returncode == 0, done.stderr
     place, version = done.stdout.split("\n")[:2]
-    assert place == str(Path(sys.prefix) / "bin" / "reticent") and version.endswith(reticent.__version__)
+    assert Path(place).samefile(Path(sys.prefix) / "bin" / "reticent")
+    assert version.endswith(reticent.__version__)
 
 
 # --- the glossary -------------------------------------------------------------------------------------------------------
