@@ -11,6 +11,7 @@ import re
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from statistics import median
 
@@ -101,21 +102,19 @@ def module_is_kinds(tree: ast.Module) -> bool:
 
 
 def unresolved() -> int:
-    """References that lead nowhere: by the resolver of the tests where it is there, else those to the theory alone."""
-    sys.path.insert(0, str(ROOT))
+    """References that lead nowhere: by tools/references.py where it is there, else those to the theory alone."""
     try:
-        from tests import test_references as resolver  # type: ignore[attr-defined,unused-ignore]
+        resolver = import_module("references")
     except ImportError:
         return _unstated()
-    found = getattr(resolver, "unresolved", None)
-    return len(found()) if callable(found) else _unstated()
+    return len(resolver.unresolved())
 
 
 def _unstated() -> int:
     """How often the theory is cited by a number that no statement in docs/theory has."""
     pages = [*(ROOT / "src").rglob("*.py"), *(ROOT / "proofs").rglob("*.md")]
     pages += [path for path in (ROOT / "docs").rglob("*.md") if "proofs" not in path.parts]
-    stated = "\n".join(path.read_text("utf-8") for path in (ROOT / "docs" / "theory").glob("*.md"))
+    stated = "\n".join(path.read_text("utf-8") for path in (ROOT / "docs" / "theory").rglob("*.md"))
     known = set(re.findall(r"^(?:#+ |\*\*)(?:\w+ )?(\d+(?:\.\d+)?)\b", stated, re.MULTILINE))
     return sum(number not in known for page in pages for number in CITED.findall(page.read_text("utf-8")))
 
