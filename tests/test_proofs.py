@@ -123,3 +123,34 @@ def test_a_changed_function_makes_its_page_stale(tmp_path: Path, monkeypatch: py
     assert elsewhere != source
     copy.write_text(elsewhere)
     assert sign.stale() == [page]  # the second name on the line is watched too
+
+
+def test_a_page_follows_code_that_moved_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Into another file, and under another name where it is given; the naive twin changed a constant on the way."""
+    folder = tmp_path / "src" / "rooms"
+    folder.mkdir(parents=True)
+    (tmp_path / "proofs").mkdir()
+    old, new, page = folder / "old.py", folder / "new.py", tmp_path / "proofs" / "page.md"
+    source = "def scale(bound):\n    return _twice(bound)\n\n\ndef _twice(x):\n    return 2 * x\n"
+    old.write_text(source)
+    page.write_text("<!-- proves rooms.old:scale rooms.old:_twice sha256: -->\n# A page\n")
+    monkeypatch.syspath_prepend(str(tmp_path / "src"))
+    monkeypatch.setattr(sign, "ROOT", tmp_path)
+    importlib.invalidate_caches()
+    sign.sign(page)
+    old.unlink()
+    for text, renamed, follows in (
+        (source.replace("2 * x", "1 * x"), {}, False),
+        (source.replace("_twice", "_double"), {}, False),
+        (source.replace("_twice", "_double").replace("2 * x", "x"), {"_double": "_twice"}, False),
+        (source.replace("_twice", "_double"), {"_double": "_twice"}, True),
+    ):
+        new.write_text(text)
+        importlib.invalidate_caches()
+        sign._defined.cache_clear()
+        before = page.read_text()
+        assert sign.follow(page, renamed) is follows
+        assert (page.read_text() != before) is follows
+    assert _named(page) == ["rooms.new:scale", "rooms.new:_double"]
+    assert sign.stale() == []
+    sign._defined.cache_clear()

@@ -2,10 +2,14 @@
 
     python tools/sign.py            # names pages whose code has changed, exit 1 if any
     python tools/sign.py PAGE ...   # signs these pages, after you have read code and page again
+    python tools/sign.py --moved    # after code moved: names on first lines follow it, if it is the code that was signed
+    python tools/sign.py --moved NEW=OLD ...   # the same, where names in the code became others on the way
 
 The first line reads `<!-- proves reticent.noise.laplace:add_laplace sha256:... -->`; several names may be
 listed, separated by spaces, and the digest then covers their sources in that order. What is digested is
-the syntax tree without docstrings, so that a change of wording or layout does not break a signature.
+the syntax tree without docstrings, so that a change of wording or layout does not break a signature. It does not hold
+where the code stands, so code that moved without a change has its digest still. `--moved` signs nothing else: a page
+whose code differs in more than its place, and the new names given, is named and left alone.
 """
 
 import ast
@@ -13,10 +17,15 @@ import hashlib
 import importlib.util
 import re
 import sys
+from collections.abc import Mapping, Sequence
+from functools import cache
+from itertools import product
+from math import prod
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 LINE = re.compile(r"<!-- proves (?P<names>[\w.: ]+) sha256:(?P<digest>[0-9a-f]*) -->")
+MOST_CHOICES = 1_000
 
 
 def _definition(name: str) -> ast.AST:
@@ -44,10 +53,23 @@ def _without_docstrings(node: ast.AST) -> ast.AST:
     return node
 
 
-def digest(names: str) -> str:
-    """The digest of the definitions in `names`, as `module:qualified.name` separated by spaces."""
-    text = "\n".join(ast.dump(_without_docstrings(_definition(name))) for name in names.split())
-    return hashlib.sha256(text.encode()).hexdigest()
+def digest(names: str, old: Mapping[str, str] | None = None) -> str:
+    """The digest of the definitions in `names`, as `module:qualified.name` separated by spaces.
+
+    With `old`, the digest of the same code before some of its names became others.
+    """
+    trees = (_named(_without_docstrings(_definition(name)), old or {}) for name in names.split())
+    return hashlib.sha256("\n".join(map(ast.dump, trees)).encode()).hexdigest()
+
+
+def _named(node: ast.AST, old: Mapping[str, str]) -> ast.AST:
+    """The tree with names as they were before, wherever a name can stand."""
+    for inner in ast.walk(node):
+        for field in ("id", "name", "attr"):
+            word = getattr(inner, field, None)
+            if isinstance(word, str) and word in old:
+                setattr(inner, field, old[word])
+    return node
 
 
 def first_line(page: Path) -> re.Match[str]:
@@ -68,16 +90,71 @@ def sign(page: Path) -> None:
     page.write_text(f"<!-- proves {names} sha256:{digest(names)} -->\n{rest}")
 
 
+def follow(page: Path, old: Mapping[str, str]) -> bool:
+    """Let the names on the first line follow code that moved; whether it is the code that was signed.
+
+    A name is looked for where it stood, and else wherever the package defines it. Only a choice of places at which the
+    code has the signed digest is accepted, and then signed as it stands now.
+    """
+    match = first_line(page)
+    choices = [_places(name, old) for name in match["names"].split()]
+    if prod(map(len, choices)) > MOST_CHOICES:
+        return False
+    for chosen in map(" ".join, product(*choices)):
+        if digest(chosen, old) == match["digest"]:
+            rest = page.read_text().split("\n", 1)[1]
+            page.write_text(f"<!-- proves {chosen} sha256:{digest(chosen)} -->\n{rest}")
+            return True
+    return False
+
+
+def _places(name: str, old: Mapping[str, str]) -> list[str]:
+    """Where a definition may stand now: where it stood, or anywhere under the name it has or was given."""
+    try:
+        _definition(name)
+    except (LookupError, ModuleNotFoundError):
+        wanted = name.partition(":")[2]
+        return [
+            place for place in _defined() if place.partition(":")[2] == wanted or _was(place, old) == wanted
+        ]
+    return [name]
+
+
+def _was(place: str, old: Mapping[str, str]) -> str:
+    return ".".join(old.get(part, part) for part in place.partition(":")[2].split("."))
+
+
+@cache
+def _defined() -> tuple[str, ...]:
+    """Every function, class and method of the package, as `module:qualified.name`."""
+    found: list[str] = []
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        module = ".".join(path.relative_to(ROOT / "src").with_suffix("").parts).removesuffix(".__init__")
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                inner = [n.name for n in node.body if isinstance(n, ast.FunctionDef)]
+                found += [f"{module}:{node.name}", *(f"{module}:{node.name}.{name}" for name in inner)]
+    return tuple(found)
+
+
 def stale() -> list[Path]:
     """Pages whose code is no longer the code that was signed."""
     return [p for p in pages() if (m := first_line(p))["digest"] != digest(m["names"])]
 
 
+def follow_all(renamed: Sequence[str]) -> list[Path]:
+    """Let every page follow; those that could not, since more than the place of their code changed."""
+    old = dict(pair.split("=") for pair in renamed)
+    return [page for page in pages() if not follow(page, old)]
+
+
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
+    if sys.argv[1:2] == ["--moved"]:
+        left = follow_all(sys.argv[2:])
+    else:
         for argument in sys.argv[1:]:
             sign(Path(argument))
-    else:
-        for page in stale():
-            print(f"{page.relative_to(ROOT)}: the code it proves has changed; read both again and sign")
-        sys.exit(bool(stale()))
+        left = [] if len(sys.argv) > 1 else stale()
+    for page in left:
+        print(f"{page.relative_to(ROOT)}: the code it proves has changed; read both again and sign")
+    sys.exit(bool(left))

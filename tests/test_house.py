@@ -1,0 +1,63 @@
+"""The measuring stick measures: what is planted is found, and what differs is not."""
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+TWIN = """
+def fit(rows, budget):
+    \"\"\"{words}\"\"\"
+    check(rows)
+    first = sums(rows)
+    second = noise(first, budget)  # {words}
+    third = solve(second)
+    told = claim(budget)
+    return third, {end}
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tools():
+    sys.path.insert(0, str(ROOT / "tools"))
+    yield
+    sys.path.remove(str(ROOT / "tools"))
+
+
+def test_a_copy_with_other_words_is_found_and_another_ending_is_not():
+    """Comments and docstrings may differ; six lines of code of seven do not make seven."""
+    from lookalike import blocks
+
+    one, other = TWIN.format(words="one", end="told"), TWIN.format(words="other", end="told")
+    (block,) = blocks({"a.py": one, "b.py": "import os\n" + other})
+    assert (block.one, block.other, block.size) == ("a.py:2", "b.py:3", 7)
+    assert blocks({"a.py": one, "b.py": other}, least=8) == []
+    assert blocks({"a.py": one, "b.py": other.replace("first", "last")}) == []
+
+
+def test_names_and_ways_are_counted():
+    from house import imported, naming, twice, unreached
+
+    files = {
+        "__init__.py": ast.parse("HOMES = {'Plan': 'reticent.plan'}"),
+        "plan.py": ast.parse("def f():\n    from reticent.query.kinds import Mean\nclass Part: ..."),
+        "cli/__init__.py": ast.parse("import reticent.plan"),
+        "query/__init__.py": ast.parse(""),
+        "query/kinds.py": ast.parse("class Part: ...\nclass Mean: ...\nclass _Part: ..."),
+        "query/lost.py": ast.parse("class _Part: ..."),
+    }
+    assert unreached(files) == ["query/lost.py"]
+    assert twice(files) == {"Part": ["plan.py", "query/kinds.py"]}
+    assert naming(files)["Mean"] == 1 and naming(files)["Count"] == 0
+    assert "reticent.query.kinds.Mean" in set(imported(files["plan.py"]))
+
+
+def test_a_walk_notes_calls_inside_the_package_alone():
+    from walks import visited
+
+    from reticent.decimals import show
+
+    assert [code.co_name for code in visited(lambda: show(1))][:1] == ["show"]
+    assert visited(lambda: max(1, 2)) == []
