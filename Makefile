@@ -9,8 +9,8 @@ COMPILE := uv pip compile --universal --python-version 3.11 --generate-hashes --
 demo: .venv/demo.stamp
 	$(BIN)/reticent demo --out demo
 
-test: .venv/dev.stamp
-	$(BIN)/python -m pytest -n auto --dist worksteal
+test: .venv/dev.stamp            ## SIMD=off: as on a plain processor, without its vector units
+	$(if $(filter off,$(SIMD)),$(BIN)/python tools/simd_off.py) $(BIN)/python -m pytest -n auto --dist worksteal
 
 lint: .venv/dev.stamp
 	$(BIN)/ruff check .
