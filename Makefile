@@ -4,14 +4,14 @@ BIN    := .venv/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -q install
 COMPILE := uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate -q
 
-.PHONY: demo test lint docs site bench coverage lock clean
+.PHONY: demo test lint docs site bench coverage wheel lock clean
 
 demo: .venv/demo.stamp
 	$(BIN)/reticent demo --out demo
 	@echo "To use the command reticent in this terminal: . $(BIN)/activate"
 
-test: .venv/dev.stamp
-	$(BIN)/python -m pytest -n auto --dist worksteal
+test: .venv/dev.stamp            ## SIMD=off: as on a plain processor, without its vector units
+	$(if $(filter off,$(SIMD)),$(BIN)/python tools/simd_off.py) $(BIN)/python -m pytest -n auto --dist worksteal
 
 lint: .venv/dev.stamp
 	$(BIN)/ruff check .
@@ -31,6 +31,10 @@ bench: .venv/dev.stamp
 coverage: .venv/dev.stamp        ## which entries of the threat catalogue have a test
 	$(BIN)/python tests/catalogue.py
 
+wheel: .venv/dev.stamp           ## sdist and wheel in dist/, built twice and alike in every bit, with the bill of materials inside
+	$(BIN)/python tools/sbom.py --check
+	$(BIN)/python tools/wheel.py dist
+
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
 
@@ -44,9 +48,10 @@ coverage: .venv/dev.stamp        ## which entries of the threat catalogue have a
 	$(PIP) --no-deps --no-build-isolation -e .
 	touch $@ .venv/demo.stamp
 
-lock:                            ## needs uv; writes both lock files anew
+lock: .venv/dev.stamp            ## needs uv; writes both lock files and the bill of materials anew
 	$(COMPILE) --extra report --group build pyproject.toml -o requirements/demo.lock
 	$(COMPILE) --extra report --extra files --extra judge --group dev pyproject.toml -o requirements/dev.lock
+	$(BIN)/python tools/sbom.py
 
 clean:
-	rm -rf .venv demo site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv demo dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,5 +1,6 @@
 """Attacks on the noise, each beside naive code that falls to it."""
 
+import math
 import os
 import random
 import subprocess
@@ -35,6 +36,19 @@ def ours(answers: tuple[int, int], epsilon: Fraction) -> Callable[[int, int], An
 # --- T01: holes in the noise ------------------------------------------------------------------------------------
 
 
+def c_log(x: Any) -> Any:
+    """The C library's logarithm, number by number: what NumPy's sampler itself calls.
+
+    `np.log` on an array takes the vector units of the processor, whose last bit differs from machine to machine.
+    """
+    return np.array([math.log(each) if each > 0 else -math.inf for each in np.asarray(x).tolist()])
+
+
+def c_exp(x: Any) -> Any:
+    """The C library's exponential, number by number."""
+    return np.array([math.exp(each) for each in np.asarray(x).tolist()])
+
+
 def numpy_laplace(v: float, s: float, n: int) -> Any:
     """What most people write."""
     return RNG.laplace(v, s, n)
@@ -43,15 +57,14 @@ def numpy_laplace(v: float, s: float, n: int) -> Any:
 def inverse_cdf(v: float, s: float, n: int) -> Any:
     """The textbook: a 53-bit uniform number through the inverse distribution function."""
     u = RNG.random(n) - 0.5
-    return v - s * np.sign(u) * np.log(1 - 2 * np.abs(u))
+    return v - s * np.sign(u) * c_log(1 - 2 * np.abs(u))
 
 
 def is_reachable_from_zero(y: Any, digits: Any) -> Any:
     """Whether |y| is -log(j / 2**digits) for a whole j: all that either sampler, at scale 1, can put around 0."""
     size, one = np.abs(np.asarray(y, dtype=float)), np.exp2(digits)
-    j = np.rint(np.exp(-size) * one)
-    with np.errstate(divide="ignore"):
-        return np.any([np.abs(np.log((j + d) / one)) == size for d in (-2, -1, 0, 1, 2)], axis=0)
+    j = np.rint(c_exp(-size) * one)
+    return np.any([np.abs(c_log((j + d) / one)) == size for d in (-2, -1, 0, 1, 2)], axis=0)
 
 
 HOLES = {

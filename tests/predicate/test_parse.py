@@ -83,10 +83,10 @@ def test_any_text_is_read_or_refused(text):
     ids=lambda text: text[:8] + f"x{len(text)}",
 )
 def test_monsters_are_answered_quickly(text):
-    """Deep, long and repetitive texts, within a second each."""
-    start = time.perf_counter()
+    """Deep, long and repetitive texts, within a second of work each; waiting for a busy machine is not counted."""
+    start = time.process_time()
     answered(text)
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
 
 
 def test_depth_is_limited_alike_in_text_and_tree():

@@ -69,13 +69,20 @@ def test_what_is_saved_comes_back(network, folder):
     "claim",
     [
         Claim(measure="pure", epsilon=Fraction(1, 3)),
-        Claim(measure="zcdp", rho=Fraction(1, 8), arithmetic="ideal reals"),
+        Claim(measure="zcdp", rho=Fraction(1, 8)),
         Claim(measure="observed"),
     ],
 )
 def test_every_kind_of_claim_comes_back(network, tmp_path, claim):
     save(replace(network, claim=claim), tmp_path / "m")
     assert load(tmp_path / "m", schema_with()).claim == claim
+
+
+def test_a_claim_in_ideal_reals_does_not_come_back(network, tmp_path):
+    """No model is learned so, and a file that says it was is not one of ours."""
+    save(replace(network, claim=replace(CLAIM, arithmetic="ideal reals")), tmp_path / "m")
+    with pytest.raises(SourceError, match="no claim that could have been made"):
+        load(tmp_path / "m", schema_with())
 
 
 def test_files_hold_no_objects(folder):

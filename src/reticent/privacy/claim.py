@@ -152,6 +152,15 @@ def _check_words(claim: Claim) -> None:
         raise PlanError(f"{claim.about!r} names no data.", field="about")
 
 
+def check_exact(claim: Claim, *, field: str) -> Claim:
+    """The claim, unless it is proved for ideal reals alone: such a one is neither charged nor handed out."""
+    if claim.arithmetic != "exact":
+        raise PlanError(
+            "promises in ideal reals, which no computer has; take one whose arithmetic is exact.", field=field
+        )
+    return claim
+
+
 def compose(claims: Iterable[Claim]) -> Claim:
     """The promise of all of them together, made one after the other on the same respondents."""
     parts = tuple(claims)

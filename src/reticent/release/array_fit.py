@@ -7,7 +7,7 @@ from typing import Any
 
 from reticent.errors import PlanError, ResourceError
 from reticent.models.fit import Fit
-from reticent.privacy.claim import Claim, compose
+from reticent.privacy.claim import Claim, check_exact, compose
 from reticent.release.charging import Account, Source, open_account, refuse_replayed, reserve_arrays
 
 Lines = tuple[Fit, ...]
@@ -38,13 +38,15 @@ def fit_lines(
 ) -> tuple[Lines, dict[str, Any] | None]:
     """The lines that `read` finds, and the receipt of their charge, where there is a ledger.
 
-    `nobody` fits the same lines to no rows: that tries the arguments and gives the claim, before a row is read.
+    `nobody` fits the same lines to no rows: that tries the arguments and gives the claim, before a row is read. An
+    estimator that is proved for ideal reals alone is refused here, ledger or not.
     """
     ledger = open_account(account)
+    if ledger is not None:
+        refuse_replayed(*sources)
+    claim = check_exact(claim_of(nobody()), field="estimator")
     if ledger is None:
         return read(), None
-    refuse_replayed(*sources)
-    claim = claim_of(nobody())
     held = reserve_arrays(ledger, what, words=words, claim=claim)
     lines = _fenced(read, claim)
     if lines is None:

@@ -11,7 +11,7 @@ from secrets import token_hex
 from typing import Any, Protocol
 
 from reticent.errors import PlanError
-from reticent.privacy.claim import Change, Claim
+from reticent.privacy.claim import Change, Claim, check_exact
 from reticent.privacy.ledger import Ledger, Reservation
 from reticent.release.plan import LARGE, digest_of
 from reticent.schema import Schema
@@ -69,6 +69,7 @@ def refuse_replayed(*sources: Source) -> None:
 
 
 def _charge(ledger: Ledger, what: str, plan: str, *, dataset: str, claim: Claim) -> Reservation:
+    check_exact(claim, field=what)
     if claim.epsilon > LARGE:
         raise PlanError(
             f"is above {LARGE}, which promises little; write it in a plan with accept_large = true",

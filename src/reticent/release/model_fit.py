@@ -13,7 +13,6 @@ from reticent.models.adassp import AdaSSP
 from reticent.models.centred import Centred
 from reticent.models.fit import Estimator, Fit
 from reticent.models.functional import Functional
-from reticent.models.objective import Objective
 from reticent.models.output import Output
 from reticent.models.privgene import PrivGene
 from reticent.models.sources import ModelNoise, SystemModelNoise
@@ -39,7 +38,6 @@ ESTIMATORS: dict[str, Callable[[], Estimator]] = {
     "adassp": AdaSSP,
     "output": Output,
     "privgene": PrivGene,
-    "objective": Objective,
 }
 
 

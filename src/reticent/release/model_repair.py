@@ -9,18 +9,22 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from reticent.decimals import show
-from reticent.privacy.claim import Arithmetic, Change, Claim
+from reticent.errors import PlanError
+from reticent.privacy.claim import Change, Claim
 from reticent.release.class_repair import ClassRepair
+from reticent.words import nearest
 
-LINES: dict[str, tuple[str, Arithmetic]] = {
-    "centred": ("THEORY 7.3", "exact"),
-    "functional": ("THEORY 7.3", "exact"),
-    "adassp": ("AdaSSP", "exact"),
-    "output": ("stability of ridge regression", "exact"),
-    "privgene": ("PrivGene", "exact"),
-    "objective": ("objective perturbation", "ideal reals"),
+LINES: dict[str, str] = {
+    "centred": "THEORY 7.3",
+    "functional": "THEORY 7.3",
+    "adassp": "AdaSSP",
+    "output": "stability of ridge regression",
+    "privgene": "PrivGene",
 }
-"""The estimators that sums are enough for: what each rests on, and in which numbers."""
+"""The estimators that sums are enough for, and what each rests on. All of them promise in exact arithmetic."""
+
+IN_THE_LAB = ("objective",)
+"""Estimators whose proofs stand in ideal reals: for comparisons in the lab, and in no plan."""
 
 FILLING = ("THEORY 7.1", "proofs/release/model_fit.md")
 
@@ -52,6 +56,9 @@ class ModelRepair:
     draws: bool = False
     copies: int = 1
 
+    def __post_init__(self) -> None:
+        check_estimator(self.estimator, field="estimator")
+
     @property
     def predictors(self) -> tuple[str, ...]:
         """The columns it is predicted from, each once."""
@@ -59,15 +66,9 @@ class ModelRepair:
 
     def claim(self, change: Change) -> Claim:
         """What the line will promise, before a row is read."""
-        theorem, arithmetic = LINES[self.estimator]
         page = f"proofs/models/{self.estimator}.md"
-        return Claim(
-            measure="pure",
-            epsilon=self.epsilon,
-            change=change,
-            rests_on=((theorem, page), FILLING),
-            arithmetic=arithmetic,
-        )
+        rests_on = ((LINES[self.estimator], page), FILLING)
+        return Claim(measure="pure", epsilon=self.epsilon, change=change, rests_on=rests_on)
 
     def words(self) -> str:
         """`missing wage was filled from a private line on age and hours (centred, epsilon 0.5)`."""
@@ -77,6 +78,18 @@ class ModelRepair:
         times = f", in {self.copies} copies" if self.copies > 1 else ""
         cost = f"{self.estimator}, epsilon {show(self.epsilon)}{times}"
         return f"missing {self.column} was {how} a private line on {on} ({cost})"
+
+
+def check_estimator(name: str, *, field: str) -> None:
+    """Refuse an estimator that a plan does not offer, and say which one to take instead."""
+    if name in IN_THE_LAB:
+        raise PlanError(
+            f"{name!r} is proved for ideal reals, which no computer has, so a plan does not offer it; "
+            "write 'output', its nearest with an exact promise, or 'centred', which is more accurate",
+            field=field,
+        )
+    if name not in LINES:
+        raise PlanError(f"is one of {', '.join(LINES)}{nearest(name, tuple(LINES))}", field=field)
 
 
 AnyModel = ModelRepair | ClassRepair

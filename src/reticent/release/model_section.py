@@ -11,7 +11,7 @@ from reticent.release.asks import read_epsilon
 from reticent.release.class_repair import FILLS as CHOICES
 from reticent.release.class_repair import MOST_GROUPS, TABLE, ClassRepair, design_of, side_of
 from reticent.release.codes import repairable
-from reticent.release.model_repair import LINES, AnyModel, Feature, ModelRepair
+from reticent.release.model_repair import AnyModel, Feature, ModelRepair, check_estimator
 from reticent.schema import Levels, Number, Schema
 from reticent.tomlfile import Section, fill
 from reticent.words import nearest
@@ -20,6 +20,7 @@ MOST_TERMS = 50
 MOST_ROWS = 2**40
 ACCUMULATOR = 2**126
 FILLS = ("line", "draws")
+CENTRED = "centred"
 MOST_COPIES = 100
 GROUPS = 4
 """Of a number, where chances depend on it and the plan says nothing."""
@@ -47,13 +48,14 @@ def read_model(raw: Mapping[str, Any], schema: Schema, at: str) -> AnyModel:
             f"a line takes numbers as they are, and {response.name} is one; remove it", field=f"{at}.groups"
         )
     _check_copies(section, at)
+    check_estimator(section.estimator or CENTRED, field=f"{at}.estimator")
     features = _features(section, schema, at)
     _check_sums(response, features, schema, f"{at}.from")
     return ModelRepair(
         column=response.name,
         features=features,
         epsilon=read_epsilon(section.epsilon, field=f"{at}.epsilon"),
-        estimator=_one_of(section.estimator or "centred", tuple(LINES), f"{at}.estimator"),
+        estimator=section.estimator or CENTRED,
         draws=_one_of(section.fill or FILLS[0], FILLS, f"{at}.fill") == "draws",
         copies=section.copies,
     )
@@ -76,7 +78,7 @@ def _read_classes(section: ModelSection, response: Levels, schema: Schema, at: s
 
 
 def _check_copies(section: ModelSection, at: str) -> None:
-    if section.copies > 1 and (section.fill != "draws" or section.estimator not in (None, "centred")):
+    if section.copies > 1 and (section.fill != "draws" or section.estimator not in (None, CENTRED)):
         raise PlanError(
             "several copies need fill = 'draws', and estimator 'centred', whose sums say how uncertain the line is",
             field=f"{at}.copies",

@@ -12,7 +12,7 @@ from reticent.answer.weighting import Weighting
 from reticent.decimals import read_decimal, show
 from reticent.errors import PlanError
 from reticent.prepare.donors import NO_REPAIR, Repair
-from reticent.privacy.claim import Change, Claim, amount, compose
+from reticent.privacy.claim import Change, Claim, amount, check_exact, compose
 from reticent.release.asks import Ask, read_asks, read_epsilon
 from reticent.release.brought import Brought, check_brought, read_brought
 from reticent.release.cost import claim_of, claim_of_bins
@@ -98,8 +98,8 @@ class Plan:
 
     @property
     def claim(self) -> Claim:
-        """What the whole plan promises."""
-        return compose(self.claims)
+        """What the whole plan promises, in exact arithmetic or not at all."""
+        return check_exact(compose(self.claims), field="plan")
 
     @property
     def frames(self) -> tuple[tuple[str, Claim], ...]:

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from reticent.engine.wants import Key, has_universe
 from reticent.errors import PlanError, SourceError
-from reticent.privacy.claim import About, Arithmetic, Change, Claim, Measure
+from reticent.privacy.claim import About, Arithmetic, Change, Claim, Measure, check_exact
 from reticent.schema import Levels, Number, Schema
 from reticent.synth.base import Network
 from reticent.synth.domain import Axis
@@ -165,7 +165,7 @@ def total_of(text: str) -> float:
 
 
 def claim_of(part: ClaimPart) -> Claim:
-    """The claim, if one like it can be made."""
+    """The claim, if one like it can be made: no model is learned in ideal reals."""
     with suppress(PlanError, ValueError, ZeroDivisionError):
-        return part.claim()
+        return check_exact(part.claim(), field="arithmetic")
     raise SourceError("is no claim that could have been made", field=f"{MODEL}: claim")
