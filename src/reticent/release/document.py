@@ -16,6 +16,7 @@ from reticent.query.kinds import Correlation, Derived, Moments, Proportion, Quan
 from reticent.release.brought import told_brought
 from reticent.release.cost import claim_of_bins, claim_of_parts
 from reticent.release.drawn_told import drawn_told
+from reticent.release.files_told import files_told
 from reticent.release.model_fit import NO_MODELS, Modelled
 from reticent.release.model_lines import told_models
 from reticent.release.plan import Ask, Plan
@@ -75,6 +76,7 @@ def document(
         **told_models(plan, modelled.fits),
         **weights_told(plan, weighed),
         **drawn_told(plan),
+        **files_told(plan),
         "answers": [_answer(ask, answers[ask.name], plan) for ask in plan.asks],
         **_tables(plan, told),
         **told_synths(plan.synths, synths or {}, plan.release_id),
