@@ -13,6 +13,7 @@ from reticent.decimals import read_decimal, show
 from reticent.errors import PlanError
 from reticent.prepare.donors import NO_REPAIR, Repair
 from reticent.privacy.claim import Change, Claim, amount, compose
+from reticent.privacy.pieces import resting_on_key
 from reticent.publicfiles import PublicFiles, Read
 from reticent.release.asks import Ask, read_asks, read_epsilon
 from reticent.release.brought import Brought, check_brought, read_brought
@@ -96,7 +97,12 @@ class Plan:
         lines = (model.claim(self.change) for model in self.models)
         asked = tuple(claim for claim in (*lines, bins, *found) if claim is not None)
         tables = (cells.claim(self.change) for cells in self.cells)
-        return (*asked, *tables, *(synth.claim for synth in self.synths))
+        return tuple(map(self.resting, (*asked, *tables, *(synth.claim for synth in self.synths))))
+
+    def resting(self, claim: Claim) -> Claim:
+        """A claim of this plan with what it rests on beside its mechanism: the key, in a piece by lot."""
+        held = self.partition is not None and self.partition.secret(self.change)
+        return resting_on_key(claim) if held else claim
 
     @property
     def claim(self) -> Claim:
