@@ -43,6 +43,8 @@ ATTACKS = {
     "T28": "CSV, HTML, terminal injection through category names",
     "T29": "time",
     "T30": "repeated query averaging",
+    "T33": "a plan names the rows as its public file",
+    "T34": "a broken cell in SPSS, Stata, SAS files",
 }
 
 LEDGER = {

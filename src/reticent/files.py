@@ -6,6 +6,7 @@ last part only, never by where it lies on the machine.
 """
 
 import errno
+import glob
 import os
 import secrets
 import stat
@@ -27,6 +28,12 @@ _REFUSED = {
     errno.ENAMETOOLONG: "{name} is too long for a file name; choose a shorter one.",
     errno.EOPNOTSUPP: "the disk of {name} cannot name a file without replacing another; choose another folder.",
 }
+
+
+def matching(text: str) -> list[str]:
+    """The names that a path or a glob stands for, in order; a path is itself, whether there is such a file or not."""
+    is_glob = any(char in text for char in "*?[") and not os.path.exists(text)
+    return sorted(glob.glob(text)) if is_glob else [text]
 
 
 def refusal(error: OSError, name: str, *, field: str = "out") -> ReticentError:

@@ -38,10 +38,18 @@ def read_toml(path: Path, *, error: type[ReticentError]) -> dict[str, Any]:
     try:
         return tomllib.loads(text, parse_float=Decimal)
     except (tomllib.TOMLDecodeError, ValueError, ArithmeticError) as problem:
-        reason = str(problem) if isinstance(problem, tomllib.TOMLDecodeError) else "a number is too long"
+        is_parsed = isinstance(problem, tomllib.TOMLDecodeError)
+        reason = _unquoted(str(problem)) if is_parsed else "a number is too long"
     except RecursionError:
         reason = "it is nested too deep"
     raise error(f"is not valid TOML: {reason[:200]}", field=path.name)
+
+
+def _unquoted(reason: str) -> str:
+    """The parser's words without what they quote: the file may turn out to hold rows. Line and column stay."""
+    words, mark, place = reason.rpartition("(at ")
+    quotes = words.replace("'='", "").replace("']'", "").replace("']]'", "")
+    return reason if mark and not set(quotes) & {"'", '"'} else f"see {place.removesuffix(')')}"
 
 
 def _text(path: Path, error: type[ReticentError]) -> str:

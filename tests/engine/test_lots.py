@@ -114,3 +114,43 @@ def test_every_record_is_as_likely_in_every_piece():
 
 def test_the_key_is_in_no_repr():
     assert KEY not in repr(Lot(key=KEY, first=0, last=1))
+
+
+def changed(before: list[list[int]], after: list[list[int]]) -> list[tuple[int, int]]:
+    """For every piece, how many records it loses and how many it gains."""
+    pairs = [list(zip(a, b, strict=True)) for a, b in zip(before, after, strict=True)]
+    return [(sum(max(0, a - b) for a, b in each), sum(max(0, b - a) for a, b in each)) for each in pairs]
+
+
+def one_replaced(lots: list[Lot], values: range) -> list[list[tuple[int, int]]]:
+    """What happens to every piece, under one known key, when one record of forty, in the first piece, becomes another."""
+    rows = list(range(40))
+    before = pieces(pa.table({"x": rows, "y": [0] * 40}), plain(), lots)
+    rows.remove(next(x for x in rows if before[0][x]))
+    found = []
+    for value in values:
+        after = pieces(pa.table({"x": [value, *rows], "y": [0] * 40}), plain(), lots)
+        found.append(changed(before, after))
+    return found
+
+
+def test_with_the_key_known_one_replaced_answer_changes_many_pieces_of_fixed_size():
+    """The twin of 'one respondent is in one piece only': given the key, one record is exchanged in each piece between
+    the old lot and the new one. So the claim has to name the key."""
+    found = one_replaced(ranks(40, [8] * 5), range(900, 912))
+    assert all(each in ((0, 0), (1, 1)) for one in found for each in one)
+    touched = [sum(each == (1, 1) for each in one) for one in found]
+    assert max(touched) >= 4 and touched != [1] * len(touched)
+
+
+def test_with_the_key_known_one_replaced_answer_changes_two_pieces_by_chance():
+    """And one who comes changes one, which therefore needs no secret."""
+    found = one_replaced(chances(5), range(900, 906))
+    assert {tuple(sorted(each for each in one if each != (0, 0))) for one in found} <= {
+        ((0, 1), (1, 0)),
+        ((1, 1),),
+    }
+    rows = list(range(40))
+    before = pieces(pa.table({"x": rows, "y": [0] * 40}), plain(), chances(5))
+    after = pieces(pa.table({"x": [*rows, 950], "y": [0] * 41}), plain(), chances(5))
+    assert sorted(changed(before, after)) == [(0, 0)] * 4 + [(0, 1)]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from reticent.errors import PlanError
 from reticent.privacy.amplify import allowed, amplified
 from reticent.privacy.claim import Change, Claim
-from reticent.privacy.pieces import Piece, by_lot, by_values, piece_error
+from reticent.privacy.pieces import KEY, KEY_GROUND, Piece, by_lot, by_values, piece_error
 from tests.privacy.lots import Data, Law, added, geometric, histogram, loss, mixture, ones, replaced
 
 ADD, REPLACE = Change.ADD_REMOVE, Change.REPLACE
@@ -92,6 +92,50 @@ def test_pieces_of_fixed_sizes_cost_at_most_what_is_claimed(sizes, epsilons):
     assert worst <= float(claim.epsilon) + 1e-11
     if len({e for e in epsilons if e is not None}) == 1:
         assert worst == pytest.approx(float(claim.epsilon), abs=1e-11)
+
+
+def given_key(
+    lots: dict[str, int], records: dict[str, int], sizes: tuple[int, ...], epsilons: list[float]
+) -> Law:
+    """The law of all results for somebody who knows every lot: one cut, by rank, and nothing to average over."""
+    order = tuple(records[name] for name in sorted(records, key=lots.__getitem__))
+    ends = np.cumsum((0, *sizes))
+    return released([order[a:b] for a, b in pairwise(ends)], epsilons, ones)
+
+
+@pytest.mark.parametrize("pieces_", [2, 3, 4])
+def test_with_the_lots_known_pieces_of_fixed_sizes_cost_the_sum(pieces_):
+    """The naive page said that no secrecy is needed. Records 1, 0, 1, ... by their lots; the first is replaced by one
+    that falls to the end: every count changes by one. Averaged over a secret lot the same surveys cost the largest."""
+    epsilons: list[float | None] = [0.5] * pieces_
+    others = {f"r{i}": i % 2 for i in range(1, pieces_)}
+    lots = {"z": 0, **{f"r{i}": i for i in range(1, pieces_)}, "new": pieces_}
+    # Answers alternate along the lots, and afterwards each piece holds what the next one held.
+    here, there = {"z": 1 - others["r1"], **others}, {**others, "new": 1 - others[f"r{pieces_ - 1}"]}
+    sizes = (1,) * pieces_
+    known = loss(given_key(lots, here, sizes, epsilons), given_key(lots, there, sizes, epsilons))
+    assert known == pytest.approx(0.5 * pieces_, abs=1e-11)
+    claim = by_lot(pieces([Fraction(1, pieces_)] * pieces_, epsilons, REPLACE), sizes="fixed", change=REPLACE)
+    assert claim.epsilon == HALF < known and claim.secret == KEY
+    a, b = (tuple(records.values()) for records in (here, there))
+    worst = max(loss(fixed(a, sizes, epsilons), fixed((b[-1], *b[:-1]), sizes, epsilons)), 0.0)
+    assert worst <= 0.5 + 1e-11
+
+
+def test_claims_that_rest_on_the_key_say_so():
+    """Every promise by lot; not one by values."""
+    halves = [HALF, HALF]
+    by_key = [
+        by_lot(pieces(halves, [1.0, e], change), sizes=sizes, change=change)
+        for sizes, change in (("fixed", REPLACE), ("random", REPLACE), ("random", ADD))
+        for e in (1.0, None)
+    ]
+    for claim in by_key:
+        assert str(claim).endswith(", while the key of the partition stays secret")
+        assert claim.as_dict()["secret"] == KEY
+        assert {"theorem": KEY_GROUND[0], "proof": KEY_GROUND[1]} in claim.as_dict()["rests_on"]
+    plain = by_values([pure(1.0, ADD)], change=REPLACE)
+    assert "secret" not in str(plain) and "secret" not in plain.as_dict()
 
 
 def test_fixed_sizes_by_hand():

@@ -7,6 +7,7 @@ import pytest
 
 from reticent.errors import PlanError
 from reticent.privacy.ledger import Ledger
+from reticent.publicfiles import PublicFiles
 from reticent.release.curator import Curator
 from reticent.release.preview import expectations
 from reticent.release.survey import Survey
@@ -75,7 +76,7 @@ def test_margins_may_stand_in_files_beside_the_plan(tmp_path):
     lines = ["age,total", *(f"{line['age']},{line['total']}" for line in MARGIN[0]["totals"])]
     (tmp_path / "ages.csv").write_text("\n".join(lines))
     raw = {"totals": "rake", "rake": {**RAKE, "margin": [{"by": ["age"], "totals": "ages.csv"}, MARGIN[1]]}}
-    read = with_totals(raw, tmp_path, rows="rows.parquet")
+    read = with_totals(raw, PublicFiles.of(tmp_path, rows=[tmp_path / "rows.parquet"], ledgers=[]))
     assert read["totals"] == "rake"
     assert [(line["age"], int(line["total"])) for line in read["rake"]["margin"][0]["totals"]] == [
         (line["age"], line["total"]) for line in MARGIN[0]["totals"]

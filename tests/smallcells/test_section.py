@@ -8,6 +8,7 @@ import pytest
 from reticent.errors import PlanError
 from reticent.prepare.donors import Donors, Match, Repair
 from reticent.privacy.claim import Change
+from reticent.publicfiles import PublicFiles
 from reticent.schema.load import schema_from
 from reticent.smallcells.cells import Method
 from reticent.smallcells.estimators import Predict
@@ -204,14 +205,18 @@ def test_every_cell_is_in_one_group(of: dict[str, Any], message: str):
         grouped(of)
 
 
+def door(folder) -> PublicFiles:
+    return PublicFiles.of(folder, rows=[folder / "rows.csv"], ledgers=[folder / "ledger.db"])
+
+
 def test_groups_from_a_public_file_are_written_out(tmp_path):
     """So that the plan's digest covers them: another file under the same name is another plan."""
     (tmp_path / "tracts.csv").write_text("tract,st\n1,a\n2,a\n3,b\n4,b\n5, b \n6,a\n", encoding="utf-8")
     raw = {**OBSERVED, "groups": {"file": "tracts.csv", "cell": "tract", "group": "st"}}
-    written = with_file(raw, tmp_path, field="cells[0].groups")
+    written = with_file(raw, door(tmp_path), field="cells[0].groups")
     assert written["groups"] == {"of": {"a": ["1", "2", "6"], "b": ["3", "4", "5"]}}
     assert read(written).groups.place == (0, 0, 1, 1, 1, 0)
-    assert with_file(OBSERVED, tmp_path, field="") is OBSERVED
+    assert with_file(OBSERVED, door(tmp_path), field="") is OBSERVED
 
 
 @pytest.mark.parametrize(
@@ -231,7 +236,7 @@ def test_a_file_of_groups_that_does_not_fit_is_refused(groups, message, tmp_path
     (tmp_path / "broken.csv").write_text('tract,st\n1,"a\n', encoding="utf-8")
     (tmp_path / "latin.csv").write_bytes(b"tract,st\n1,\xe9\n")
     with pytest.raises(PlanError, match=message):
-        with_file({**OBSERVED, "groups": groups}, tmp_path, field="cells[0].groups")
+        with_file({**OBSERVED, "groups": groups}, door(tmp_path), field="cells[0].groups")
 
 
 def test_a_file_cannot_be_named_where_there_is_no_folder():

@@ -27,7 +27,7 @@ def foreseen_cells(plan: Plan) -> list[dict[str, Any]]:
                 "words": cells.words(),
                 "method": cells.method.value,
                 "label": cells.label,
-                "claim": str(cells.claim(plan.change)),
+                "claim": str(plan.resting(cells.claim(plan.change))),
                 "epsilon": show(cells.cost),
                 "delta": show(cells.delta) if cells.delta else None,
                 "cells": cells.want(plan.schema).cells(plan.schema),

@@ -36,7 +36,7 @@ def open_(
     if plan is not None:
         from reticent.release.plan import read_plan
 
-        read = read_plan(plan)
+        read = read_plan(plan, ledger=ledger)
         ledger, dataset = ledger or plan.parent / read.ledger, dataset or read.schema.name
         change = change or read.change.value
     if ledger is None or dataset is None:

@@ -26,7 +26,7 @@ def missing(plan: PlanFile, data: Data = None) -> None:
     from reticent.missing.private import public_columns
     from reticent.release.plan import read_plan
 
-    read = read_plan(plan)
+    read = read_plan(plan, rows=data)
     source = data if data is not None else str(plan.parent / read.source)
     engine = DuckDBEngine(open_path(source, table=read.table))
     try:

@@ -16,8 +16,10 @@ from reticent.cli.synths import foreseen_synths, show_foreseen_synths, show_synt
 from reticent.cli.weights import show_bins, show_drawn, show_weights, weights_dict
 from reticent.decimals import show
 from reticent.errors import PlanError
+from reticent.publicfiles import published_words
 from reticent.release.brought import told_brought
 from reticent.release.drawn_told import drawn_told
+from reticent.release.files_told import files_told
 from reticent.release.plan import Plan
 from reticent.release.preview import LEGEND, Expectation, expectations
 from reticent.release.release import Release
@@ -38,7 +40,7 @@ def show_preview(plan: Plan, target: str, *, as_json: bool) -> None:
         told = {"release": plan.release_id, "claim": plan.claim.as_dict(), "asks": asks}
         told |= {"repairs": list(plan.repair_words)} if plan.repair_words else {}
         told |= told_brought(plan.brought, plan.claim)
-        told |= {**weights_dict(plan), **drawn_told(plan)}
+        told |= {**weights_dict(plan), **drawn_told(plan), **files_told(plan)}
         told |= {**({"cells": tables} if tables else {}), **({"synth": synths} if synths else {})}
         typer.echo(json.dumps(told, indent=1))
         return
@@ -49,6 +51,7 @@ def show_preview(plan: Plan, target: str, *, as_json: bool) -> None:
         typer.echo(f"brought: {each['words']}")
     show_weights(plan)
     show_drawn(plan)
+    show_files(plan)
     table = Table("ask", "epsilon", "parts", "margin", "kind", *(["epsilon for target"] if cv else []))
     for expectation, wanted in lines:
         extra = [show(wanted) if wanted else "not known"] if cv else []
@@ -60,6 +63,13 @@ def show_preview(plan: Plan, target: str, *, as_json: bool) -> None:
     show_assumed([expectation for expectation, _ in lines], target=bool(cv))
     show_foreseen(tables)
     show_foreseen_synths(synths)
+
+
+def show_files(plan: Plan) -> None:
+    """Every file whose texts leave with the release, for the curator to read before they do."""
+    for each in plan.files:
+        if each.published:
+            typer.echo(f"will be published from {published_words(each)}")
 
 
 def _cells(expectation: Expectation) -> list[Text]:

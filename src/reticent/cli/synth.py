@@ -30,7 +30,7 @@ def synth(
     from reticent.cli.work import release_plan
     from reticent.release.synth_only import read_synth_plan
 
-    read = read_synth_plan(plan)
+    read = read_synth_plan(plan, rows=data, ledger=ledger)
     release_plan(
         plan, data=data, ledger=ledger, out=out, plan=read, resume=read.release_id if resume else None
     )

@@ -23,7 +23,7 @@ def foreseen_synths(plan: Plan) -> list[dict[str, Any]]:
                 "words": each.words(),
                 "method": each.method.name,
                 "holes": each.holes.value,
-                "claim": str(each.claim),
+                "claim": str(plan.resting(each.claim)),
                 "epsilon": show(each.spend.epsilon),
                 "delta": show(each.spend.delta) if each.spend.delta else None,
                 "rows": each.rows,

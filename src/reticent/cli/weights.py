@@ -30,6 +30,8 @@ def show_drawn(plan: Plan) -> None:
     told = drawn_told(plan)
     if "piece" in told:
         typer.echo(f"reads {told['piece']['words']}")
+        if "secret" in told["piece"]:
+            typer.echo(f"its promise: {told['piece']['secret']}")
     for each in told.get("frames", []):
         typer.echo(f"{each['words']}; {each['secret']}")
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from reticent.cli.confidential import show_findings, show_gaps, show_patterns
-from reticent.cli.show import show_release
+from reticent.cli.show import show_files, show_release
 from reticent.engine.duckdb import DuckDBEngine
 from reticent.engine.inspect import inspect
 from reticent.engine.patterns import patterns
@@ -46,7 +46,7 @@ def release_plan(
     plan: Plan | None = None,
 ) -> Release:
     """Charge, compute, publish; print where the report is. The `plan` may be a part of the one in the file."""
-    plan = plan or read_plan(path)
+    plan = plan or read_plan(path, rows=data, ledger=ledger)
     if resume is not None and resume != plan.release_id:
         raise PlanError(
             f"the plan's release is {plan.release_id!r}; name its own plan with --plan", field="ID"
@@ -54,6 +54,7 @@ def release_plan(
     book = Ledger.open(ledger or path.parent / plan.ledger)
     survey = Survey(_rows(path, plan, data), schema=path.parent / plan.codebook, table=plan.table)
     curator = Curator(book, pages=PAGES)
+    show_files(plan)
     folder = _folder(path, out)
     with _bar(plan) as step:
         run = curator.resume if resume is not None else curator.release
@@ -77,6 +78,7 @@ def rehearse_plan(path: Path, out: Path | None) -> None:
         engine.close()
     made = Release(done.told(plan, receipt=None, engine=engine.version))
     typer.echo("REHEARSAL on rows simulated from the codebook. Not a release: nothing was read or charged.")
+    show_files(plan)
     show_release(made)
     if out is not None:
         _write_rehearsal(made, _folder(path, out))
@@ -93,7 +95,7 @@ def _write_rehearsal(made: Release, folder: Path) -> None:
 
 def check_plan(path: Path, data: str | None) -> None:
     """Show the curator what the rows hold. Nothing is written and nothing is charged."""
-    plan = read_plan(path)
+    plan = read_plan(path, rows=data)
     engine = DuckDBEngine(open_path(_rows(path, plan, data), table=plan.table))
     try:
         engine.check(plan.schema)

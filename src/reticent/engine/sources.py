@@ -1,6 +1,5 @@
 """Where rows come from: files, frames and tables. Opening a source looks at its header, never at a row."""
 
-import glob
 import os
 import stat
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from reticent.engine.frames import from_pandas
 from reticent.engine.statistical import READERS
 from reticent.engine.streams import ArrowFile, ArrowRows, CsvFiles, StatisticalFile, Stream
 from reticent.errors import SourceError
+from reticent.files import matching
 
 STATISTICAL = frozenset(READERS)
 
@@ -69,7 +69,7 @@ def _single(path: Path, ending: str, table: str | None) -> Source:
 
 
 def _paths(text: str) -> tuple[Path, ...]:
-    found = sorted(glob.glob(text)) if any(c in text for c in "*?[") and not os.path.exists(text) else [text]
+    found = matching(text)
     if not found:
         raise SourceError("matches no file", field="source")
     for path in found:

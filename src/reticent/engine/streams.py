@@ -106,8 +106,7 @@ class StatisticalFile:
     path: Path
 
     def types(self) -> dict[str, pa.DataType]:
-        kinds, _, _ = statistical.read_labels(self.path)
-        return {name: pa.string() if kind == "string" else pa.float64() for name, kind in kinds.items()}
+        return statistical.types(self.path)
 
     def reader(self, columns: Sequence[str]) -> pa.RecordBatchReader:
         types = self.types()

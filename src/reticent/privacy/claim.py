@@ -66,7 +66,10 @@ def _text(value: Fraction) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """One promise. `observed` is not a formal guarantee and says so wherever it is printed."""
+    """One promise. `observed` is not a formal guarantee and says so wherever it is printed.
+
+    `secret` names what readers of the releases must not know for it to hold; empty where it holds whatever they know.
+    """
 
     measure: Measure
     epsilon: Fraction = _ZERO
@@ -76,6 +79,7 @@ class Claim:
     rests_on: tuple[tuple[str, str], ...] = ()
     arithmetic: Arithmetic = "exact"
     about: About = "the incomplete data held"
+    secret: str = ""
 
     def __post_init__(self) -> None:
         carried = _CARRIES.get(self.measure)
@@ -122,6 +126,7 @@ class Claim:
             "rests_on": [{"theorem": theorem, "proof": page} for theorem, page in self.rests_on],
             "arithmetic": self.arithmetic,
             "about": self.about,
+            **({"secret": self.secret} if self.secret else {}),
         }
 
     def __str__(self) -> str:
@@ -132,7 +137,12 @@ class Claim:
             "observed": "not differentially private (observed sensitivity)",
         }[self.measure]
         rest = "" if self.about == "the incomplete data held" else f", about {self.about}"
-        return f"{promise}, {self.change.value}, {self.arithmetic}{rest}"
+        return f"{promise}, {self.change.value}, {self.arithmetic}{rest}{while_secret(self.secret)}"
+
+
+def while_secret(secret: str) -> str:
+    """For the end of a promise's words."""
+    return f", while {secret} stays secret" if secret else ""
 
 
 def _check_amount(name: str, value: object, *, carried: bool) -> None:
@@ -173,6 +183,9 @@ def compose(claims: Iterable[Claim]) -> Claim:
         total,
         rests_on=tuple(dict.fromkeys(pair for part in parts for pair in part.rests_on)),
         arithmetic="exact" if all(part.arithmetic == "exact" for part in parts) else "ideal reals",
+        secret=" and ".join(
+            dict.fromkeys(p.secret for p in parts if p.secret and total.measure != "observed")
+        ),
     )
 
 

@@ -19,6 +19,8 @@ from reticent.privacy.claim import Change, Claim
 from reticent.privacy.convert import ball_up
 
 PAGE = "proofs/privacy/pieces.md"
+KEY = "the key of the partition"
+KEY_GROUND = ("THEORY 5.2 over a secret cut", PAGE)
 Sizes = Literal["fixed", "random"]
 
 
@@ -100,7 +102,8 @@ def _fixed(claims: list[Claim], share: Fraction, change: Change) -> Claim:
             field="change",
         )
     largest = max(claim.under(Change.REPLACE).epsilon for claim in claims)
-    return _claim(claims, amplified(epsilon=largest, rate=share), change, shared=share < 1)
+    made = _claim(claims, amplified(epsilon=largest, rate=share), change, shared=share < 1)
+    return resting_on_key(made)
 
 
 def _random(pieces: Sequence[Piece], claims: list[Claim], change: Change) -> Claim:
@@ -108,20 +111,29 @@ def _random(pieces: Sequence[Piece], claims: list[Claim], change: Change) -> Cla
         if change is Change.ADD_REMOVE:
             raise PlanError("a promise against replacing says nothing of adding or removing.", field="change")
         # The same lot for both neighbours: one answer changes, in one piece.
-        return _claim(claims, max(claim.under(change).epsilon for claim in claims), change)
+        made = _claim(claims, max(claim.under(change).epsilon for claim in claims), change)
+        return resting_on_key(made)
     with ctx.workprec(BITS):
         epsilon = _log_mean_exp(pieces, sign=1)
         if change is Change.REPLACE:
             epsilon = epsilon - _log_mean_exp(pieces, sign=-1)
         found = ball_up(epsilon)
     largest = max(claim.under(change).epsilon for claim in claims)  # rounding up may not pass it
-    return _claim(claims, min(found, largest), change, shared=True)
+    return resting_on_key(_claim(claims, min(found, largest), change, shared=True))
 
 
 def _log_mean_exp(pieces: Sequence[Piece], *, sign: int) -> arb:
     """log of the mean of e^(sign epsilon) over the pieces, 0 where nothing is released."""
     gain = sum((ball(p.share) * ball(sign * p.claim.epsilon).expm1() for p in pieces if p.claim), arb(0))
     return gain.log1p()
+
+
+def resting_on_key(claim: Claim) -> Claim:
+    """The same promise, saying that it rests on a lot that no reader of the releases can follow."""
+    if claim.measure == "observed":  # it promises nothing, with the key or without
+        return claim
+    grounds = tuple(dict.fromkeys([*claim.rests_on, KEY_GROUND]))
+    return replace(claim, secret=KEY, rests_on=grounds)
 
 
 def _released(pieces: Sequence[Piece]) -> list[Claim]:

@@ -35,6 +35,7 @@ class Curator:
     def release(self, plan: Plan, survey: Survey, out: Path, *, step: Step = lambda _: None) -> Release:
         """Publish the plan into `out`. The same id and plan again give the same bytes and no charge."""
         wants_of(plan)
+        survey.check_apart(plan)
         if self._ledger.state(plan.release_id) != "none":
             return self._publish(self._reserve(plan), out)
         check_cells(plan)
@@ -52,6 +53,7 @@ class Curator:
     def resume(self, plan: Plan, survey: Survey, out: Path, *, step: Step = lambda _: None) -> Release:
         """Finish a release that was cut off: once, without a new charge."""
         wants_of(plan)
+        survey.check_apart(plan)
         answer = self._ledger.answer(plan.release_id)
         if answer is not None:
             return self._publish(self._reserve(plan), out)

@@ -15,7 +15,8 @@ from reticent.privacy.claim import compose
 from reticent.query.kinds import Correlation, Derived, Moments, Proportion, Quantile, Variance
 from reticent.release.brought import told_brought
 from reticent.release.cost import claim_of_bins, claim_of_parts
-from reticent.release.drawn_told import drawn_told
+from reticent.release.drawn_told import drawn_told, resting_told
+from reticent.release.files_told import files_told
 from reticent.release.model_fit import NO_MODELS, Modelled
 from reticent.release.model_lines import told_models
 from reticent.release.plan import Ask, Plan
@@ -58,7 +59,7 @@ def document(
     bins = claim_of_bins(weighed.parts if weighed else (), plan.change)
     claims += [bins] if bins else []
     told = {cells.name: (tables or {})[cells.name] for cells in plan.cells}
-    return {
+    made = {
         "format": FORMAT,
         "id": plan.release_id,
         "title": plan.title or plan.schema.title or plan.release_id,
@@ -75,6 +76,7 @@ def document(
         **told_models(plan, modelled.fits),
         **weights_told(plan, weighed),
         **drawn_told(plan),
+        **files_told(plan),
         "answers": [_answer(ask, answers[ask.name], plan) for ask in plan.asks],
         **_tables(plan, told),
         **told_synths(plan.synths, synths or {}, plan.release_id),
@@ -87,6 +89,7 @@ def document(
         },
         "software": {"reticent": __version__, "engine": engine},
     }
+    return {name: resting_told(each, plan) for name, each in made.items()}
 
 
 def _tables(plan: Plan, tables: Mapping[str, CellTable]) -> dict[str, Any]:

@@ -8,9 +8,22 @@ from pydantic import Field
 
 from reticent.decimals import show
 from reticent.engine.lots import Lot
+from reticent.privacy.claim import Change
 from reticent.privacy.ledger import Piece
-from reticent.privacy.ledger.cuts import BEFORE, FIXED, VALUES
+from reticent.privacy.ledger.cuts import BEFORE, CHANCE, FIXED, VALUES
 from reticent.tomlfile import Section
+
+KEY_SECRET = {
+    FIXED: (
+        "charges of other pieces do not add to it while nobody who reads the releases knows the ledger's key; with the key "
+        "one replaced answer can exchange a respondent in every piece, and all charges add up"
+    ),
+    CHANCE: (
+        "it holds while nobody who reads the releases knows the ledger's key; with the key one replaced answer can take a "
+        "respondent out of one piece and into another, and both are charged"
+    ),
+}
+"""What a promise against replaced answers rests on, in a piece by lot."""
 
 
 class PartitionSection(Section):
@@ -72,6 +85,10 @@ class Partition:
     @property
     def is_by_values(self) -> bool:
         return self.piece.draw == VALUES
+
+    def secret(self, change: Change) -> str:
+        """What the promise of a piece by lot rests on; nothing where it holds given the lot."""
+        return KEY_SECRET.get(self.piece.draw, "") if change is Change.REPLACE else ""
 
     def lot(self, key: str) -> Lot:
         """The lot under the ledger's key; by a column the key does not matter."""

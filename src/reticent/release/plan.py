@@ -13,6 +13,8 @@ from reticent.decimals import read_decimal, show
 from reticent.errors import PlanError
 from reticent.prepare.donors import NO_REPAIR, Repair
 from reticent.privacy.claim import Change, Claim, amount, check_exact, compose
+from reticent.privacy.pieces import resting_on_key
+from reticent.publicfiles import PublicFiles, Read
 from reticent.release.asks import Ask, read_asks, read_epsilon
 from reticent.release.brought import Brought, check_brought, read_brought
 from reticent.release.cost import claim_of, claim_of_bins
@@ -68,6 +70,7 @@ class Plan:
     ledger: str = ""
     codebook: str = ""
     folder: Path = Path()
+    files: tuple[Read, ...] = ()
     accepts_large: bool = False
 
     @property
@@ -94,7 +97,12 @@ class Plan:
         lines = (model.claim(self.change) for model in self.models)
         asked = tuple(claim for claim in (*lines, bins, *found) if claim is not None)
         tables = (cells.claim(self.change) for cells in self.cells)
-        return (*asked, *tables, *(synth.claim for synth in self.synths))
+        return tuple(map(self.resting, (*asked, *tables, *(synth.claim for synth in self.synths))))
+
+    def resting(self, claim: Claim) -> Claim:
+        """A claim of this plan with what it rests on beside its mechanism: the key, in a piece by lot."""
+        held = self.partition is not None and self.partition.secret(self.change)
+        return resting_on_key(claim) if held else claim
 
     @property
     def claim(self) -> Claim:
@@ -121,16 +129,32 @@ class Plan:
         return sum((claim.epsilon for claim in self.claims), observed)
 
 
-def read_plan(path: Path, *, part: Callable[[dict[str, Any]], dict[str, Any]] = dict) -> Plan:
-    """The plan in the file at `path`, with the codebook it names; or the `part` of it that is wanted."""
+def read_plan(
+    path: Path,
+    *,
+    part: Callable[[dict[str, Any]], dict[str, Any]] = dict,
+    rows: str | None = None,
+    ledger: Path | None = None,
+) -> Plan:
+    """The plan in the file at `path`, with the files it names; or the `part` of it that is wanted.
+
+    `rows` and `ledger` are those used in place of the plan's own, if any. None of the files that the plan takes for
+    public may be one of them (T33).
+    """
     data = part(read_toml(path, error=PlanError))
     sections = _sections(data)
-    codebook = read_toml(path.parent / sections.survey.codebook, error=PlanError)
+    survey, folder = sections.survey, path.parent
+    files = PublicFiles.of(
+        folder,
+        rows=[folder / survey.source, *([rows] if rows is not None else [])],
+        ledgers=[folder / survey.ledger, *([ledger] if ledger is not None else [])],
+    )
+    codebook = files.toml(survey.codebook, field="survey.schema")
     if sections.cells:
-        data = {**data, "cells": with_files(sections.cells, path.parent, rows=sections.survey.source)}
+        data = {**data, "cells": with_files(sections.cells, files)}
     if sections.weight is not None:
-        data = {**data, "weight": with_totals(sections.weight, path.parent, rows=sections.survey.source)}
-    return replace(plan_from(data, codebook), folder=path.parent)
+        data = {**data, "weight": with_totals(sections.weight, files)}
+    return replace(plan_from(data, codebook), folder=folder, files=tuple(files.read))
 
 
 def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:

@@ -9,6 +9,7 @@ from typing import Any
 from reticent.engine.duckdb import DuckDBEngine
 from reticent.engine.sources import open_frame, open_path
 from reticent.errors import SchemaError
+from reticent.publicfiles import check_apart, identities, identity
 from reticent.release.plan import Plan, plan_from
 from reticent.tomlfile import read_toml
 
@@ -32,6 +33,11 @@ class Survey:
         else:
             source = open_frame(self.rows)
         return DuckDBEngine(source, threads=self.threads)
+
+    def check_apart(self, plan: Plan) -> None:
+        """Refuse rows that the plan took for one of its public files, before anything is charged (T33)."""
+        if isinstance(self.rows, str | PathLike):
+            check_apart(plan.files, str(self.rows))
 
     def plan(
         self,
@@ -60,4 +66,6 @@ class Survey:
         """The codebook as a dictionary."""
         if isinstance(self.schema, dict):
             return self.schema
+        if isinstance(self.rows, str | PathLike) and identity(str(self.schema)) in identities(str(self.rows)):
+            raise SchemaError("is the rows; name the codebook, which is another file", field="schema")
         return read_toml(Path(self.schema), error=SchemaError)

@@ -15,12 +15,12 @@ OTHERS = ("ask", "cells", "weight")
 SUFFIX = "-synth"
 
 
-def read_synth_plan(path: Path) -> Plan:
+def read_synth_plan(path: Path, *, rows: str | None = None, ledger: Path | None = None) -> Plan:
     """The synthetic tables of the plan at `path`, after the whole of it was found in order."""
-    whole = read_plan(path)
+    whole = read_plan(path, rows=rows, ledger=ledger)
     if not whole.synths:
         raise PlanError("holds no synthetic table; add a [[synth]]", field="synth")
-    return read_plan(path, part=only_synth)
+    return read_plan(path, part=only_synth, rows=rows, ledger=ledger)
 
 
 def only_synth(data: Mapping[str, Any]) -> dict[str, Any]:

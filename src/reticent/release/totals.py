@@ -1,25 +1,22 @@
 """Known totals of a population, written in a plan or in a public file beside it: one for every combination of bins."""
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 from reticent.decimals import read_decimal
 from reticent.errors import PlanError
 from reticent.prepare.bins import BaseCells, Groups
 from reticent.prepare.strategies import Strategy
+from reticent.publicfiles import Cell, PublicFiles
 from reticent.words import nearest
 
 Rows = list[dict[str, Any]]
 Label = tuple[str, ...]
 TOTAL = "total"
 RAKE = "rake"
-LARGEST_FILE = 2**24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,9 +42,11 @@ def read_totals(raw: Rows | str, labels: Mapping[str, Sequence[str]], *, field: 
         raise PlanError("a file of totals is read from a plan file; here list them", field=field)
     found: dict[Label, Fraction] = {}
     for place, line in enumerate(raw):
-        label, total = _line(line, labels, f"{field}[{place}]")
+        at = _place(line, field, place)
+        label, total = _line(line, labels, at)
         if label in found:
-            raise PlanError(f"{_words(labels, label)} has two totals; keep one", field=f"{field}[{place}]")
+            which = "the same" if _is_read(line) else _words(labels, label)
+            raise PlanError(f"{which} has two totals; keep one", field=at)
         found[label] = total
     lost = next((each for each in product(*labels.values()) if each not in found), None)
     if lost is not None:
@@ -60,14 +59,26 @@ def read_totals(raw: Rows | str, labels: Mapping[str, Sequence[str]], *, field: 
     return Totals(by=tuple(labels), of={each: found[each] for each in product(*labels.values())})
 
 
+def _is_read(line: Mapping[str, Any]) -> bool:
+    """Whether a line was read from a file, whose cells no text quotes."""
+    return any(isinstance(cell, Cell) for cell in line.values())
+
+
+def _place(line: Mapping[str, Any], field: str, place: int) -> str:
+    """Where a line stands: its number in the file, or its place in the plan."""
+    read = next((cell for cell in line.values() if isinstance(cell, Cell)), None)
+    return f"{field}[{place}]" if read is None else f"{field}, line {read.line}"
+
+
 def _line(line: Mapping[str, Any], labels: Mapping[str, Sequence[str]], at: str) -> tuple[Label, Fraction]:
     if set(line) != {*labels, TOTAL}:
         raise PlanError(f"has the columns {', '.join([*labels, TOTAL])} and no others", field=at)
     for name, known in labels.items():
         text = str(line[name])
         if text not in known:
-            hint = nearest(text, known) or f"; the first is {known[0]!r}"
-            raise PlanError(f"{name} has no bin {text[:80]!r}{hint}", field=at)
+            hint = ("" if _is_read(line) else nearest(text, known)) or f"; the first is {known[0]!r}"
+            shown = "of that name" if _is_read(line) else repr(text[:80])
+            raise PlanError(f"{name} has no bin {shown}{hint}", field=at)
     total = read_decimal(line[TOTAL])
     if total is None or total < 0:
         raise PlanError("its total is a plain decimal, 0 or more", field=at)
@@ -92,51 +103,32 @@ def totals_of(
         raise PlanError(str(problem.args[0]), field=field) from None
 
 
-def with_totals(raw: Any, folder: Path, *, rows: str) -> Any:
+def with_totals(raw: Any, files: PublicFiles) -> Any:
     """A `[weight]` section whose totals, where they stand in public CSV files, are written out."""
     if not isinstance(raw, Mapping):
         return raw
-    made = dict(raw) if raw.get("totals") == RAKE else _written(raw, folder, rows, "weight.totals")
-    made = _listed(made, "strategy", folder, rows, "weight")
+    made = dict(raw) if raw.get("totals") == RAKE else _written(raw, files, "weight.totals")
+    made = _listed(made, "strategy", files, "weight")
     if isinstance(made.get("rake"), Mapping):
-        made = {**made, "rake": _listed(made["rake"], "margin", folder, rows, "weight.rake")}
+        made = {**made, "rake": _listed(made["rake"], "margin", files, "weight.rake")}
     return made
 
 
-def _listed(raw: Mapping[str, Any], name: str, folder: Path, rows: str, at: str) -> dict[str, Any]:
+def _listed(raw: Mapping[str, Any], name: str, files: PublicFiles, at: str) -> dict[str, Any]:
     """The same, with the files of every entry of the list called `name` written out."""
     entries = raw.get(name)
     if not isinstance(entries, list):
         return dict(raw)
     fields = [f"{at}.{name}[{place}].totals" for place in range(len(entries))]
-    made = [_written(each, folder, rows, field) for each, field in zip(entries, fields, strict=True)]
+    made = [_written(each, files, field) for each, field in zip(entries, fields, strict=True)]
     return {**raw, name: made}
 
 
-def _written(raw: Any, folder: Path, rows: str, field: str) -> Any:
+def _written(raw: Any, files: PublicFiles, field: str) -> Any:
     name = raw.get("totals") if isinstance(raw, Mapping) else None
     if not isinstance(name, str):
         return raw
-    if name == rows:
-        raise PlanError("holds the rows; totals come from a public file", field=field)
-    if not name or name.startswith(("/", "~")) or ".." in name.split("/") or any(c in name for c in "\\$:~"):
-        raise PlanError("stays inside the plan's folder", field=field)
-    return {**raw, "totals": _read(folder / name, field)}
-
-
-def _read(path: Path, field: str) -> Rows:
-    text = None
-    try:
-        if path.stat().st_size <= LARGEST_FILE:
-            text = path.read_text(encoding="utf-8-sig")
-    except (OSError, ValueError):
-        pass
-    if text is None:
-        raise PlanError("cannot be read; give a UTF-8 CSV file of at most 16 MiB", field=field)
-    try:
-        lines = list(csv.DictReader(io.StringIO(text), strict=True))
-    except csv.Error:
-        raise PlanError("is not a CSV file that can be read to its end", field=field) from None
-    if any(None in line or None in line.values() for line in lines):
-        raise PlanError("has a line with more or fewer cells than its first", field=field)
-    return [{str(name).strip(): str(cell).strip() for name, cell in line.items()} for line in lines]
+    rows: Rows = [dict(line) for line in files.lines(name, field=field)]
+    texts = [line[TOTAL] for line in rows if TOTAL in line]
+    files.publish(field=field, what="totals, or sums of them", texts=texts)
+    return {**raw, "totals": rows}

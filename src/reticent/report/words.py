@@ -79,6 +79,8 @@ def _caveats(claim: Document) -> list[str]:
         found.append(
             "The promise is about everybody who could have been sampled, and holds while nobody knows who was."
         )
+    if claim.get("secret"):
+        found.append(f"The promise holds while {claim['secret']} stays secret.")
     if claim.get("arithmetic") == "ideal reals":
         found.append("The proof treats the computer's numbers as exact reals, which they are not.")
     return found
@@ -193,6 +195,7 @@ def _weighted(document: Document) -> list[str]:
 def _drawn(document: Document) -> list[str]:
     piece, frames = document.get("piece") or {}, document.get("frames") or []
     read = [f"only {piece.get('words')}"] if piece else []
+    read += [f"of its promise: {piece['secret']}"] if piece.get("secret") else []
     return read + [f"{each.get('words')}; {each.get('secret')}" for each in frames]
 
 

@@ -101,6 +101,13 @@ class Cut:
         """Whether the change that is hidden can take a respondent from one piece to another."""
         return self.draw == VALUES and facts.change == Change.REPLACE.value
 
+    def counting(self, facts: Facts) -> str:
+        """Which of the pieces count, in words, and what that rests on."""
+        if self.moves(facts):
+            return "the two largest count together"
+        by_lot = self.draw in (FIXED, CHANCE) and facts.change == Change.REPLACE.value
+        return "the most counts, while this ledger's key stays secret" if by_lot else "the most counts"
+
     def has(self, number: object) -> bool:
         return type(number) is int and 1 <= number <= len(self.parts)
 

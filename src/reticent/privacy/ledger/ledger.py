@@ -210,8 +210,8 @@ class Ledger:
     def counting(self) -> dict[str, str]:
         """For every partition, which of its pieces count, in words."""
         history = self._history()
-        facts, two = history.known(), "the two largest count together"
-        return {name: two if cut.moves(facts) else "the most counts" for name, cut in history.cuts.items()}
+        facts = history.known()
+        return {name: cut.counting(facts) for name, cut in history.cuts.items()}
 
     def note(self, text: str, *, raise_budget_to: str | None = None) -> None:
         """A human's remark; with a new budget, the reason for the raise, which every later receipt repeats."""
