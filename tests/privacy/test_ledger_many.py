@@ -73,7 +73,8 @@ def test_many_writers_never_go_over_budget(folder):
     """Exactly half is published and spent is their sum, exactly. One round here; the long run does twenty."""
     # covers L07
     for turn in range(int(os.environ.get("RETICENT_ROUNDS", "1"))):
-        path = folder / f"{turn}.db"
+        path = folder / str(turn) / "a.db"
+        path.parent.mkdir()
         race(path)
         ledger = Ledger.open(path)
         ledger.verify()
