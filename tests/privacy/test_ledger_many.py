@@ -81,6 +81,7 @@ def test_many_writers_never_go_over_budget(folder):
         published = [each for each in ledger.entries() if each.kind == "publish"]
         assert len(published) == WRITERS * 8 // 2
         assert ledger.spent == Fraction("6.4") and ledger.left == 0
+        print(f"round {turn + 1}: {WRITERS} writers x 8 releases, {len(published)} fit; lost 0, too many 0")
 
 
 def test_a_file_read_then_written_goes_over_budget(folder):
