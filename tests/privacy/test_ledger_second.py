@@ -181,6 +181,18 @@ def test_a_ledger_in_use_becomes_separate_by_a_note(folder, rows):
     charge(first, rows, release="r2")
 
 
+def test_what_a_resumed_release_reads_is_marked_too(folder, rows):
+    """It may be told to read another file than the one that was charged for."""
+    # covers L13 L04
+    other = rows.with_name("more.csv")
+    other.write_text("age\n50\n")
+    first = make(folder / "a.db")
+    reserve(first, files=[(rows, "")])
+    first.resume("r1", "p", files=[(other, "")])
+    with pytest.raises(LedgerError, match="--separate-budget"):
+        charge(second(folder), other)
+
+
 def test_a_second_ledger_beside_the_first_is_not_started(folder, rows):
     # covers L11 L13
     make(folder / "a.db", files=[(rows, "")])

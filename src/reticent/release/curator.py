@@ -62,7 +62,8 @@ class Curator:
         engine = survey.open()
         try:
             engine.check(plan.schema)
-            reservation = self._ledger.resume(plan.release_id, plan.digest)
+            self._ledger.check_alone(engine.files, out)
+            reservation = self._ledger.resume(plan.release_id, plan.digest, files=engine.files)
             return self._publish(self._committed(plan, engine, reservation, step), out)
         finally:
             engine.close()

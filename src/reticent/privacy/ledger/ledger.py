@@ -175,12 +175,13 @@ class Ledger:
         self._claim(page.history.known(), found)
         return _right(release_id, page.history.releases[release_id])
 
-    def resume(self, release_id: str, plan_hash: str) -> Reservation:
+    def resume(self, release_id: str, plan_hash: str, *, files: Sequence[Origin] = ()) -> Reservation:
         """Finish what was cut off, on the curator's word.
 
         With an answer on disk: that answer, as often as asked (L05). Without one: the right to answer, once
-        (L04); whoever held the right before has lost it.
+        (L04); whoever held the right before has lost it. The `files` it will read are marked as for a charge.
         """
+        found = origins.resolved(files)
         with self._book.adding() as page:
             standing = _standing(page.history, release_id)
             checks.same_plan(release_id, plan_hash, standing.plan)
@@ -192,7 +193,9 @@ class Ledger:
                     "it needs a new release id, which is charged anew.",
                     field="release",
                 )
+            _source(page, found)
             page.add("resume", {"release": release_id})
+        self._claim(page.history.known(), found)
         return _right(release_id, standing)
 
     def commit(self, reservation: Reservation, answer: bytes) -> None:
