@@ -4,7 +4,7 @@ BIN    := .venv/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -q install
 COMPILE := uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate -q
 
-.PHONY: demo test lint docs site bench coverage wheel lock clean
+.PHONY: demo test lint docs site bench hard coverage wheel lock clean
 
 demo: .venv/demo.stamp
 	$(BIN)/reticent demo --out demo
@@ -27,6 +27,10 @@ site: .venv/dev.stamp            ## the pages alone
 
 bench: .venv/dev.stamp
 	$(BIN)/python -m bench
+
+hard: .venv/dev.stamp            ## the ledger, in the numbers of the threat list: needs strace, takes some minutes
+	RETICENT_FAULTS=all RETICENT_KILLS=200 RETICENT_ROUNDS=20 RETICENT_EXAMPLES=500 \
+	$(BIN)/python -m pytest tests/privacy -k ledger -n 0 -q -s
 
 coverage: .venv/dev.stamp        ## which entries of the threat catalogue have a test
 	$(BIN)/python tests/catalogue.py

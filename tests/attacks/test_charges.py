@@ -51,7 +51,7 @@ class Rows:
 class Broken:
     """An engine that opens, checks, and fails once rows are asked for."""
 
-    version = "broken"
+    version, files = "broken", ()
 
     def open(self) -> "Broken":
         return self

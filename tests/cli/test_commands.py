@@ -77,7 +77,8 @@ def test_every_status(house, monkeypatch):
     house.edit('id = "town-1"', 'id = "town-2"')
     assert (
         run(
-            "ledger", "open", str(house.folder / "small.db"), "--dataset", "town-2026", "--epsilon", "1"
+            *("ledger", "open", str(house.folder / "small.db"), "--dataset", "town-2026", "--epsilon", "1"),
+            "--separate-budget",
         ).status
         == 0
     )

@@ -156,7 +156,16 @@ def test_statuses_are_those_of_release(tmp_path: Path):
     assert_refused(run("synth", str(tmp_path / "asks.toml")), "synth: holds no synthetic table")
     town.write(SYNTH.replace("mst", "mts"))
     assert_refused(run("synth", town.path), "synth[0].method", "did you mean 'mst'")
-    run("ledger", "open", str(tmp_path / "short.db"), "--dataset", "town", "--epsilon", "0.5")
+    run(
+        "ledger",
+        "open",
+        str(tmp_path / "short.db"),
+        "--dataset",
+        "town",
+        "--epsilon",
+        "0.5",
+        "--separate-budget",
+    )
     town.write(SYNTH)
     assert_refused(run("synth", town.path, "--ledger", str(tmp_path / "short.db")), status=3)
     assert town.ledger.spent == 0

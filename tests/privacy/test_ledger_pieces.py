@@ -104,8 +104,9 @@ def test_another_cut_under_the_same_name_is_refused(tmp_path, change, match):
 
 def test_cuts_without_a_theorem_are_refused(tmp_path):
     """Fixed sizes against adding or removing, and a ledger in rho; a refusal leaves no partition behind."""
-    for name, facts in (("a.db", {}), ("b.db", {"unit": "rho", "change": REPLACE})):
+    for name, facts in (("a.db", {}), ("b.db", {"unit": "rho", "change": REPLACE, "separate_budget": True})):
         ledger = make(tmp_path / name, **facts)
+        facts.pop("separate_budget", None)
         with pytest.raises(PlanError, match="worked out"):
             reserve(ledger, "r1", "1", piece=piece(), **facts)
         assert ledger.pieces() == {}

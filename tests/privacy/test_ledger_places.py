@@ -158,7 +158,7 @@ def test_a_network_disk_is_refused_unless_told_otherwise(folder, monkeypatch):
     with pytest.raises(LedgerError, match="network disk"):
         Ledger.open(folder / "a.db")
     with pytest.raises(LedgerError, match="network disk"):
-        make(folder / "b.db")
+        make(folder / "b.db", dataset="another survey")
     assert not (folder / "b.db").exists()
     Ledger.open(folder / "a.db", allow_network=True)
 

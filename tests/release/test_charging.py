@@ -148,7 +148,7 @@ def test_the_naive_order_would_be_caught(tmp_path: Path, unread: list[str]):
 
     def late() -> None:
         claim = fit(None)
-        reserve(ledger, "late", words={}, codebook=BOOK, schema=schema_from(BOOK), claim=claim)
+        reserve(ledger, "late", words={}, codebook=BOOK, schema=schema_from(BOOK), claim=claim, files=())
 
     with pytest.raises(KeyboardInterrupt):
         late()

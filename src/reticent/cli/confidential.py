@@ -61,6 +61,17 @@ def show_gaps(found: Sequence[Gaps]) -> None:
     Console().print(table)
 
 
+def show_same_rows(found: Sequence[tuple[str, str]]) -> None:
+    """Other ledgers for the same rows, as their fingerprints tell. Nothing is said where there is none."""
+    if not found:
+        return
+    typer.echo(WARNING)
+    for name, dataset in found:
+        typer.echo(
+            f'The same rows belong to {name}, for "{dataset}": what is charged there and here adds up.'
+        )
+
+
 def _bar(part: int, whole: int) -> str:
     """A bar, the share, and the count."""
     share = part / whole if whole else 0.0

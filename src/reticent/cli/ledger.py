@@ -25,27 +25,35 @@ def open_(
     dataset: Annotated[str | None, typer.Option("--dataset", help="The codebook's survey name.")] = None,
     change: Annotated[str | None, typer.Option("--change", help="The protected change.")] = None,
     outputs: Annotated[
-        Path | None, typer.Option("--outputs", help="Folder of earlier releases to check.")
+        Path | None,
+        typer.Option(
+            "--outputs", help="Folder of earlier releases to check; default: releases beside the plan."
+        ),
     ] = None,
+    data: Annotated[
+        str | None, typer.Option("--data", help="Rows to use instead of the plan's source.")
+    ] = None,
+    separate: Annotated[
+        bool,
+        typer.Option("--separate-budget", help="These rows have another budget too; every receipt says so."),
+    ] = False,
 ) -> None:
-    """Start a ledger. Its budget covers everything that will ever be published from the data set."""
+    """Start a ledger. Its budget covers everything that will ever be published from the data set.
+
+    With a plan, the rows are read once for a fingerprint, which stays in the ledger, and compared with other ledgers.
+    """
+    from reticent.cli.opening import Opening, open_by_name, open_by_plan
     from reticent.errors import PlanError
-    from reticent.privacy.claim import Change
-    from reticent.privacy.ledger import Ledger
 
-    if plan is not None:
-        from reticent.release.plan import read_plan
-
-        read = read_plan(plan, ledger=ledger)
-        ledger, dataset = ledger or plan.parent / read.ledger, dataset or read.schema.name
-        change = change or read.change.value
-    if ledger is None or dataset is None:
-        raise PlanError("name the file and its --dataset, or a --plan that says both", field="ledger")
     if not epsilon:
         raise PlanError("say the whole budget, such as --epsilon 10", field="--epsilon")
-    change = change or Change.ADD_REMOVE.value
-    Ledger.create(ledger, dataset=dataset, change=change, unit="epsilon", budget=epsilon, outputs=outputs)
-    typer.echo(f"opened {ledger.name} for {dataset}: epsilon {epsilon}, {change}")
+    asked = Opening(
+        ledger=ledger, dataset=dataset, change=change, budget=epsilon, outputs=outputs, separate=separate
+    )
+    if plan is None:
+        open_by_name(asked)
+    else:
+        open_by_plan(asked, plan, data)
 
 
 @app.command(epilog="Example: reticent ledger show acs.ledger.db")
@@ -101,11 +109,17 @@ def note(
     raise_to: Annotated[
         str | None, typer.Option("--raise-to", help="A larger budget; every later receipt says so.")
     ] = None,
+    separate: Annotated[
+        bool,
+        typer.Option(
+            "--separate-budget", help="These rows have another budget too; every later receipt says so."
+        ),
+    ] = False,
 ) -> None:
     """Add a remark to the ledger; with --raise-to, raise its budget for the reason given."""
     from reticent.privacy.ledger import Ledger
 
-    Ledger.open(ledger).note(text, raise_budget_to=raise_to)
+    Ledger.open(ledger).note(text, raise_budget_to=raise_to, separate_budget=separate)
     typer.echo("noted")
 
 
@@ -116,6 +130,7 @@ def _what(body: object) -> str:
     shown = {
         k: v
         for k, v in body.items()
-        if isinstance(v, str | int) and k not in ("answer", "holder", "salt", "plan", "key", "binds")
+        if isinstance(v, str | int)
+        and k not in ("answer", "holder", "salt", "plan", "key", "binds", "fingerprint")
     }
     return ", ".join(f"{key} {value}" for key, value in shown.items())

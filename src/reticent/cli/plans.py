@@ -50,11 +50,12 @@ def rehearse(plan: PlanFile, out: Out = None) -> None:
     rehearse_plan(plan, out)
 
 
-def check(plan: PlanFile, data: Data = None) -> None:
-    """For the curator's eyes only: read the rows, show what is missing and what does not fit. CONFIDENTIAL."""
+def check(plan: PlanFile, data: Data = None, ledger: LedgerFile = None) -> None:
+    """For the curator's eyes only: read the rows, show what is missing and what does not fit, and name other ledgers
+    that keep a fingerprint of the same rows. CONFIDENTIAL."""
     from reticent.cli.work import check_plan
 
-    check_plan(plan, data)
+    check_plan(plan, data, ledger)
 
 
 def release(

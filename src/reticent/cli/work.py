@@ -11,7 +11,8 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from reticent.cli.confidential import show_findings, show_gaps, show_patterns
+from reticent.cli.confidential import show_findings, show_gaps, show_patterns, show_same_rows
+from reticent.cli.opening import found_nearby
 from reticent.cli.show import show_files, show_release
 from reticent.engine.duckdb import DuckDBEngine
 from reticent.engine.inspect import inspect
@@ -93,8 +94,8 @@ def _write_rehearsal(made: Release, folder: Path) -> None:
     typer.echo(f"report: {target}")
 
 
-def check_plan(path: Path, data: str | None) -> None:
-    """Show the curator what the rows hold. Nothing is written and nothing is charged."""
+def check_plan(path: Path, data: str | None, ledger: Path | None = None) -> None:
+    """Show the curator what the rows hold, and whose else they are. Nothing is written and nothing is charged."""
     plan = read_plan(path, rows=data)
     engine = DuckDBEngine(open_path(_rows(path, plan, data), table=plan.table))
     try:
@@ -106,6 +107,8 @@ def check_plan(path: Path, data: str | None) -> None:
             show_patterns(patterns(engine, plan.schema, silent))
         if plan.repair != NO_REPAIR:
             show_gaps(gaps(engine, plan))
+        book = ledger or path.parent / plan.ledger
+        show_same_rows(found_nearby(book, engine.fingerprint(plan.schema), engine, path.parent / "releases"))
     finally:
         engine.close()
 

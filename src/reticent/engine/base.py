@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from reticent.engine.lots import Lot
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 class Engine(Protocol):
     """Holds rows and answers wants. Opening one looks at the header only.
 
+    `files` are where its rows come from, with the table of a database.
     `check` raises SourceError when the header does not fit the codebook. `tally` reads the rows, a constant
     number of times however much is wanted, looks only at the piece that `lot` draws where one is given,
     carries out `repair` first, and raises EngineError with a constant text when it cannot. `coded` reads them once
@@ -25,6 +27,9 @@ class Engine(Protocol):
 
     @property
     def version(self) -> str: ...
+
+    @property
+    def files(self) -> tuple[tuple[Path, str], ...]: ...
 
     def check(self, schema: Schema) -> None: ...
 

@@ -4,6 +4,7 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -15,7 +16,7 @@ from sqlglot import exp
 from reticent.engine import sql
 from reticent.engine.fence import fenced, private_folder
 from reticent.engine.labels import LINE
-from reticent.engine.sources import ParquetFiles, Source
+from reticent.engine.sources import ParquetFiles, Source, files_of
 from reticent.engine.sql import Values
 from reticent.engine.streams import Stream
 from reticent.engine.types import types_of
@@ -39,6 +40,11 @@ class Connection:
     @property
     def version(self) -> str:
         return f"duckdb {duckdb.__version__}"
+
+    @property
+    def files(self) -> tuple[tuple[Path, str], ...]:
+        """The files that rows come from and, in a database, the table; none for rows held by the caller."""
+        return files_of(self._source)
 
     def close(self) -> None:
         self._connection.close()

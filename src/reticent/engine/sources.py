@@ -11,7 +11,7 @@ import pyarrow as pa
 from reticent.engine.csv import CsvSource
 from reticent.engine.frames import from_pandas
 from reticent.engine.statistical import READERS
-from reticent.engine.streams import ArrowFile, ArrowRows, CsvFiles, StatisticalFile, Stream
+from reticent.engine.streams import ArrowFile, ArrowRows, CsvFiles, ParquetRows, StatisticalFile, Stream
 from reticent.errors import SourceError
 from reticent.files import matching
 
@@ -51,6 +51,21 @@ def open_path(text: str, *, table: str | None = None) -> Source:
     if len(paths) > 1:
         raise SourceError(f"matches several {ending} files, and only one can be read", field="source")
     return _single(paths[0], ending, table)
+
+
+def files_of(source: Source) -> tuple[tuple[Path, str], ...]:
+    """Every file of a source and, in a database, the table; none for rows held by the caller."""
+    match source:
+        case CsvFiles(files=files):
+            return tuple((file.path, "") for file in files)
+        case ParquetFiles(paths=paths) | ParquetRows(paths=paths):
+            return tuple((path, "") for path in paths)
+        case DuckTable(path=path, table=table):
+            return ((path, table),)
+        case ArrowFile(path=path) | StatisticalFile(path=path):
+            return ((path, ""),)
+        case _:
+            return ()
 
 
 def _single(path: Path, ending: str, table: str | None) -> Source:

@@ -4,7 +4,7 @@ The ledger is the one that plans charge, and so are the words it is told. Each c
 id: what is learned twice is charged twice, and a run that was cut off keeps its charge.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from secrets import token_hex
@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from reticent.errors import PlanError
 from reticent.privacy.claim import Change, Claim, check_exact
-from reticent.privacy.ledger import Ledger, Reservation
+from reticent.privacy.ledger import Ledger, Origin, Reservation
 from reticent.release.plan import LARGE, digest_of
 from reticent.schema import Schema
 
@@ -50,10 +50,13 @@ def reserve(
     codebook: Mapping[str, Any],
     schema: Schema,
     claim: Claim,
+    files: Sequence[Origin],
 ) -> Reservation:
-    """Charge the epsilon of `claim`, on disk, before a row is read. `words` are what was asked for."""
+    """Charge the epsilon of `claim`, on disk, before a row is read. `words` are what was asked for, of rows in `files`."""
     check_public(schema, claim.change)
-    return _charge(ledger, what, digest_of({what: dict(words)}, codebook), dataset=schema.name, claim=claim)
+    ledger.check_alone(files)
+    plan = digest_of({what: dict(words)}, codebook)
+    return _charge(ledger, what, plan, dataset=schema.name, claim=claim, files=files)
 
 
 def reserve_arrays(ledger: Ledger, what: str, *, words: Mapping[str, Any], claim: Claim) -> Reservation:
@@ -68,7 +71,9 @@ def refuse_replayed(*sources: Source) -> None:
         raise PlanError("noise that can be replayed is charged to no ledger", field="ledger")
 
 
-def _charge(ledger: Ledger, what: str, plan: str, *, dataset: str, claim: Claim) -> Reservation:
+def _charge(
+    ledger: Ledger, what: str, plan: str, *, dataset: str, claim: Claim, files: Sequence[Origin] = ()
+) -> Reservation:
     check_exact(claim, field=what)
     if claim.epsilon > LARGE:
         raise PlanError(
@@ -83,4 +88,5 @@ def _charge(ledger: Ledger, what: str, plan: str, *, dataset: str, claim: Claim)
         unit="epsilon",
         amount=claim.epsilon,
         claim={**claim.as_dict(), "accept_large": False},
+        files=files,
     )

@@ -1,6 +1,6 @@
 """The curator: charge, then read, then answer, then commit, then publish, in that order and no other (R09)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from hashlib import sha256
 from pathlib import Path
@@ -10,7 +10,7 @@ from reticent import files
 from reticent.decimals import show
 from reticent.engine.base import Engine
 from reticent.errors import ResourceError
-from reticent.privacy.ledger import Ledger, Reservation
+from reticent.privacy.ledger import Ledger, Origin, Reservation
 from reticent.release.beside import beside_epsilon
 from reticent.release.carry import carry_out
 from reticent.release.evaluate import wants_of
@@ -44,7 +44,8 @@ class Curator:
         engine = survey.open()
         try:
             engine.check(plan.schema)
-            reservation = self._reserve(plan)
+            self._ledger.check_alone(engine.files, out)
+            reservation = self._reserve(plan, engine.files)
             step("charged")
             return self._publish(self._committed(plan, engine, reservation, step), out)
         finally:
@@ -63,12 +64,13 @@ class Curator:
         engine = survey.open()
         try:
             engine.check(plan.schema)
-            reservation = self._ledger.resume(plan.release_id, plan.digest)
+            self._ledger.check_alone(engine.files, out)
+            reservation = self._ledger.resume(plan.release_id, plan.digest, files=engine.files)
             return self._publish(self._committed(plan, engine, reservation, step), out)
         finally:
             engine.close()
 
-    def _reserve(self, plan: Plan) -> Reservation:
+    def _reserve(self, plan: Plan, files: Sequence[Origin] = ()) -> Reservation:
         return self._ledger.reserve(
             release_id=plan.release_id,
             plan_hash=plan.digest,
@@ -78,6 +80,7 @@ class Curator:
             amount=plan.cost,
             claim={**plan.claim.as_dict(), "accept_large": plan.accepts_large, **_observed(plan)},
             piece=plan.partition.piece if plan.partition else None,
+            files=files,
         )
 
     def _committed(self, plan: Plan, engine: Engine, reservation: Reservation, step: Step) -> Reservation:

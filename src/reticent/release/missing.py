@@ -137,7 +137,15 @@ def _asked(
         engine.check(schema)
         if book is None:
             return read(engine)
-        held = reserve(book, "missing", words=words, codebook=survey.codebook(), schema=schema, claim=claim)
+        held = reserve(
+            book,
+            "missing",
+            words=words,
+            codebook=survey.codebook(),
+            schema=schema,
+            claim=claim,
+            files=engine.files,
+        )
         made = read(engine)
     finally:
         engine.close()

@@ -12,7 +12,7 @@ from reticent.engine.base import Engine
 from reticent.errors import PlanError, ResourceError
 from reticent.prepare.donors import NO_REPAIR
 from reticent.privacy.claim import Change, Claim
-from reticent.privacy.ledger import Ledger, Reservation
+from reticent.privacy.ledger import Ledger, Origin, Reservation
 from reticent.release.charging import Account, check_public, open_account, refuse_replayed, reserve
 from reticent.release.params import Params
 from reticent.release.survey import Survey
@@ -88,7 +88,7 @@ class Synthesizer(Params):
         engine: Engine = survey.open()
         try:
             engine.check(synth.domain.schema)
-            held = self._reserve(ledger, synth, survey) if ledger is not None else None
+            held = self._reserve(ledger, synth, survey, engine.files) if ledger is not None else None
             network = self._learn(synth, engine)
         finally:
             engine.close()
@@ -140,7 +140,7 @@ class Synthesizer(Params):
     receipt_: dict[str, Any] | None
     """What the ledger says of the last fit, where one was charged."""
 
-    def _reserve(self, ledger: Ledger, synth: Synth, survey: Survey) -> Reservation:
+    def _reserve(self, ledger: Ledger, synth: Synth, survey: Survey, files: Sequence[Origin]) -> Reservation:
         refuse_replayed(self._noise)
         return reserve(
             ledger,
@@ -149,6 +149,7 @@ class Synthesizer(Params):
             codebook=survey.codebook(),
             schema=synth.domain.schema,
             claim=synth.claim,
+            files=files,
         )
 
     def _learn(self, synth: Synth, engine: Engine) -> Network:

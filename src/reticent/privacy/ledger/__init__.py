@@ -4,5 +4,7 @@ from reticent.privacy.ledger.audit import receipts_in
 from reticent.privacy.ledger.cuts import Piece
 from reticent.privacy.ledger.entries import Entry, Receipt, Reservation
 from reticent.privacy.ledger.ledger import Ledger
+from reticent.privacy.ledger.nearby import same_rows
+from reticent.privacy.ledger.origins import Origin
 
-__all__ = ["Entry", "Ledger", "Piece", "Receipt", "Reservation", "receipts_in"]
+__all__ = ["Entry", "Ledger", "Origin", "Piece", "Receipt", "Reservation", "receipts_in", "same_rows"]

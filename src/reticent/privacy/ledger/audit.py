@@ -31,9 +31,9 @@ def check_unopened(path: Path, dataset: str, outputs: Path | None) -> None:
         )
 
 
-def receipts_in(folder: Path) -> Iterator[dict[str, Any]]:
-    """Every receipt in the JSON files of a folder and the folders in it, by name."""
-    for path in sorted(folder.rglob("*.json")):
+def receipts_in(folder: Path, *, deep: bool = True) -> Iterator[dict[str, Any]]:
+    """Every receipt in the JSON files of a folder and, if `deep`, the folders in it, by name."""
+    for path in sorted(folder.glob("**/*.json" if deep else "*.json")):
         try:
             if path.is_file() and path.stat().st_size <= _LARGEST:
                 yield from _receipts_within(json.loads(path.read_bytes()))

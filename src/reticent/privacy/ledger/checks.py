@@ -22,7 +22,7 @@ def words(text: object, *, field: str, limit: int = 200) -> str:
     return text
 
 
-def opening(*, dataset: str, change: str, unit: str, budget: str) -> dict[str, Any]:
+def opening(*, dataset: str, change: str, unit: str, budget: str, separate: bool = False) -> dict[str, Any]:
     """The body of the first entry."""
     if unit not in UNITS:
         raise PlanError('a ledger counts in "epsilon" or in "rho"; choose one.', field="unit")
@@ -34,6 +34,7 @@ def opening(*, dataset: str, change: str, unit: str, budget: str) -> dict[str, A
         "change": words(change, field="change"),
         "unit": unit,
         "budget": decimal_text(amount, field="budget"),
+        **({"separate": True} if separate else {}),
     }
 
 
@@ -93,9 +94,10 @@ def published(files: Mapping[str, str]) -> dict[str, str]:
     return dict(files)
 
 
-def noting(text: str, budget: str | None, facts: Facts) -> dict[str, Any]:
-    """The body of a remark, with or without a raise of the budget (L12)."""
-    body = {"text": words(text, field="note", limit=1000)}
+def noting(text: str, budget: str | None, facts: Facts, *, separate: bool = False) -> dict[str, Any]:
+    """The body of a remark, with or without a raise of the budget (L12), or that it is a separate one (L13)."""
+    body: dict[str, Any] = {"text": words(text, field="note", limit=1000)}
+    body |= {"separate": True} if separate else {}
     if budget is None:
         return body
     amount = exact(budget, field="budget")

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-KINDS = ("open", "partition", "reserve", "resume", "commit", "publish", "note")
+KINDS = ("open", "source", "rows", "partition", "reserve", "resume", "commit", "publish", "note")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,10 @@ class Raise:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What the ledger was opened for, and its budget as it stands after all raises."""
+    """What the ledger was opened for, and its budget as it stands after all raises.
+
+    `separate` is true where the same rows have, or may have, another budget in another ledger.
+    """
 
     ledger: str
     dataset: str
@@ -43,6 +46,7 @@ class Facts:
     unit: str
     budget: Fraction
     raises: tuple[Raise, ...]
+    separate: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,10 +65,14 @@ class Receipt:
     left_after: str
     raises: tuple[Raise, ...]
     piece: str = ""
+    separate_budget: bool = False
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, in the order a reader would ask for them; a piece only where one was charged."""
-        plain = {name: getattr(self, name) for name in self.__slots__ if name != "piece" or self.piece}
+        """Plain values, in the order a reader would ask for them; a piece and a separate budget where there is one."""
+        seldom = ("piece", "separate_budget")
+        plain = {
+            name: getattr(self, name) for name in self.__slots__ if name not in seldom or getattr(self, name)
+        }
         plain["raises"] = [each.as_dict() for each in self.raises]
         return plain
 

@@ -14,6 +14,8 @@ from reticent.files import PRIVATE, flush_folder, written_beside
 from reticent.privacy.ledger.chain import canonical
 from reticent.privacy.ledger.history import History
 
+HEAD = ".head"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Head:
@@ -27,7 +29,7 @@ class Head:
 
 def head_path(ledger: Path) -> Path:
     """`survey.ledger.db` has its head in `survey.ledger.db.head`."""
-    return ledger.with_name(ledger.name + ".head")
+    return ledger.with_name(ledger.name + HEAD)
 
 
 def read_head(ledger: Path) -> Head | None:

@@ -3,16 +3,19 @@
 The same `add` reads old entries and admits new ones, so a ledger can hold nothing that could not be written.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
 from reticent.errors import LedgerError, ReticentError
 from reticent.privacy.ledger.amounts import decimal_text, exact
-from reticent.privacy.ledger.chain import START
+from reticent.privacy.ledger.chain import START, digest
 from reticent.privacy.ledger.cuts import Cut
 from reticent.privacy.ledger.entries import Entry, Facts, Raise, Receipt
+
+_HASH = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(slots=True)
@@ -38,6 +41,9 @@ class Standing:
 class History:
     """The sums and states that follow from the entries added so far.
 
+    `key` is the ledger's own, made of the secret salt of its first entry; `marks` are those of the files it is for, and
+    `fingerprints` those of their rows, both under that key.
+
     `spent` is what was charged to the whole, and for every partition the most that was charged to one piece of it;
     to two, where a replaced answer can take a respondent from one to the other.
     """
@@ -49,6 +55,9 @@ class History:
     releases: dict[str, Standing] = field(default_factory=dict)
     cuts: dict[str, Cut] = field(default_factory=dict)
     hashes: list[str] = field(default_factory=list)
+    key: str = field(default="", repr=False)
+    marks: set[str] = field(default_factory=set, repr=False)
+    fingerprints: set[str] = field(default_factory=set, repr=False)
 
     def add(self, entry: Entry) -> None:
         """Take one more entry, or say which rule it breaks."""
@@ -56,6 +65,8 @@ class History:
         try:
             rules = {
                 "open": self._open,
+                "source": self._source,
+                "rows": self._rows,
                 "partition": self._partition,
                 "reserve": self._reserve,
                 "resume": self._resume,
@@ -92,8 +103,16 @@ class History:
             unit=body["unit"],
             budget=exact(body["budget"], field="budget"),
             raises=(),
+            separate=body.get("separate", False) is True,
         )
+        self.key = digest(f"key of rows|{body['ledger']}|{body['salt']}".encode())
         return body["unit"] in ("epsilon", "rho")
+
+    def _source(self, entry: Entry) -> bool:
+        return _gathered(self.marks, entry.body["marks"])
+
+    def _rows(self, entry: Entry) -> bool:
+        return _gathered(self.fingerprints, [entry.body["fingerprint"]])
 
     def _partition(self, entry: Entry) -> bool:
         cut = Cut.read(entry.body)
@@ -141,6 +160,7 @@ class History:
             left_after=decimal_text(self.left - more, field="left"),
             raises=facts.raises,
             piece=f"{piece['number']} of {piece['partition']}" if piece else "",
+            separate_budget=facts.separate,
         )
 
     def _resume(self, entry: Entry) -> bool:
@@ -165,6 +185,8 @@ class History:
         return True
 
     def _note(self, entry: Entry) -> bool:
+        if entry.body.get("separate") is True:
+            self.facts = replace(self.known(), separate=True)
         facts, after = self.known(), entry.body.get("budget")
         if after is None:
             return bool(entry.body["text"])
@@ -177,3 +199,9 @@ class History:
         )
         self.facts = replace(facts, budget=budget, raises=(*facts.raises, step))
         return bool(step.reason) and budget > facts.budget
+
+
+def _gathered(known: set[str], more: Sequence[str]) -> bool:
+    """Add hashes to those that are known; at least one, and nothing else."""
+    known.update(more)
+    return bool(more) and all(_HASH.fullmatch(each) is not None for each in more)

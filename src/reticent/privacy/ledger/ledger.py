@@ -1,12 +1,12 @@
 """The ledger: charge first, answer once, publish last; never over budget and never a refund (R09)."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Self
 
 from reticent.errors import BudgetError, LedgerError, PlanError
-from reticent.privacy.ledger import audit, checks
+from reticent.privacy.ledger import audit, checks, nearby, origins
 from reticent.privacy.ledger.amounts import decimal_text
 from reticent.privacy.ledger.book import Book, Page, start
 from reticent.privacy.ledger.chain import digest
@@ -14,6 +14,7 @@ from reticent.privacy.ledger.cuts import Cut, Piece
 from reticent.privacy.ledger.entries import Entry, Facts, Reservation
 from reticent.privacy.ledger.head import read_head
 from reticent.privacy.ledger.history import History, Standing
+from reticent.privacy.ledger.origins import Origin
 from reticent.privacy.ledger.place import check_disk, check_file
 
 
@@ -27,7 +28,8 @@ class Ledger:
     Theorem     composition by addition up to a fixed budget, of epsilon or of rho; THEORY 5.2 for pieces.
     Proof       proofs/privacy/ledger.md
     Assumes     a disk that keeps what was flushed; nobody rewrites the file and its head together.
-    Keeps back  the keys of partitions; no row, count or bound is ever handed to it.
+    Keeps back  the keys of partitions, its own key, and what it keeps under that: marks of files and a fingerprint of
+                the rows. No row, count or bound is ever handed to it.
     """
 
     def __init__(self, book: Book) -> None:
@@ -43,20 +45,32 @@ class Ledger:
         unit: str,
         budget: str,
         outputs: Path | None = None,
+        files: Sequence[Origin] = (),
+        separate_budget: bool = False,
         allow_network: bool = False,
     ) -> Self:
-        """Start a ledger; refused where the data set shows signs of having had one (L11).
+        """Start a ledger; refused where the data set or its `files` show signs of having had one (L11, L13).
 
-        The signs are a head file, or receipts of the data set among the JSON files in the folder `outputs`.
+        The signs are a head file, another ledger beside it, receipts of the data set among the JSON files in the
+        folder `outputs`, and another ledger that is for one of the same files. With `separate_budget` these others
+        are left to their own budgets, and every receipt says so.
         """
         path = (
             Path(path).parent.resolve() / Path(path).name
         )  # the name itself may be a link, and is then taken
-        facts = checks.opening(dataset=dataset, change=change, unit=unit, budget=budget)
-        audit.check_unopened(path, dataset, outputs)
+        facts = checks.opening(
+            dataset=dataset, change=change, unit=unit, budget=budget, separate=separate_budget
+        )
+        found = origins.resolved(files)
+        audit.check_unopened(path, dataset, None if separate_budget else outputs)
+        if not separate_budget:
+            nearby.check_name(path, dataset)
+            nearby.check_files(path, "", found, outputs)
         check_disk(path.parent, allow_network=allow_network)
         start(path, facts)
-        return cls.open(path, allow_network=allow_network)
+        made = cls.open(path, allow_network=allow_network)
+        made._mark(found)
+        return made
 
     @classmethod
     def open(cls, path: Path, *, timeout: float = 60.0, allow_network: bool = False) -> Self:
@@ -107,6 +121,18 @@ class Ledger:
         for receipt in receipts:
             audit.check_receipt(receipt, history)
 
+    def check_alone(self, files: Sequence[Origin], out: Path | None = None) -> None:
+        """Refuse rows that have another budget: by their files, and by the receipts in the folder `out` (L11, L13).
+
+        Looks at names, links and what the system says of a file, never at a row.
+        """
+        facts = self.facts
+        if facts.separate:
+            return
+        nearby.check_files(self._book.path, facts.ledger, origins.resolved(files), out)
+        if out is not None:
+            nearby.check_published(out, facts.ledger, facts.dataset)
+
     def reserve(
         self,
         *,
@@ -118,6 +144,7 @@ class Ledger:
         amount: Fraction,
         claim: Mapping[str, Any],
         piece: Piece | None = None,
+        files: Sequence[Origin] = (),
     ) -> Reservation:
         """Charge a release, on disk, before any row is read; to a `piece` of the survey, where it reads only that.
 
@@ -126,10 +153,13 @@ class Ledger:
 
         The same id and plan again: no charge, and the answer that was given. While there is none yet the
         call is refused: another run is at work on it, or was cut off and waits for `resume` (L06).
+
+        The `files` that rows will come from are marked as this ledger's, here and beside them.
         """
         body = checks.reserving(release_id=release_id, plan_hash=plan_hash, amount=amount, claim=claim)
         if piece is not None:
             body["piece"] = piece.charged
+        found = origins.resolved(files)
         with self._book.adding() as page:
             checks.same_facts(page.history.known(), dataset=dataset, change=change, unit=unit)
             standing = page.history.releases.get(release_id)
@@ -140,15 +170,18 @@ class Ledger:
                 _cut(page, piece)
             if page.history.more(amount, body.get("piece")) > page.history.left:
                 raise _too_little(page.history, amount)
+            _source(page, found)
             page.add("reserve", body)
+        self._claim(page.history.known(), found)
         return _right(release_id, page.history.releases[release_id])
 
-    def resume(self, release_id: str, plan_hash: str) -> Reservation:
+    def resume(self, release_id: str, plan_hash: str, *, files: Sequence[Origin] = ()) -> Reservation:
         """Finish what was cut off, on the curator's word.
 
         With an answer on disk: that answer, as often as asked (L05). Without one: the right to answer, once
-        (L04); whoever held the right before has lost it.
+        (L04); whoever held the right before has lost it. The `files` it will read are marked as for a charge.
         """
+        found = origins.resolved(files)
         with self._book.adding() as page:
             standing = _standing(page.history, release_id)
             checks.same_plan(release_id, plan_hash, standing.plan)
@@ -160,7 +193,9 @@ class Ledger:
                     "it needs a new release id, which is charged anew.",
                     field="release",
                 )
+            _source(page, found)
             page.add("resume", {"release": release_id})
+        self._claim(page.history.known(), found)
         return _right(release_id, standing)
 
     def commit(self, reservation: Reservation, answer: bytes) -> None:
@@ -213,10 +248,32 @@ class Ledger:
         facts = history.known()
         return {name: cut.counting(facts) for name, cut in history.cuts.items()}
 
-    def note(self, text: str, *, raise_budget_to: str | None = None) -> None:
-        """A human's remark; with a new budget, the reason for the raise, which every later receipt repeats."""
+    def note(self, text: str, *, raise_budget_to: str | None = None, separate_budget: bool = False) -> None:
+        """A human's remark; with a new budget, the reason for the raise, which every later receipt repeats.
+
+        With `separate_budget`, the reason why these rows have another budget beside this one; every later receipt
+        says that they do.
+        """
         with self._book.adding() as page:
-            page.add("note", checks.noting(text, raise_budget_to, page.history.known()))
+            body = checks.noting(text, raise_budget_to, page.history.known(), separate=separate_budget)
+            page.add("note", body)
+
+    def remember_rows(self, fingerprint: str) -> None:
+        """Keep a fingerprint of the rows, under this ledger's key. It is for the curator and decides nothing."""
+        with self._book.adding() as page:
+            kept = origins.keyed(page.history.key, fingerprint)
+            if kept not in page.history.fingerprints:
+                page.add("rows", {"fingerprint": kept})
+
+    def _mark(self, found: Sequence[Origin]) -> None:
+        with self._book.adding() as page:
+            _source(page, found)
+
+    @staticmethod
+    def _claim(facts: Facts, found: Sequence[Origin]) -> None:
+        """Leave a marker beside the rows; a separate budget claims none."""
+        act = origins.take_marker if facts.separate else origins.leave_marker
+        act(facts.ledger, found)
 
     def _history(self) -> History:
         with self._book.reading() as page:
@@ -236,6 +293,13 @@ def _cut(page: Page, piece: Piece) -> None:
             field="partition",
         )
     page.add("partition", body)
+
+
+def _source(page: Page, found: Sequence[Origin]) -> None:
+    """Mark files that are not known yet as this ledger's."""
+    new = origins.marks(page.history.key, found) - page.history.marks
+    if new:
+        page.add("source", {"marks": sorted(new)})
 
 
 def _right(release_id: str, standing: Standing) -> Reservation:

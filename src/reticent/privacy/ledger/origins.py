@@ -1,0 +1,120 @@
+"""Which files a ledger was charged for, so that a second budget for the same file is refused (L11, L13).
+
+What is compared is where a file lies once links are followed, and which file it is to the system. No row is read, and
+no refusal depends on one. A ledger keeps the marks of its files under its own secret key. Beside the rows it leaves a
+marker that says whose they are, so that a ledger in any other folder finds it.
+"""
+
+import hmac
+import json
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from reticent.errors import LedgerError
+from reticent.files import PUBLISHED, flush_folder, written_beside
+from reticent.privacy.ledger.chain import canonical, digest
+
+Origin = tuple[Path, str]
+"""A file of rows and, in a database, the table."""
+
+_LARGEST = 16 * 2**20
+WAY_OUT = "use that ledger, or give the rows a budget of their own with `--separate-budget`, which every receipt states."
+
+
+def resolved(origins: Iterable[Origin]) -> tuple[Origin, ...]:
+    """The files behind all links; names of tables are the same in capitals."""
+    return tuple((Path(path).resolve(), table.lower()) for path, table in origins)
+
+
+def marks(key: str, origins: Iterable[Origin]) -> frozenset[str]:
+    """The marks of files under a key: where each lies, and which file it is."""
+    each = (mark for path, table in origins for mark in _marks(key, path, table, place=str(path)))
+    return frozenset(each)
+
+
+def _marks(key: str, path: Path, table: str, *, place: str) -> Iterator[str]:
+    yield _mark(key, "place", place, table)
+    with suppress(OSError):
+        found = os.stat(path)
+        # The number of a deleted file is given to the next one: the time of the last change tells them apart.
+        yield _mark(key, "file", str(found.st_dev), str(found.st_ino), str(found.st_mtime_ns), table)
+
+
+def _mark(key: str, *words: str) -> str:
+    return hmac.new(key.encode(), canonical(words).encode(), "sha256").hexdigest()
+
+
+def keyed(key: str, fingerprint: str) -> str:
+    """A fingerprint of rows as one ledger keeps it: of no use to anybody without that ledger."""
+    return _mark(key, "rows", fingerprint)
+
+
+def check_markers(ledger: str, origins: Iterable[Origin]) -> None:
+    """Refuse files beside which another ledger left its marker."""
+    for folder, files in _by_folder(origins).items():
+        for other, kept in _markers(folder):
+            if other != ledger and kept & _named(other, files):
+                raise LedgerError(
+                    f"these rows were charged to another ledger, number {other[:8]}; {WAY_OUT}",
+                    field="ledger",
+                )
+
+
+def leave_marker(ledger: str, origins: Iterable[Origin]) -> None:
+    """Say beside the rows whose they are. A folder that cannot be written to goes without."""
+    for folder, files in _by_folder(origins).items():
+        path = _marker(folder, ledger)
+        kept = next((marks for _, marks in _read(path)), frozenset[str]())
+        new = kept | _named(ledger, files)
+        if new == kept:
+            continue
+        text = canonical({"ledger": ledger, "marks": sorted(new)}).encode() + b"\n"
+        with suppress(OSError), written_beside(path, text, mode=PUBLISHED) as temporary:
+            os.replace(temporary, path)
+            flush_folder(folder)
+
+
+def take_marker(ledger: str, origins: Iterable[Origin]) -> None:
+    """Remove the marker of a ledger whose budget is a separate one."""
+    for folder in _by_folder(origins):
+        with suppress(OSError):
+            os.unlink(_marker(folder, ledger))
+
+
+def _by_folder(origins: Iterable[Origin]) -> dict[Path, list[Origin]]:
+    found: dict[Path, list[Origin]] = {}
+    for path, table in origins:
+        found.setdefault(path.parent, []).append((path, table))
+    return found
+
+
+def _named(ledger: str, files: Iterable[Origin]) -> frozenset[str]:
+    """Marks by name in the folder, which hold when the folder is moved."""
+    each = (mark for path, table in files for mark in _marks(ledger, path, table, place=path.name))
+    return frozenset(each)
+
+
+def _marker(folder: Path, ledger: str) -> Path:
+    return folder / f".{digest(ledger.encode())[:32]}.charged"
+
+
+def _markers(folder: Path) -> Iterator[tuple[str, frozenset[str]]]:
+    for path in sorted(folder.glob(".*.charged")):
+        yield from _read(path)
+
+
+def _read(path: Path) -> Iterator[tuple[str, frozenset[str]]]:
+    """Whose marker it is and what it holds; nothing, where it is none of ours."""
+    found: Any = None
+    with suppress(OSError, ValueError, RecursionError):
+        if path.is_file() and path.stat().st_size <= _LARGEST:
+            found = json.loads(path.read_bytes())
+    if isinstance(found, dict) and isinstance(found.get("ledger"), str) and _is_texts(found.get("marks")):
+        yield found["ledger"], frozenset(found["marks"])
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)
