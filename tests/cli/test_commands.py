@@ -205,7 +205,7 @@ def test_the_demo_and_its_second_run(tmp_path, monkeypatch):
     """With the report this time; the second run gives the same bytes and no charge."""
     from reticent.cli import work
 
-    pages = dict(work.PAGES)
+    pages = work.PAGES
     out = tmp_path / "demo"
 
     def demo():

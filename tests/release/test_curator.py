@@ -122,13 +122,17 @@ def test_a_name_that_is_taken_is_found_before_the_charge(survey, ledger, plan, o
     assert ledger.spent == 0 and (out / "r-1.csv").read_text() == "somebody else's"
 
 
-def test_a_page_that_a_later_version_would_draw_otherwise_is_left_alone(survey, ledger, plan, out):
-    Curator(ledger, pages={".html": lambda release: b"drawn once"}).release(plan, survey, out)
-    Curator(ledger, pages={".html": lambda release: b"drawn anew"}).release(plan, survey, out)
-    assert (out / "r-1.html").read_bytes() == b"drawn once"
-    (out / "r-1.html").write_bytes(b"forged")
+def test_a_table_that_a_later_version_would_write_otherwise_is_left_alone(
+    survey, ledger, plan, out, monkeypatch
+):
+    Curator(ledger).release(plan, survey, out)
+    first = (out / "r-1.csv").read_bytes()
+    monkeypatch.setattr(Release, "to_csv", lambda self: b"written anew")
+    Curator(ledger).release(plan, survey, out)
+    assert (out / "r-1.csv").read_bytes() == first
+    (out / "r-1.csv").write_bytes(b"forged")
     with pytest.raises(PlanError):
-        Curator(ledger, pages={".html": lambda release: b"drawn anew"}).release(plan, survey, out)
+        Curator(ledger).release(plan, survey, out)
 
 
 def test_a_plan_over_budget_is_refused_and_says_what_is_left(survey, ledger, out):

@@ -16,6 +16,7 @@ from reticent.query.kinds import Correlation, Derived, Moments, Proportion, Quan
 from reticent.release.brought import told_brought
 from reticent.release.cost import claim_of_bins, claim_of_parts
 from reticent.release.drawn_told import drawn_told
+from reticent.release.format import CAUTION, FORMAT, RELIABLE
 from reticent.release.model_fit import NO_MODELS, Modelled
 from reticent.release.model_lines import told_models
 from reticent.release.plan import Ask, Plan
@@ -24,8 +25,6 @@ from reticent.release.synth_table import SynthTable, told_synths
 from reticent.release.weights_told import weighted_words, weights_told
 from reticent.smallcells.table import CellTable, described
 
-FORMAT = "reticent-release/1"
-RELIABLE, CAUTION = 0.15, 0.30
 TOTAL_WORDS = (
     "adds, as variances do, the sampling error implied by the declared design effect; it does not cover "
     "nonresponse bias"
