@@ -23,13 +23,12 @@ from reticent.privacy.ledger import Ledger
 from reticent.release.bounds import rings_of
 from reticent.release.carry import carry_out
 from reticent.release.curator import Curator
-from reticent.release.model_fit import check_models
 from reticent.release.plan import Plan, read_plan
 from reticent.release.recipients import gaps
 from reticent.release.rehearse import simulate
 from reticent.release.release import Release
 from reticent.release.survey import Survey
-from reticent.release.tables import check_cells
+from reticent.release.trial import try_plan
 from reticent.report.pages import ReportPages, installed
 
 PAGES = installed()
@@ -74,8 +73,7 @@ def _named(text: str, folder: Path, release_id: str) -> str:
 def rehearse_plan(path: Path, out: Path | None) -> None:
     """The whole plan on made-up rows; nothing is charged and nothing may be published."""
     plan = read_plan(path)
-    check_cells(plan)
-    check_models(plan)
+    try_plan(plan)
     engine = DuckDBEngine(simulate(plan.schema, plan.rows))
     try:
         with _bar(plan) as step:

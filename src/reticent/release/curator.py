@@ -18,17 +18,13 @@ from reticent.errors import ResourceError
 from reticent.privacy.ledger import Ledger, Reservation
 from reticent.release.beside import beside_epsilon
 from reticent.release.carry import carry_out
-from reticent.release.evaluate import wants_of
-from reticent.release.model_fit import check_models
+from reticent.release.files import JSON, files_of, planned_files
 from reticent.release.plan import Plan
 from reticent.release.release import Release
 from reticent.release.survey import Survey
-from reticent.release.synth_pages import synth_pages
-from reticent.release.tables import check_cells
+from reticent.release.trial import try_plan
 
-Tables = Mapping[str, Callable[[Release], bytes]]
 Step = Callable[[str], None]
-JSON = ".json"
 
 
 class Pages(Protocol):
@@ -51,11 +47,9 @@ class Curator:
 
     def release(self, plan: Plan, survey: Survey, out: Path, *, step: Step = lambda _: None) -> Release:
         """Publish the plan into `out`. The same id and plan again give the same bytes and no charge."""
-        wants_of(plan)
         if self._ledger.state(plan.release_id) != "none":
             return self._publish(self._reserve(plan), out)
-        check_cells(plan)
-        check_models(plan)
+        try_plan(plan)
         self._check_out(plan, out)
         engine = survey.open()
         try:
@@ -68,12 +62,10 @@ class Curator:
 
     def resume(self, plan: Plan, survey: Survey, out: Path, *, step: Step = lambda _: None) -> Release:
         """Finish a release that was cut off: once, without a new charge."""
-        wants_of(plan)
         answer = self._ledger.answer(plan.release_id)
         if answer is not None:
             return self._publish(self._reserve(plan), out)
-        check_cells(plan)
-        check_models(plan)
+        try_plan(plan)
         self._check_out(plan, out)
         engine = survey.open()
         try:
@@ -119,9 +111,7 @@ class Curator:
         if reservation.answer is None:
             raise ResourceError("the ledger holds no answer for this release", field="ledger")
         release = Release.from_bytes(reservation.answer)
-        synths = sum(len(table["tables"]) for table in release.document.get("synth", []))
-        tables = tables_of(bool(release.document.get("cells")), synths)
-        made = {f"{release.id}{ending}": write(release) for ending, write in tables.items()}
+        made = {f"{release.id}{ending}": write(release) for ending, write in files_of(release).items()}
         files.make_folder(out)
         published = self._published(release.id)
         for name, data in made.items():
@@ -149,15 +139,8 @@ class Curator:
             files.check_new(out)
             return
         drawn = self._pages.endings if self._pages else ()
-        tables = tables_of(bool(plan.cells), sum(synth.tables for synth in plan.synths))
-        for ending in (*tables, *drawn):
+        for ending in (*planned_files(plan), *drawn):
             files.check_new(out / f"{plan.release_id}{ending}")
-
-
-def tables_of(has_cells: bool, synths: int) -> Tables:
-    """The files of an answer by their ending: JSON first, then the tables that are written from it without any chance."""
-    cells: Tables = {".cells.csv": Release.cells_csv} if has_cells else {}
-    return {JSON: Release.to_bytes, ".csv": Release.to_csv, **cells, **synth_pages(synths)}
 
 
 def _observed(plan: Plan) -> dict[str, Any]:
