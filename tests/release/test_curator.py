@@ -11,6 +11,7 @@ from reticent.privacy.ledger import Ledger
 from reticent.release.curator import Curator
 from reticent.release.release import Release
 from reticent.release.survey import Survey
+from tests.doubles import passed
 from tests.tables import ADD, book
 
 ROWS = pa.table({"sex": ["f", "m", "f"], "age": [30, 40, 50], "pay": [1.5, 2.0, None], "w": [1.0, 2.0, 0.5]})
@@ -155,6 +156,10 @@ def test_what_is_run_costs_what_was_planned(survey, ledger, plan, out, monkeypat
         return {**answers, "women": replace(answers["women"], parts=(part,))}
 
     monkeypatch.setattr(module, "evaluate", dearer)
+    with pytest.raises(PlanError, match="would run otherwise"):
+        Curator(ledger).release(plan, survey, out)
+    assert ledger.spent == 0
+    passed(monkeypatch)
     with pytest.raises(Exception, match="nothing is published"):
         Curator(ledger).release(plan, survey, out)
     assert ledger.spent == 1 and not list(out.iterdir())
