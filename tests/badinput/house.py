@@ -80,7 +80,7 @@ query = { margin = ["sex", "age"], bins = { age = [0, 18, 65, 99] } }
 epsilon = "6"
 """
 
-NO_PAGES: dict[str, Any] = {}  # the report is drawn in tests of its own; here it would only cost time
+NO_PAGES: tuple[str, ...] = ()  # the report is drawn in tests of its own; here it would only cost time
 
 HEADER = "age,rent,sex,weight"
 GOOD = "34,420.5,f,1.25"

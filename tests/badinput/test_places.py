@@ -23,6 +23,7 @@ from reticent.schema.load import read_schema
 from tests.badinput.house import House, assert_refused, assert_untouched, run
 from tests.badinput.test_plans import make_odd, refused
 from tests.badinput.test_rows import PEOPLE
+from tests.doubles import passed
 
 COMMAND = [sys.executable, "-c", "from reticent.cli import main; main()"]
 
@@ -112,6 +113,7 @@ def during(monkeypatch, act: Callable[[], object]) -> None:
         return evaluate(*arguments, **options)
 
     monkeypatch.setattr(carry, "evaluate", interrupted)
+    passed(monkeypatch)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

@@ -15,6 +15,7 @@ import typer
 from reticent.cli.main import app
 from reticent.privacy.ledger import Ledger
 from tests.badinput.house import House, assert_refused, run
+from tests.doubles import passed
 
 COMMAND = [sys.executable, "-c", "from reticent.cli import main; main()"]
 
@@ -148,6 +149,7 @@ def test_check_is_confidential_and_writes_nothing(house):
 def test_resume_finishes_what_was_cut_off(house, monkeypatch):  # covers L04 L05
     assert_refused(run("resume", "town-1", "--plan", str(house.plan)), status=5)
     with monkeypatch.context() as patch:
+        passed(patch)
         patch.setattr("reticent.release.carry.evaluate", lambda *a, **k: (_ for _ in ()).throw(MemoryError()))
         assert house.release().status == 4
     assert house.spent == 20
@@ -159,6 +161,7 @@ def test_resume_finishes_what_was_cut_off(house, monkeypatch):  # covers L04 L05
 
 def test_a_second_resume_without_an_answer_needs_a_new_charge(house, monkeypatch):  # covers L04
     with monkeypatch.context() as patch:
+        passed(patch)
         patch.setattr("reticent.release.carry.evaluate", lambda *a, **k: (_ for _ in ()).throw(MemoryError()))
         assert house.release().status == 4
         assert run("resume", "town-1", "--plan", str(house.plan)).status == 4
@@ -207,7 +210,7 @@ def test_the_demo_and_its_second_run(tmp_path, monkeypatch):
     """With the report this time; the second run gives the same bytes and no charge."""
     from reticent.cli import work
 
-    pages = dict(work.PAGES)
+    pages = work.PAGES
     out = tmp_path / "demo"
 
     def demo():

@@ -10,6 +10,7 @@ import pytest
 from reticent.privacy.ledger import Ledger
 from reticent.release import synth_run
 from tests.badinput.house import assert_refused, run
+from tests.doubles import passed
 from tests.release.synthetic import rows
 
 CODEBOOK = """
@@ -141,6 +142,7 @@ def test_what_was_cut_off_is_resumed(tmp_path: Path, monkeypatch):
 
     town = Town(tmp_path, ASK, SYNTH)
     with monkeypatch.context() as patch:
+        passed(patch)
         patch.setattr(synth_run, "learn", interrupted)
         assert_refused(run("synth", town.path), "interrupted", status=130)
     assert town.ledger.spent == 1 and not (tmp_path / "releases").exists()

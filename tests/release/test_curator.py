@@ -11,6 +11,7 @@ from reticent.privacy.ledger import Ledger
 from reticent.release.curator import Curator
 from reticent.release.release import Release
 from reticent.release.survey import Survey
+from tests.doubles import passed
 from tests.tables import ADD, book
 
 ROWS = pa.table({"sex": ["f", "m", "f"], "age": [30, 40, 50], "pay": [1.5, 2.0, None], "w": [1.0, 2.0, 0.5]})
@@ -122,13 +123,17 @@ def test_a_name_that_is_taken_is_found_before_the_charge(survey, ledger, plan, o
     assert ledger.spent == 0 and (out / "r-1.csv").read_text() == "somebody else's"
 
 
-def test_a_page_that_a_later_version_would_draw_otherwise_is_left_alone(survey, ledger, plan, out):
-    Curator(ledger, pages={".html": lambda release: b"drawn once"}).release(plan, survey, out)
-    Curator(ledger, pages={".html": lambda release: b"drawn anew"}).release(plan, survey, out)
-    assert (out / "r-1.html").read_bytes() == b"drawn once"
-    (out / "r-1.html").write_bytes(b"forged")
+def test_a_table_that_a_later_version_would_write_otherwise_is_left_alone(
+    survey, ledger, plan, out, monkeypatch
+):
+    Curator(ledger).release(plan, survey, out)
+    first = (out / "r-1.csv").read_bytes()
+    monkeypatch.setattr(Release, "to_csv", lambda self: b"written anew")
+    Curator(ledger).release(plan, survey, out)
+    assert (out / "r-1.csv").read_bytes() == first
+    (out / "r-1.csv").write_bytes(b"forged")
     with pytest.raises(PlanError):
-        Curator(ledger, pages={".html": lambda release: b"drawn anew"}).release(plan, survey, out)
+        Curator(ledger).release(plan, survey, out)
 
 
 def test_a_plan_over_budget_is_refused_and_says_what_is_left(survey, ledger, out):
@@ -151,6 +156,10 @@ def test_what_is_run_costs_what_was_planned(survey, ledger, plan, out, monkeypat
         return {**answers, "women": replace(answers["women"], parts=(part,))}
 
     monkeypatch.setattr(module, "evaluate", dearer)
+    with pytest.raises(PlanError, match="would run otherwise"):
+        Curator(ledger).release(plan, survey, out)
+    assert ledger.spent == 0
+    passed(monkeypatch)
     with pytest.raises(Exception, match="nothing is published"):
         Curator(ledger).release(plan, survey, out)
     assert ledger.spent == 1 and not list(out.iterdir())

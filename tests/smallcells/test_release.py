@@ -21,7 +21,7 @@ from reticent.release.document import document
 from reticent.release.plan import Plan, read_plan
 from reticent.release.release import Release
 from reticent.release.tables import cell_wants, check_cells, run_cells
-from reticent.report.page import page
+from reticent.report.pages import ReportPages
 from reticent.smallcells import smooth
 from reticent.smallcells.observed_table import LABEL
 from reticent.smallcells.table import LINE
@@ -335,7 +335,7 @@ def test_an_observed_table_says_so_in_every_file(ledger: Ledger, tmp_path: Path)
     """Document, both tables, page and ledger; and nowhere does its table wear the words of a promise."""
     survey, out = Survey(frame(people()), schema=BOOK), tmp_path / "out"
     plan = plan_of(OBSERVED)
-    Curator(ledger, pages={".html": page}).release(plan, survey, out)
+    Curator(ledger, pages=ReportPages()).release(plan, survey, out)
     for name in ("r-1.json", "r-1.cells.csv", "r-1.html"):
         text = (out / name).read_text(encoding="utf-8")
         assert LABEL in text and "-DP" not in text, name
@@ -349,7 +349,7 @@ def test_an_observed_table_says_so_in_every_file(ledger: Ledger, tmp_path: Path)
 def test_later_releases_do_not_promise_for_an_observed_one(ledger: Ledger, tmp_path: Path):
     """A ledger's sum of epsilon is a promise only where every charge in it was one."""
     survey, out = Survey(frame(people()), schema=BOOK), tmp_path / "out"
-    curator = Curator(ledger, pages={".html": page})
+    curator = Curator(ledger, pages=ReportPages())
     curator.release(plan_of(SMOOTH), survey, out)
     assert "promise together what epsilon 6 promises" in (out / "r-1.html").read_text(encoding="utf-8")
     curator.release(plan_of(POOLED, release_id="r-2"), survey, out)

@@ -33,13 +33,11 @@ def preview(
 ) -> None:
     """Print the claim, the cost and the expected error. Reads no row and charges nothing."""
     from reticent.cli.show import show_preview
-    from reticent.release.evaluate import wants_of
     from reticent.release.plan import read_plan
-    from reticent.release.tables import check_cells
+    from reticent.release.trial import try_plan
 
     read = read_plan(plan)
-    wants_of(read)  # what a release would refuse, a preview refuses too
-    check_cells(read)
+    try_plan(read)  # what a release would refuse, a preview refuses too
     show_preview(read, target, as_json=as_json)
 
 

@@ -24,17 +24,15 @@ from reticent.privacy.ledger import Ledger
 from reticent.release.bounds import rings_of
 from reticent.release.carry import carry_out
 from reticent.release.curator import Curator
-from reticent.release.model_fit import check_models
 from reticent.release.plan import Plan, read_plan
 from reticent.release.recipients import gaps
 from reticent.release.rehearse import simulate
 from reticent.release.release import Release
 from reticent.release.survey import Survey
-from reticent.release.tables import check_cells
-from reticent.report.page import page
-from reticent.report.sheet import sheet, writer
+from reticent.release.trial import try_plan
+from reticent.report.pages import ReportPages, installed
 
-PAGES = {".html": page, **({".xlsx": sheet} if writer() is not None else {})}
+PAGES = installed()
 
 
 def release_plan(
@@ -54,22 +52,30 @@ def release_plan(
         )
     book = Ledger.open(ledger or path.parent / plan.ledger)
     survey = Survey(_rows(path, plan, data), schema=path.parent / plan.codebook, table=plan.table)
-    curator = Curator(book, pages=PAGES)
     show_files(plan)
+    undrawn: list[str] = []
+    curator = Curator(book, pages=ReportPages(endings=tuple(PAGES), tell=undrawn.append))
     folder = _folder(path, out)
     with _bar(plan) as step:
         run = curator.resume if resume is not None else curator.release
         made = run(plan, survey, folder, step=step)
     show_release(made)
-    typer.echo(f"report: {folder / (plan.release_id + '.html')}")
+    if undrawn:
+        typer.echo(f"note: {_named(undrawn[0], folder, plan.release_id)}", err=True)
+    else:
+        typer.echo(f"report: {folder / (plan.release_id + '.html')}")
     return made
+
+
+def _named(text: str, folder: Path, release_id: str) -> str:
+    """The sentence with this release's own names in it."""
+    return text.replace("ID", release_id, 1).replace("FILE.json", str(folder / f"{release_id}.json"), 1)
 
 
 def rehearse_plan(path: Path, out: Path | None) -> None:
     """The whole plan on made-up rows; nothing is charged and nothing may be published."""
     plan = read_plan(path)
-    check_cells(plan)
-    check_models(plan)
+    try_plan(plan)
     engine = DuckDBEngine(simulate(plan.schema, plan.rows))
     try:
         with _bar(plan) as step:
@@ -87,6 +93,7 @@ def rehearse_plan(path: Path, out: Path | None) -> None:
 
 def _write_rehearsal(made: Release, folder: Path) -> None:
     from reticent.files import check_new, write_new
+    from reticent.report.page import page
 
     target = folder / f"rehearsal-{made.id}.html"
     check_new(target)

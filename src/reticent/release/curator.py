@@ -1,10 +1,15 @@
-"""The curator: charge, then read, then answer, then commit, then publish, in that order and no other (R09)."""
+"""The curator: charge, then read, then answer, then commit, then publish, in that order and no other (R09).
+
+What is published is the answer: JSON with every number and every synthetic row, and tables written from it. Pages come after
+that, from the published JSON, and cannot stop anything (T35).
+"""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from fractions import Fraction
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from reticent import files
 from reticent.decimals import show
@@ -13,33 +18,39 @@ from reticent.errors import ResourceError
 from reticent.privacy.ledger import Ledger, Origin, Reservation
 from reticent.release.beside import beside_epsilon
 from reticent.release.carry import carry_out
-from reticent.release.evaluate import wants_of
-from reticent.release.model_fit import check_models
+from reticent.release.files import JSON, files_of, planned_files
 from reticent.release.plan import Plan
 from reticent.release.release import Release
 from reticent.release.survey import Survey
-from reticent.release.synth_pages import synth_pages
-from reticent.release.tables import check_cells
+from reticent.release.trial import try_plan
 
-Pages = Mapping[str, Callable[[Release], bytes]]
 Step = Callable[[str], None]
 
 
+class Pages(Protocol):
+    """Further files that are drawn from a published release, such as `reticent.report.pages.ReportPages`."""
+
+    @property
+    def endings(self) -> Sequence[str]: ...
+
+    def draw(self, published: Path) -> None:
+        """Draw those that are missing beside the JSON file `published`."""
+        ...
+
+
 class Curator:
-    """Runs plans against one ledger. `pages` turn a release into further files, by their ending."""
+    """Runs plans against one ledger. `pages` are drawn once a release is published; it does not wait on their success."""
 
     def __init__(self, ledger: Ledger, *, pages: Pages | None = None) -> None:
         self._ledger = ledger
-        self._pages: Pages = {".json": Release.to_bytes, ".csv": Release.to_csv, **(pages or {})}
+        self._pages = pages
 
     def release(self, plan: Plan, survey: Survey, out: Path, *, step: Step = lambda _: None) -> Release:
         """Publish the plan into `out`. The same id and plan again give the same bytes and no charge."""
-        wants_of(plan)
         survey.check_apart(plan)
         if self._ledger.state(plan.release_id) != "none":
             return self._publish(self._reserve(plan), out)
-        check_cells(plan)
-        check_models(plan)
+        try_plan(plan)
         self._check_out(plan, out)
         engine = survey.open()
         try:
@@ -53,13 +64,11 @@ class Curator:
 
     def resume(self, plan: Plan, survey: Survey, out: Path, *, step: Step = lambda _: None) -> Release:
         """Finish a release that was cut off: once, without a new charge."""
-        wants_of(plan)
         survey.check_apart(plan)
         answer = self._ledger.answer(plan.release_id)
         if answer is not None:
             return self._publish(self._reserve(plan), out)
-        check_cells(plan)
-        check_models(plan)
+        try_plan(plan)
         self._check_out(plan, out)
         engine = survey.open()
         try:
@@ -107,9 +116,7 @@ class Curator:
         if reservation.answer is None:
             raise ResourceError("the ledger holds no answer for this release", field="ledger")
         release = Release.from_bytes(reservation.answer)
-        synths = sum(len(table["tables"]) for table in release.document.get("synth", []))
-        pages = self._pages_of(bool(release.document.get("cells")), synths)
-        made = {f"{release.id}{ending}": page(release) for ending, page in pages.items()}
+        made = {f"{release.id}{ending}": write(release) for ending, write in files_of(release).items()}
         files.make_folder(out)
         published = self._published(release.id)
         for name, data in made.items():
@@ -117,10 +124,17 @@ class Curator:
                 files.write_new(out / name, data, private=False)
         if self._ledger.state(release.id) != "published":
             self._ledger.publish(release.id, {name: sha256(data).hexdigest() for name, data in made.items()})
+        self._draw(out / f"{release.id}{JSON}")
         return release
 
+    def _draw(self, published: Path) -> None:
+        """Whatever becomes of the pages, the release is out, and `resume` draws what is missing."""
+        if self._pages is not None:
+            with suppress(Exception):
+                self._pages.draw(published)
+
     def _published(self, release_id: str) -> Mapping[str, str]:
-        """Names and digests of the files that were published. A later version may draw the page otherwise."""
+        """Names and digests of the files that were published. A later version may write a table otherwise."""
         entries = (entry.body for entry in self._ledger.entries() if entry.kind == "publish")
         return next((body["files"] for body in entries if body["release"] == release_id), {})
 
@@ -129,13 +143,9 @@ class Curator:
         if not out.exists():
             files.check_new(out)
             return
-        for ending in self._pages_of(bool(plan.cells), sum(synth.tables for synth in plan.synths)):
+        drawn = self._pages.endings if self._pages else ()
+        for ending in (*planned_files(plan), *drawn):
             files.check_new(out / f"{plan.release_id}{ending}")
-
-    def _pages_of(self, has_cells: bool, synths: int) -> Pages:
-        """The pages of every release, and those of its tables, by their ending."""
-        cells: Pages = {".cells.csv": Release.cells_csv} if has_cells else {}
-        return {**self._pages, **cells, **synth_pages(synths)}
 
 
 def _observed(plan: Plan) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from reticent.errors import ReticentError
 from reticent.release.compact import written
-from reticent.release.document import FORMAT
+from reticent.release.format import FORMAT
 from reticent.release.synth_table import to_arrow
 from reticent.smallcells.table import LINE
 from reticent.smallcells.table import lines as cell_lines

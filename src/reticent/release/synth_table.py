@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,9 +22,11 @@ from numpy.typing import NDArray
 from reticent.decimals import show
 from reticent.errors import ReticentError
 from reticent.privacy.claim import Claim
-from reticent.release.synth_plan import Synth
 from reticent.schema import Levels, Number
 from reticent.synth.decode import HOLE, UNASKED, Rows
+
+if TYPE_CHECKING:  # readers of a release, such as the pages, need no planning
+    from reticent.release.synth_plan import Synth
 
 WIDTHS = (np.uint8, np.uint16, np.uint32, np.uint64)
 Numbers = NDArray[np.int64]
@@ -39,7 +41,7 @@ class SynthTable:
     tables: tuple[Rows, ...] = field(repr=False)
 
 
-def described(synth: Synth, made: SynthTable, files: Sequence[str]) -> dict[str, Any]:
+def described(synth: "Synth", made: SynthTable, files: Sequence[str]) -> dict[str, Any]:
     """What a release says of a synthetic table, the rows included."""
     columns = [synth.domain.schema.coded[name] for name in synth.domain.columns]
     return {
@@ -62,7 +64,7 @@ def described(synth: Synth, made: SynthTable, files: Sequence[str]) -> dict[str,
     }
 
 
-def told_synths(synths: Sequence[Synth], made: Mapping[str, SynthTable], release_id: str) -> dict[str, Any]:
+def told_synths(synths: "Sequence[Synth]", made: Mapping[str, SynthTable], release_id: str) -> dict[str, Any]:
     """The synthetic tables of a release, files counted over all of them; one without any does not speak of them."""
     told: list[dict[str, Any]] = []
     for synth in synths:

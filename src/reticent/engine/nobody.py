@@ -1,0 +1,80 @@
+"""An engine that holds no rows, to try a plan on before anything is charged. No file and no database is behind it."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.engine.coding import Coding, check_coding
+from reticent.engine.lots import Lot
+from reticent.engine.results import RingTable, Tallies
+from reticent.engine.tallying import Alike, tallied
+from reticent.engine.wants import Key, Points, Ring, Sum, Want, keys_of
+from reticent.prepare.donors import NO_REPAIR, Repair
+from reticent.schema import Schema
+
+if TYPE_CHECKING:
+    from reticent.engine.coded import Coded
+
+BLOCK = 2**16
+
+
+class Nobody:
+    """Answers every want as an engine does whose source has a header and no rows."""
+
+    version = "no rows"
+
+    def check(self, schema: Schema) -> None:
+        """Every codebook fits."""
+
+    def tally(
+        self, schema: Schema, wants: Sequence[Want], repair: Repair = NO_REPAIR, lot: Lot | None = None
+    ) -> Tallies:
+        """Zeros, one for every declared cell."""
+        rings = {want: _ring(want, schema, repair) for want in wants if isinstance(want, Ring)}
+        return tallied(schema, wants, _nothing, rings)
+
+    @contextmanager
+    def coded(
+        self, schema: Schema, keys: Sequence[Key], repair: Repair = NO_REPAIR, lot: Lot | None = None
+    ) -> "Iterator[Coded]":
+        """Cells that nobody is in; where the codebook makes their number public, so many who are all alike."""
+        from reticent.engine.coded import Coded  # compiles, so loaded only where rows are held
+
+        coding = Coding(keys=tuple(keys))
+        check_coding(coding, schema, repair)
+        held = Coded(
+            sizes=coding.sizes(schema), silences=coding.silences(schema), blocks=_alike(schema, len(keys))
+        )
+        try:
+            yield held
+        finally:
+            held.close()
+
+    def close(self) -> None:
+        """There is nothing to let go of."""
+
+
+def _alike(schema: Schema, columns: int) -> list[NDArray[np.uint8]]:
+    """`sample_size` rows in the first cell of every column, in blocks that are one and the same."""
+    whole, rest = divmod(schema.sample_size or 0, BLOCK)
+    return [np.zeros((columns, BLOCK), np.uint8)] * whole + [np.zeros((columns, rest), np.uint8)] * (rest > 0)
+
+
+def _nothing(wants: Alike) -> Any:
+    """What a statement over no rows gives, by the kind of its wants."""
+    if isinstance(wants[0], Sum):
+        return [[0] * len(wants)]
+    if isinstance(wants[0], Points):
+        return {f"p{place}": np.zeros(0, np.int64) for place in range(len(wants))}
+    return []
+
+
+def _ring(want: Ring, schema: Schema, repair: Repair) -> RingTable:
+    cells = 1
+    for key in keys_of(repair.of(want.column)):
+        cells *= key.size(schema)
+    empty = np.zeros(cells, np.int64)
+    return RingTable(want=want, donors=empty, recipients=empty, gaps=np.zeros(0, np.int64))
