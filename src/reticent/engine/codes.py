@@ -162,14 +162,14 @@ def _silences(column: Number) -> tuple[list[Fraction], list[float]]:
 
 def _from_double(column: Number, x: Sql) -> Sql:
     """The code of the decimal that `x` shows: by double arithmetic where that is sure to be right, else by digits."""
-    branches: list[tuple[Sql, Sql]] = [(sql.is_null(x), exp.Null()), (sql.call("isnan", x), exp.Null())]
-    branches += _silent_doubles(column, x)
     slack = None if column.whole else _tolerance(column)
+    branches: list[tuple[Sql, Sql]] = [(sql.is_null(x), exp.Null())]
+    if slack is None or column.grid.numerator > 1:
+        counted = exp.and_(_is_whole(x), exp.LTE(this=_abs(x), expression=_double(LAST_WHOLE)))
+        branches.append((counted, _from_integer(column, sql.cast(x.copy(), "BIGINT"))))
+    branches += [(sql.call("isnan", x), exp.Null()), *_silent_doubles(column, x)]
     if column.whole:
         branches.append((_is_broken(x), exp.Null()))
-    if slack is None or column.grid.numerator > 1:
-        counted = exp.and_(exp.LTE(this=_abs(x), expression=_double(LAST_WHOLE)), _is_whole(x))
-        branches.append((counted, _from_integer(column, sql.cast(x.copy(), "BIGINT"))))
     low, high = _ends(column, exactly=slack is None)
     branches += [
         (exp.LTE(this=x.copy(), expression=_double(low)), sql.number(column.low)),
