@@ -29,7 +29,7 @@ from reticent.engine.wants import Key, Points, Ring, Want
 from reticent.errors import EngineError, SourceError
 from reticent.prepare.checks import check_repair
 from reticent.prepare.donors import NO_REPAIR, Repair
-from reticent.schema import Levels, Schema
+from reticent.schema import Schema
 from reticent.schema.codebook import ROW
 
 if TYPE_CHECKING:
@@ -46,11 +46,10 @@ class DuckDBEngine(Connection):
                     f"the data have no column {column.source!r}; set its source to the header in the file",
                     field=f"columns.{column.name}",
                 )
-            kind = self.types[column.source]
-            numeric = not isinstance(column, Levels) and column.name != schema.unit
-            if kind == "other" or (numeric and kind == "boolean"):
+            # No type that one more row can give a frame's column is refused: that would tell of the row.
+            if self.types[column.source] == "other":
                 raise SourceError(
-                    "has a type that this column cannot have; store it as text or number",
+                    "has a type that no column can have, such as a list; store it as text or number",
                     field=f"columns.{column.name}",
                 )
 

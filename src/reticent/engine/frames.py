@@ -1,16 +1,25 @@
-"""A pandas frame as an Arrow table. Columns of Python objects become text; nothing in them can raise."""
+"""Frames held by the caller, as Arrow tables. What a cell means does not depend on the type of its column (T31).
 
+pandas and Polars choose a column's type from all of its cells, so one respondent's odd answer turns numbers into
+doubles, texts or objects. Columns of plain types go over as they are; all others cell by cell, as text that means the
+same. Nothing in a cell can raise.
+"""
+
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from reticent.engine.objects import as_texts
 from reticent.errors import SourceError
+
+PLAIN = "biuf"  # NumPy's kinds of truth values, whole numbers and doubles
 
 
 def from_pandas(frame: Any) -> pa.Table:
-    """Every column by its own type; objects of mixed type as text, missing where pandas says so."""
+    """Every column by its own type, categories by their words, other objects as text."""
     if getattr(frame.columns, "nlevels", 1) > 1:
         raise SourceError("has columns of several levels; flatten them first", field="source")
     names = [str(name) for name in frame.columns]
@@ -23,24 +32,45 @@ def from_pandas(frame: Any) -> pa.Table:
     return pa.table({name: _array(frame.iloc[:, place]) for place, name in enumerate(names)})
 
 
+def from_polars(frame: Any) -> pa.Table:
+    """The columns as Polars gives them to Arrow; its columns of Python objects as text."""
+    if not frame.columns:
+        raise SourceError("has no columns", field="source")
+    return pa.table({name: _polars_array(frame[name]) for name in frame.columns})
+
+
+def _polars_array(series: Any) -> pa.Array:
+    if str(series.dtype) == "Object":
+        return as_texts(series.to_list())
+    return series.to_arrow()
+
+
 def _array(series: Any) -> pa.Array:
-    if str(series.dtype) == "object":
-        series = series.map(_text, na_action="ignore")
-        return pa.array(series, type=pa.string(), from_pandas=True)
-    array = None
-    with suppress(pa.ArrowException, TypeError, ValueError):  # its text may hold a cell
-        array = pa.array(series, from_pandas=True)
-    if array is None:  # a type without a counterpart, such as complex: harmless unless the codebook names it
-        return pa.nulls(len(series), pa.binary())
+    if hasattr(series, "cat"):
+        words = _objects(series.cat.categories)
+        codes = np.asarray(series.cat.codes)
+        return words.take(pa.array(codes, mask=codes < 0))
+    kind = getattr(series.dtype, "kind", "O")
+    if isinstance(series.dtype, np.dtype) and kind not in PLAIN + "M":
+        return _objects(series)
+    array = _attempt(lambda: pa.array(series, from_pandas=True))
+    if array is None:  # a type without a counterpart
+        return _objects(series)
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 
 
-def _text(value: object) -> str:
-    if isinstance(value, bytes):
-        return value.decode("utf-8", errors="replace")
-    if isinstance(value, bool | np.bool_):
-        return str(value).lower()  # as a column of truths without a silence is written
-    try:
-        return str(value).encode("utf-8", errors="replace").decode("utf-8")
-    except Exception:  # noqa: BLE001 - an object that cannot even be printed is no answer
-        return ""
+def _objects(series: Any) -> pa.Array:
+    """Texts as they are, where there is nothing else; otherwise object by object. Both give the same text."""
+    objects = np.asarray(series, dtype=object)
+    silent = np.asarray(series.isna(), dtype=bool)
+    array = _attempt(lambda: pa.array(objects, type=pa.large_string(), mask=silent))
+    if array is not None:
+        return array
+    return as_texts(np.where(silent, None, objects).tolist())
+
+
+def _attempt(make: Callable[[], Any]) -> Any:
+    """What `make` gives, or None: why it cannot may hold a cell."""
+    with suppress(pa.ArrowException, TypeError, ValueError, OverflowError, NotImplementedError):
+        return make()
+    return None

@@ -5,14 +5,15 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from reticent.decimals import read_decimal
 from reticent.engine import sql
 from reticent.engine.codes import level_code, number_code
 from reticent.engine.duckdb import DuckDBEngine
+from reticent.engine.reading import canonical_text, quantity_of, trimmed
 from reticent.engine.sql import Sql, Values
 from reticent.engine.wants import Rows, Sum
 from reticent.predicate.bind import Is
 from reticent.schema import Levels, Number, Schema
+from reticent.schema.reading import canonical, read_quantity
 
 EXAMPLES = 3
 
@@ -71,7 +72,7 @@ def _examples(engine: DuckDBEngine, column: Levels | Number) -> tuple[str, ...]:
     values = Values()
     base, names = engine.base([column.source], values)
     raw, kind = sql.column(names[column.source]), engine.types[column.source]
-    text = sql.cast(raw, "VARCHAR")
+    text = sql.try_cast(raw, "VARCHAR")
     query = base.select(exp.alias_(text, "cell", quoted=True)).where(_unfit(column, raw, kind, values))
     query = query.distinct().order_by(sql.column("cell")).limit(EXAMPLES)
     return tuple(str(cell)[:40] for (cell,) in engine.fetch(query, values))
@@ -84,19 +85,29 @@ def _unfit(column: Levels | Number, raw: Sql, kind: str, values: Values) -> Sql:
         if isinstance(column, Levels)
         else number_code(column, raw, kind)
     )
-    text = sql.call("trim", sql.cast(raw, "VARCHAR"))
-    silent = [values.put(word) for word in ("", *column.missing)]
-    told: Sql = exp.Not(this=sql.among(text, silent))
-    numbers = [exact for word in column.missing if (exact := read_decimal(word)) is not None]
-    if kind in ("integer", "float") and numbers:
-        told = exp.and_(told, exp.Not(this=sql.among(raw, [values.put(float(n)) for n in numbers])))
-    return sql.both([sql.not_null(raw), sql.is_null(exp.Paren(this=code)), told])
+    return sql.both([sql.not_null(raw), sql.is_null(exp.Paren(this=code)), _told(column, raw, kind, values)])
+
+
+def _told(column: Levels | Number, raw: Sql, kind: str, values: Values) -> Sql:
+    """The cell is neither blank nor, as it is read, a missing code."""
+    literal = isinstance(column, Levels) and column.literal
+    words = column.missing if literal else [canonical(word) for word in column.missing]
+    text = canonical_text(raw, kind, literal=literal)
+    told: Sql = exp.Not(this=sql.among(text, [values.put(word) for word in ("", *words)]))
+    numbers = [number for word in column.missing if (number := read_quantity(word)) is not None]
+    if isinstance(column, Number) and numbers:
+        same = sql.among(quantity_of(raw, kind), [values.put(number) for number in numbers])
+        told = exp.and_(told, exp.Not(this=exp.Coalesce(this=same, expressions=[exp.false()])))
+    if kind == "text":
+        told = exp.and_(told, exp.NEQ(this=trimmed(raw.copy()), expression=exp.Literal.string("")))
+    nothing = sql.call("isnan", raw.copy()) if kind == "float" else exp.false()
+    return exp.and_(told, exp.Not(this=nothing))
 
 
 def _clamped(column: Levels | Number, raw: Sql, kind: str) -> Sql:
     if isinstance(column, Levels):
         return exp.false()
-    value = sql.try_cast(raw, "DOUBLE")
+    value = quantity_of(raw, kind)
     low, high = (exp.Literal.number(repr(float(edge))) for edge in (abs(column.lower), abs(column.upper)))
     below = exp.LT(this=value, expression=exp.Neg(this=low) if column.lower < 0 else low)
     above = exp.GT(this=value.copy(), expression=exp.Neg(this=high) if column.upper < 0 else high)

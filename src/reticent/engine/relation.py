@@ -9,10 +9,12 @@ from reticent.engine.cells import Cells, code, named
 from reticent.engine.codes import level_code, number_code
 from reticent.engine.lots import Lot, drawn
 from reticent.engine.predicate_sql import render
+from reticent.engine.reading import identifier
 from reticent.engine.sql import Sql, Values
 from reticent.prepare.edits import Edit
 from reticent.schema import Levels, Schema
 from reticent.schema.codebook import ROW
+from reticent.schema.columns import Identifier
 
 UNIT = "unit_"
 
@@ -65,12 +67,16 @@ class Clean(Cells):
             return level_code(known, raw, source, self.values)
         return number_code(known, raw, source)
 
+    def _owner(self) -> Sql:
+        """The respondent whom a row names."""
+        column = self.schema.columns[self.schema.unit]
+        if not isinstance(column, Identifier):
+            raise TypeError("the unit is an identifier")
+        return identifier(column, sql.column(self.raw[column.source]), self.types[column.source])
+
     def _bounded(self, query: exp.Select, columns: Sequence[str]) -> exp.Select:
         """Keep `at_most` rows of a respondent: the first by their own codes, never by place in the file."""
-        source = self.schema.columns[self.schema.unit].source
-        unit = sql.cast(sql.column(self.raw[source]), "VARCHAR")
-        filled = exp.Nullif(this=sql.call("trim", unit), expression=exp.Literal.string(""))
-        query = query.select(sql.alias(filled, UNIT))
+        query = query.select(sql.alias(self._owner(), UNIT))
         by = [exp.Ordered(this=code(c), nulls_first=True) for c in columns]
         order = exp.Order(expressions=by) if by else None  # without a column, one row is as good as another
         place = exp.Window(this=exp.RowNumber(), partition_by=[sql.column(UNIT)], order=order)

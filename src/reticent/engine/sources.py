@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from reticent.engine.csv import CsvSource
-from reticent.engine.frames import from_pandas
+from reticent.engine.frames import from_pandas, from_polars
 from reticent.engine.statistical import READERS
 from reticent.engine.streams import ArrowFile, ArrowRows, CsvFiles, ParquetRows, StatisticalFile, Stream
 from reticent.errors import SourceError
@@ -108,7 +108,7 @@ def open_frame(frame: Any) -> ArrowRows:
     if isinstance(frame, pa.Table):
         return ArrowRows(frame)
     if hasattr(frame, "to_arrow"):
-        return ArrowRows(frame.to_arrow())
+        return ArrowRows(from_polars(frame))
     if hasattr(frame, "iloc"):
         return ArrowRows(from_pandas(frame))
     raise SourceError("is not a pandas or Polars frame, nor an Arrow table", field="source")

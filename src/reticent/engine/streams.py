@@ -13,6 +13,7 @@ from pyarrow.parquet import ParquetFile, read_schema
 
 from reticent.engine import statistical
 from reticent.engine.csv import CsvSource
+from reticent.engine.objects import as_texts, moments
 from reticent.errors import SourceError
 
 BATCH = 1 << 17
@@ -128,13 +129,43 @@ def _checked(schema: pa.Schema) -> dict[str, pa.DataType]:
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
-    return _plain(kind.value_type) if pa.types.is_dictionary(kind) else kind
+    """The type in which the engine gets such a column: dictionaries unpacked, what it lacks as text or wider."""
+    if pa.types.is_dictionary(kind):
+        return _plain(kind.value_type)
+    if pa.types.is_float16(kind):
+        return pa.float32()
+    if pa.types.is_decimal(kind) and kind.precision <= 38 and 0 <= kind.scale <= kind.precision:
+        return pa.decimal128(kind.precision, kind.scale)
+    return pa.large_string() if _is_by_cell(kind) else kind
+
+
+def _is_by_cell(kind: pa.DataType) -> bool:
+    """Types that are brought to text: dates, times, durations, bytes, decimals of odd shape."""
+    bytes_ = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view, pa.types.is_fixed_size_binary)
+    others = (pa.types.is_temporal, pa.types.is_decimal)
+    return any(is_kind(kind) for is_kind in (*bytes_, *others))
 
 
 def _plain_reader(table: pa.Table) -> pa.RecordBatchReader:
     plain = pa.schema([pa.field(column.name, _plain(column.type)) for column in table.schema])
-    batches = table.cast(plain).to_reader(max_chunksize=BATCH)
-    return pa.RecordBatchReader.from_batches(plain, map(_readable, batches))
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for batch in table.to_reader(max_chunksize=BATCH):
+            columns = [_as_plain(column) for column in batch.columns]
+            yield _readable(pa.RecordBatch.from_arrays(columns, schema=plain))
+
+    return pa.RecordBatchReader.from_batches(plain, batches())
+
+
+def _as_plain(column: pa.Array) -> pa.Array:
+    if pa.types.is_dictionary(column.type):
+        return _as_plain(column.dictionary).take(column.indices)
+    if not _is_by_cell(column.type) or _plain(column.type) == column.type:
+        return column.cast(_plain(column.type))
+    if pa.types.is_timestamp(column.type) or pa.types.is_date(column.type):
+        aware = getattr(column.type, "tz", None) is not None
+        return pa.array(moments(column.to_numpy(zero_copy_only=False), aware=aware), pa.large_string())
+    return as_texts(column)
 
 
 def _readable(batch: pa.RecordBatch) -> pa.RecordBatch:

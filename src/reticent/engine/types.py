@@ -16,8 +16,11 @@ UNSIGNED = frozenset(
 )  # UHUGEINT is summed in doubles: refused
 
 
+DATES = frozenset({"DATE", "TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"})
+
+
 def types_of(source: Source) -> dict[str, str]:
-    """Header names and our word for each type: integer, float, decimal, text, boolean or other."""
+    """Header names and our word for each type: integer, float, decimal, text, boolean, date or other."""
     if isinstance(source, Stream):
         return {name: _word(_arrow_name(kind)) for name, kind in source.types().items()}
     described = None
@@ -61,6 +64,8 @@ def _word(kind: str) -> str:
         return f"decimal{scale}" if width <= 15 else "decimal"
     if kind == "VARCHAR" or kind.startswith("ENUM"):
         return "text"
+    if kind in DATES:
+        return "date"
     return {"BOOLEAN": "boolean", '"NULL"': "text", "NULL": "text"}.get(kind, "other")
 
 

@@ -26,6 +26,7 @@ from reticent.release.partition_section import Partition, PartitionSection
 from reticent.release.partition_values import by_column
 from reticent.schema import Schema
 from reticent.schema.codebook import ROW
+from reticent.schema.reading import READING
 from reticent.tomlfile import fill
 from reticent.words import nearest
 
@@ -104,8 +105,11 @@ def _share(text: str, place: int) -> Fraction:
 
 
 def _binds(schema: Schema, codebook: Mapping[str, Any]) -> str:
-    """A digest of what labels are made of: all columns of the codebook, and who is a respondent."""
-    made = [schema.name, schema.unit, schema.at_most if schema.unit != ROW else 1, codebook.get("columns")]
+    """A digest of what labels are made of: all columns of the codebook, with how their cells are read, and who is a
+    respondent."""
+    literal = sorted(name for name, column in schema.columns.items() if getattr(column, "literal", False))
+    who = [schema.name, schema.unit, schema.at_most if schema.unit != ROW else 1]
+    made = [*who, codebook.get("columns"), READING, literal]
     return sha256(dumps(made, sort_keys=True, default=str).encode()).hexdigest()
 
 

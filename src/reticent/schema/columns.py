@@ -10,6 +10,7 @@ from reticent.decimals import show
 from reticent.errors import PlanError, SchemaError
 from reticent.predicate.tree import Predicate
 from reticent.predicate.words import literal_text
+from reticent.schema.reading import canonical
 
 Ranges = tuple[tuple[int, int], ...]
 Literal = Fraction | str
@@ -39,16 +40,22 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identifier(Column):
-    """Names a respondent. It is never asked about and never leaves."""
+    """Names a respondent. It is never asked about and never leaves. `literal`: 017 and 17 are two respondents."""
+
+    literal: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Levels(Column):
-    """A categorical or ordinal column: `levels` in order, `positions` where the order is a scale."""
+    """A categorical or ordinal column: `levels` in order, `positions` where the order is a scale.
+
+    A cell is the level that means the same (`schema/reading.py`); with `literal`, the one that is the same text.
+    """
 
     levels: tuple[str, ...]
     positions: tuple[Fraction, ...] = ()
     ordered: bool = False
+    literal: bool = False
 
     def __post_init__(self) -> None:
         if not self.levels:
@@ -57,12 +64,28 @@ class Levels(Column):
             raise SchemaError(f"has more than {MOST_LEVELS} levels; group them", field=self.name)
         if len({level.strip() for level in self.levels}) < len(self.levels):
             raise SchemaError("names a level twice (white space aside); keep one", field=self.name)
-        if set(self.levels) & set(self.missing):
+        self._check_meanings()
+        if set(map(self.meaning, self.levels)) & set(map(self.meaning, self.missing)):
             raise SchemaError("has a level that is also a missing code; choose", field=self.name)
         if self.positions and len(self.positions) != len(self.levels):
             raise SchemaError("needs one position for each level", field=self.name)
         if any(b <= a for a, b in pairwise(self.positions)):
             raise SchemaError("needs increasing positions; list the levels in order", field=self.name)
+
+    def meaning(self, text: str) -> str:
+        """The one text for all texts that are the same level."""
+        return text if self.literal else canonical(text)
+
+    def _check_meanings(self) -> None:
+        first: dict[str, str] = {}
+        for level in self.levels:
+            other = first.setdefault(self.meaning(level), level)
+            if other is not level:
+                raise SchemaError(
+                    f"has the levels {other!r} and {level!r}, which mean the same; keep one, or write text = true "
+                    "where texts count letter by letter",
+                    field=self.name,
+                )
 
     @property
     def low(self) -> int:

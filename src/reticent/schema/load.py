@@ -43,6 +43,7 @@ class ColumnPart(Section):
     grid: Numeric = 1
     missing: list[Numeric] = Field(default=[])
     universe: str = ""
+    text: bool = False
 
 
 class CodebookPart(Section):
@@ -101,7 +102,7 @@ def _column(name: str, raw: dict[str, Any]) -> Column:
         "universe": _universe(part.universe, at),
     }
     if part.kind == "identifier":
-        return Identifier(**common)  # type: ignore[arg-type]
+        return Identifier(**common, literal=part.text)  # type: ignore[arg-type]
     return _levels(part, common, at) if part.kind in ("categorical", "ordinal") else _number(part, common, at)
 
 
@@ -111,11 +112,12 @@ def _levels(part: ColumnPart, common: dict[str, Any], at: str) -> Levels:
         _refuse(part, at, "positions")
     positions = tuple(_exact(value, f"{at}.positions") for value in part.positions)
     levels = tuple(str(level) for level in part.levels)
-    return Levels(**common, levels=levels, positions=positions, ordered=part.kind == "ordinal")
+    ordered = part.kind == "ordinal"
+    return Levels(**common, levels=levels, positions=positions, ordered=ordered, literal=part.text)
 
 
 def _number(part: ColumnPart, common: dict[str, Any], at: str) -> Number:
-    _refuse(part, at, "levels", "positions")
+    _refuse(part, at, "levels", "positions", "text")
     if len(part.bounds) != 2:
         raise SchemaError("give the lowest and the highest value: bounds = [0, 99]", field=f"{at}.bounds")
     lower, upper = (_exact(value, f"{at}.bounds") for value in part.bounds)
