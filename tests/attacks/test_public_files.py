@@ -177,6 +177,8 @@ def test_the_ledger_is_no_public_file(name, tmp_path):
     for kind in KINDS:
         for seen, _ in attempts(house, kind, name):
             assert_refused(seen, kind, "holds the ledger")
+    house.plan.write_text(PLAN.replace('"rows.csv"', f'"{name}"'), encoding="utf-8")
+    assert_refused(run("release", str(house.plan)), "survey.source", "holds the ledger")
 
 
 # covers T33
