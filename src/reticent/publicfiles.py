@@ -94,11 +94,13 @@ class PublicFiles:
     @classmethod
     def of(cls, folder: Path, *, rows: Iterable[str | Path], ledgers: Iterable[str | Path]) -> "PublicFiles":
         """The door for a plan in `folder` whose rows and ledgers lie at these paths or globs."""
-        held = {ROWS: rows, LEDGER: ledgers}
-        return cls(
-            folder=folder,
-            confidential={word: frozenset().union(*map(identities, paths)) for word, paths in held.items()},
-        )
+        found = {
+            word: frozenset[Identity]().union(*map(identities, paths))
+            for word, paths in ((ROWS, rows), (LEDGER, ledgers))
+        }
+        if found[ROWS] & found[LEDGER]:
+            raise PlanError(f"holds {LEDGER}; name {ROWS}", field="survey.source")
+        return cls(folder=folder, confidential=found)
 
     def check(self, name: str, *, field: str) -> Path:
         """The path of the file called `name`, if it is inside the folder by its name and not confidential."""
