@@ -221,6 +221,19 @@ def test_a_deleted_ledger_is_missed_at_the_next_charge(folder, rows):
     assert begun.spent == 0
 
 
+def test_a_head_without_its_ledger_stops_a_new_one_beside_it(folder):
+    """Under another file name too. A separate budget is let through; another program's .head is no head."""
+    # covers L11
+    make(folder / "a.db")
+    (folder / "a.db").unlink()
+    (folder / "other.head").write_text("ref: refs/heads/main\n")
+    with pytest.raises(LedgerError, match=r"a\.db\.head has lost its ledger"):
+        make(folder / "b.db")
+    make(folder / "b.db", separate_budget=True)
+    head_path(folder / "a.db").unlink()
+    make(folder / "c.db", dataset="another survey")
+
+
 def test_a_damaged_ledger_nearby_does_not_stop_others(folder, rows):
     # covers L11
     for name in ("x.db", "y.db"):
