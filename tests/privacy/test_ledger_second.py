@@ -143,6 +143,7 @@ def test_tables_of_one_database_are_told_apart_and_capitals_are_not(folder, rows
 def test_another_file_is_no_matter(folder, rows):
     """Also where it was given the deleted file's number on the disk, and where markers are no markers."""
     # covers L13
+    os.utime(rows, ns=(10**9, 10**9))  # long ago, however quick the machine
     charge(make(folder / "a.db"), rows)
     for name, data in {
         ".a.charged": b"{",
@@ -219,6 +220,19 @@ def test_a_deleted_ledger_is_missed_at_the_next_charge(folder, rows):
     with pytest.raises(LedgerError, match="output folder holds receipts"):
         charge(begun, out=out)  # rows in memory have no file
     assert begun.spent == 0
+
+
+def test_a_head_without_its_ledger_stops_a_new_one_beside_it(folder):
+    """Under another file name too. A separate budget is let through; another program's .head is no head."""
+    # covers L11
+    make(folder / "a.db")
+    (folder / "a.db").unlink()
+    (folder / "other.head").write_text("ref: refs/heads/main\n")
+    with pytest.raises(LedgerError, match=r"a\.db\.head has lost its ledger"):
+        make(folder / "b.db")
+    make(folder / "b.db", separate_budget=True)
+    head_path(folder / "a.db").unlink()
+    make(folder / "c.db", dataset="another survey")
 
 
 def test_a_damaged_ledger_nearby_does_not_stop_others(folder, rows):

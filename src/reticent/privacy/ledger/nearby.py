@@ -4,6 +4,7 @@ A budget counts only if there is one. A second ledger for the same file of rows 
 data set or under another, unless its budget was said to be a separate one (L11, L13).
 """
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -12,7 +13,7 @@ from reticent.errors import LedgerError
 from reticent.privacy.ledger.audit import receipts_in
 from reticent.privacy.ledger.book import Book
 from reticent.privacy.ledger.faults import BusyError
-from reticent.privacy.ledger.head import HEAD
+from reticent.privacy.ledger.head import HEAD, read_head
 from reticent.privacy.ledger.history import History
 from reticent.privacy.ledger.origins import WAY_OUT, Origin, check_markers, keyed, marks
 
@@ -69,11 +70,27 @@ def same_rows(path: Path, fingerprint: str, folders: Sequence[Path]) -> list[tup
 
 
 def check_name(path: Path, dataset: str) -> None:
-    """Refuse to start a ledger beside another one for the same data set."""
+    """Refuse to start a ledger beside another one for the same data set, or beside the head of one that is lost."""
+    for head in sorted(path.parent.glob(f"*{HEAD}")):
+        if _is_orphan(head):
+            raise LedgerError(
+                f"{head.name} has lost its ledger, which may be the one for these rows; put that ledger back, or take "
+                "its head away if it was for others.",
+                field="ledger",
+            )
     for other, history in ledgers_in([path.parent], but=path):
         facts = history.known()
         if facts.dataset == dataset and not facts.separate:
             raise LedgerError(f'"{dataset}" has a ledger here, {other.name}; {WAY_OUT}', field="ledger")
+
+
+def _is_orphan(head: Path) -> bool:
+    """Whether it is a head of ours without its ledger."""
+    ledger = head.with_name(head.name.removesuffix(HEAD))
+    try:
+        return not os.path.lexists(ledger) and read_head(ledger) is not None
+    except LedgerError:
+        return False
 
 
 def check_published(out: Path, ledger: str, dataset: str) -> None:
