@@ -43,6 +43,7 @@ ATTACKS = {
     "T28": "CSV, HTML, terminal injection through category names",
     "T29": "time",
     "T30": "repeated query averaging",
+    "T35": "something optional dies after the charge",
 }
 
 LEDGER = {
