@@ -11,15 +11,18 @@ from hypothesis import strategies as st
 from reticent.engine.duckdb import DuckDBEngine
 from reticent.engine.nobody import Nobody
 from reticent.engine.sources import open_frame
-from reticent.errors import PlanError, ReticentError
+from reticent.errors import PlanError, ResourceError, ReticentError
 from reticent.privacy.ledger import Ledger
+from reticent.release import synth_section, synthesizer
 from reticent.release.curator import Curator
 from reticent.release.evaluate import wants_of
 from reticent.release.plan import Plan
 from reticent.release.survey import Survey
+from reticent.release.synthesizer import Synthesizer
 from reticent.release.trial import try_plan
 from tests.badinput.house import House, assert_refused, run
 from tests.doubles import passed
+from tests.release.synthetic import Flat, open_ledger, survey
 from tests.tables import ADD, REPLACE, book, every_plan, make_plan
 
 EXTREMES = ("0.000001", "0.00001", "0.001", "0.5", "1", "20", "700", "2000", "1000000", "999999999999")
@@ -250,3 +253,17 @@ def test_the_trial_reads_no_row_and_leaves_no_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     try_plan(plan)
     assert asked == [] and list(tmp_path.iterdir()) == []
+
+
+def test_a_synthesizer_that_cannot_work_is_not_charged(tmp_path, monkeypatch):
+    """The door of Python: learned from nobody first. Without a trial it is charged, and fails."""
+    monkeypatch.setattr(synth_section, "_method", lambda name, field: Flat(fails=OverflowError()))
+    ledger = open_ledger(tmp_path)
+    learner = Synthesizer(method="flat", epsilon="1", ledger=ledger)
+    with pytest.raises(PlanError, match="epsilon: cannot be computed"):
+        learner.fit(survey())
+    assert ledger.spent == 0
+    monkeypatch.setattr(synthesizer, "_try", lambda synth: None)
+    with pytest.raises(ResourceError):
+        learner.fit(survey())
+    assert ledger.spent == 1
