@@ -43,8 +43,16 @@ ATTACKS = {
     "T28": "CSV, HTML, terminal injection through category names",
     "T29": "time",
     "T30": "repeated query averaging",
+    "T31": "one cell decides how a column is read",
+    "T32": "identifiers by their spelling",
     "T33": "a plan names the rows as its public file",
-    "T34": "a broken cell in SPSS, Stata, SAS files",
+    "T34": "a broken cell in a statistical file",
+    "T35": "something optional dies after the charge",
+    "T36": "remote engine differs",
+    "T37": "fill depends on the question",
+    "T38": "capped rings done nearly right",
+    "T39": "standard errors that move too far",
+    "T40": "training in floating point",
 }
 
 LEDGER = {

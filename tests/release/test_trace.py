@@ -87,9 +87,11 @@ def test_the_charge_is_on_disk_before_a_row_is_read(survey, tmp_path):
 
 
 def test_no_file_has_a_name_before_the_answer_is_on_disk(survey, tmp_path):
-    """Journal gone once: reserved. Twice: committed. Only then are outputs linked to their names."""
-    # covers L02 R15
+    """Journal gone once: reserved. Twice: committed. Then outputs are linked. Thrice: published. Then the page is."""
+    # covers L02 R15 T35
     lines = traced(survey, tmp_path / "run", COMMAND)
-    committed = places(lines, r'unlink\("[^"]*survey\.ledger\.db-journal"\) *= 0')[1]
+    _, committed, published = places(lines, r'unlink\("[^"]*survey\.ledger\.db-journal"\) *= 0')
     named = places(lines, r"link(at)?\(.*demo-1\.(json|csv|html)\"")
     assert len(named) == 3 and committed < min(named)
+    (page,) = places(lines, r"link(at)?\(.*demo-1\.html\"")
+    assert published < page and max(place for place in named if place != page) < published

@@ -22,6 +22,7 @@ from reticent.sensitivity.bounds import Global, Smooth
 
 _PRECISIONS = (64, 128, 256, 512, 1024, 4096)
 _FINENESS = 256
+_WIDEST = 2**17  # steps of the noise on a height; beyond them a bar spans dozens of orders of magnitude
 _FORGOTTEN = 1e-16
 _Law = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
 
@@ -55,6 +56,13 @@ class Pivot:
             raise PlanError(f"it is {self.lent}, but at most {self.beta} is of use here.", field="lent")
         if self.smooth_in / self.grid > 10**4:
             raise PlanError(f"it is {self.grid}; a grid below beta/10000 gains nothing.", field="grid")
+        if self.scale > _WIDEST:
+            least = float(self.sensitivity.bound / _WIDEST)
+            raise PlanError(
+                f"{float(self.epsilon_scale):.2g} for the error bar of one part blurs it beyond use, and sums too long to "
+                f"be taken; give the error bar more: {least:.2g} for each part, or leave it out.",
+                field="epsilon_scale",
+            )
 
     @property
     def a(self) -> Fraction:

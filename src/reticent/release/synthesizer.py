@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from reticent.decimals import show
 from reticent.engine.base import Engine
+from reticent.engine.nobody import Nobody
 from reticent.errors import PlanError, ResourceError
 from reticent.prepare.donors import NO_REPAIR
 from reticent.privacy.claim import Change, Claim
@@ -20,6 +21,7 @@ from reticent.release.synth_arguments import check_rows, planned, ruled
 from reticent.release.synth_plan import Synth
 from reticent.release.synth_rows import draw_tables
 from reticent.release.synth_run import learn
+from reticent.release.trial import FAILED
 from reticent.schema import Schema
 from reticent.schema.load import schema_from
 from reticent.synth.base import Network, SynthNoise
@@ -88,6 +90,8 @@ class Synthesizer(Params):
         engine: Engine = survey.open()
         try:
             engine.check(synth.domain.schema)
+            if ledger is not None:
+                _try(synth)
             held = self._reserve(ledger, synth, survey, engine.files) if ledger is not None else None
             network = self._learn(synth, engine)
         finally:
@@ -178,3 +182,14 @@ class Synthesizer(Params):
 
 def _schema(book: Book) -> Schema:
     return schema_from(Survey(None, schema=book).codebook())
+
+
+def _try(synth: Synth) -> None:
+    """Learn from nobody before anything is charged: what fails then fails from public numbers."""
+    failed = False
+    try:
+        learn(synth, Nobody(), None, repair=NO_REPAIR, noise=SystemSynthNoise(), step=lambda _: None)
+    except ResourceError:
+        failed = True
+    if failed:
+        raise PlanError(FAILED, field="epsilon")

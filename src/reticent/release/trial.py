@@ -25,6 +25,10 @@ FAILED = (
     "Nothing was charged"
 )
 
+BETA = (
+    "no noise for a confidential scale is proved at this epsilon; take a smaller one, or another smoothness"
+)
+
 
 def try_plan(plan: Plan) -> None:
     """Refuse what a release could not do, naming the statistic. Reads no row; two trials may draw different noise."""
@@ -38,7 +42,7 @@ def try_plan(plan: Plan) -> None:
     try:
         _carry_out(_small(plan), reached.append)
     except PlanError as problem:
-        said = str(problem.args[0])
+        said = BETA if problem.field == "beta" else str(problem.args[0])
     except MemoryError:
         raise
     except Exception:  # noqa: BLE001 - a failure on nobody is one of public numbers, and becomes a refusal
