@@ -43,6 +43,8 @@ ATTACKS = {
     "T28": "CSV, HTML, terminal injection through category names",
     "T29": "time",
     "T30": "repeated query averaging",
+    "T31": "one cell decides how a column is read",
+    "T32": "identifiers by their spelling",
 }
 
 LEDGER = {

@@ -107,7 +107,9 @@ def number_code(column: Number, raw: Sql, source: str) -> Sql:
         return sql.cast(exp.Null(), "BIGINT")
     if source == "integer":
         return _from_integer(column, raw)
-    if source.startswith("decimal") and (scale := int(source.removeprefix("decimal") or -1)) in range(PLACES + 1):
+    if source.startswith("decimal") and (scale := int(source.removeprefix("decimal") or -1)) in range(
+        PLACES + 1
+    ):
         # A narrow decimal is a whole number of its last digit: count those, in 64 bits.
         # 15 digits times 10^3 fit the 18 that a product of two short decimals is given; beyond, ask for more.
         power = sql.number(10**scale)
