@@ -202,7 +202,7 @@ def test_reading_with_float_fails_the_table():
         wrong[odd.entry] += not agrees
     missed = {entry for entry, count in wrong.items() if count}
     assert {"B001", "B002", "B004", "B020", "B023", "B028", "B029"} <= missed
-    assert len(missed) >= 25
+    assert len(missed) >= 23  # exponents, B025 and B038, are read as numbers
 
 
 @pytest.mark.parametrize(
