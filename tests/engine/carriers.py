@@ -50,7 +50,9 @@ NUMBERS: dict[str, Callable[[Cells], Any]] = {
     "complex": lambda cells: pd.Series([np.nan if c is None else complex(c) for c in cells], dtype="complex"),
     "scalars": lambda cells: _objects([None if c is None else np.float64(c) for c in cells]),
     "decimals": lambda cells: _objects([None if c is None else Decimal(str(c)) for c in cells]),
-    "numbers by category": lambda cells: pd.Series([None if c is None else float(c) for c in cells]).astype("category"),
+    "numbers by category": lambda cells: pd.Series([None if c is None else float(c) for c in cells]).astype(
+        "category"
+    ),
 }
 WHOLE: dict[str, Callable[[Cells], Any]] = {
     "Int64": lambda cells: pd.Series(list(cells), dtype="Int64"),
@@ -60,7 +62,9 @@ WHOLE: dict[str, Callable[[Cells], Any]] = {
 TRUTHS: dict[str, Callable[[Cells], Any]] = {"boolean": lambda cells: pd.Series(list(cells), dtype="boolean")}
 DATES: dict[str, Callable[[Cells], Any]] = {
     "moments": lambda cells: pd.Series(pd.to_datetime(pd.Series(list(cells), dtype="object"))),
-    "microseconds": lambda cells: pd.Series([c and np.datetime64(c, "us") for c in cells], dtype="datetime64[us]"),
+    "microseconds": lambda cells: pd.Series(
+        [c and np.datetime64(c, "us") for c in cells], dtype="datetime64[us]"
+    ),
 }
 
 
@@ -82,15 +86,24 @@ def held(cells: Cells) -> dict[str, Any]:
 def arrow(cells: Cells) -> dict[str, pa.Array]:
     """The same in Arrow, where its types hold them; and what Polars makes of them."""
     texts = pa.array([written(c) for c in cells], pa.string())
-    found = {"a text": texts, "a dictionary": texts.dictionary_encode(), "a view": texts.cast(pa.string_view())}
+    found = {
+        "a text": texts,
+        "a dictionary": texts.dictionary_encode(),
+        "a view": texts.cast(pa.string_view()),
+    }
     told = [cell for cell in cells if cell is not None]
     numbers = bool(told) and all(isinstance(c, int | float) and not isinstance(c, bool) for c in told)
     if numbers and all(abs(c) < 2**63 and c == int(c) for c in told):
         found["an integer"] = pa.array([None if c is None else int(c) for c in cells], pa.int64())
-        found["a decimal"] = pa.array([None if c is None else Decimal(int(c)) for c in cells], pa.decimal128(38, 0))
+        found["a decimal"] = pa.array(
+            [None if c is None else Decimal(int(c)) for c in cells], pa.decimal128(38, 0)
+        )
     if numbers and all(abs(c) < 10**9 and Decimal(str(c)) == round(Decimal(str(c)), 6) for c in told):
         wide = [None if c is None else Decimal(str(c)) for c in cells]
-        found |= {"a narrow decimal": pa.array(wide, pa.decimal128(15, 6)), "a vast one": pa.array(wide, pa.decimal256(60, 20))}
+        found |= {
+            "a narrow decimal": pa.array(wide, pa.decimal128(15, 6)),
+            "a vast one": pa.array(wide, pa.decimal256(60, 20)),
+        }
     if told and len({type(c) for c in told}) == 1:
         found["of polars"] = pl.Series(list(cells), strict=False).to_arrow()
     return found

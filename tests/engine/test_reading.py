@@ -26,9 +26,47 @@ from tests.engine import reading_reference as reference
 from tests.engine.carriers import everywhere, readings
 
 EXAMPLES = settings(max_examples=25, derandomize=True, database=None)
-ODD_TEXTS = ["?", "", " ", "NaN", "1e1", "1e+16", "1E5", " 17", "017", "17.0", "+17", "-0", ".5", "5.", "é", "0x10", "1_0"]
-ODD_TEXTS += ["inf", "-Infinity", "True", "false", "2026-01-01", "2026-01-01 00:00:00", "2026-02-30T10:30:00.500", "17\n"]
-HUGE = [10**400, -(10**400), 2**53 + 1, 2**63, 10**18, 1e308, float("inf"), 5e-324, 1e16, 123456789012345680000.0]
+ODD_TEXTS = [
+    "?",
+    "",
+    " ",
+    "NaN",
+    "1e1",
+    "1e+16",
+    "1E5",
+    " 17",
+    "017",
+    "17.0",
+    "+17",
+    "-0",
+    ".5",
+    "5.",
+    "é",
+    "0x10",
+    "1_0",
+]
+ODD_TEXTS += [
+    "inf",
+    "-Infinity",
+    "True",
+    "false",
+    "2026-01-01",
+    "2026-01-01 00:00:00",
+    "2026-02-30T10:30:00.500",
+    "17\n",
+]
+HUGE = [
+    10**400,
+    -(10**400),
+    2**53 + 1,
+    2**63,
+    10**18,
+    1e308,
+    float("inf"),
+    5e-324,
+    1e16,
+    123456789012345680000.0,
+]
 
 grids = st.sampled_from(["1", "0.01", "0.5", "5", "0.25", "0.1", "2.5", "0.000001", "0.000000000001", "1000"])
 halves = st.builds(lambda n, g: n * float(Fraction(g)) / 2, st.integers(-400, 400), grids)
@@ -66,7 +104,22 @@ def quantities(draw: st.DrawFn) -> Number:
 
 
 LEVELS = st.sampled_from(
-    ["1", "02", "003.0", "1.5", "-7", "f", " m", "1E5", "1e+16", "true", "FALSE", "2026-01-01", "2026-02-03 10:30:00", "é"]
+    [
+        "1",
+        "02",
+        "003.0",
+        "1.5",
+        "-7",
+        "f",
+        " m",
+        "1E5",
+        "1e+16",
+        "true",
+        "FALSE",
+        "2026-01-01",
+        "2026-02-03 10:30:00",
+        "é",
+    ]
 )
 
 
@@ -83,14 +136,20 @@ def agree(found: dict[str, list[Any]], wanted: list[Any]) -> list[str]:
 
 # covers T31
 @given(column=quantities(), held=cells)
-@example(column=Number(name="x", source="x", lower=Fraction(0), upper=Fraction(9), grid=Fraction("0.01")), held=[0.005, 1.005, 2.675])
+@example(
+    column=Number(name="x", source="x", lower=Fraction(0), upper=Fraction(9), grid=Fraction("0.01")),
+    held=[0.005, 1.005, 2.675],
+)
 @EXAMPLES
 def test_a_number_has_one_code_in_every_carrier(column: Number, held: list[Any]):
     assert agree(everywhere(held, column), [reference.number_code(column, cell) for cell in held]) == []
 
 
 # covers T31
-@given(column=categories(), held=columns_of(st.one_of(mixed, LEVELS, st.sampled_from([1, 2, 2.0, 3.0, 1.5, -7.0]))))
+@given(
+    column=categories(),
+    held=columns_of(st.one_of(mixed, LEVELS, st.sampled_from([1, 2, 2.0, 3.0, 1.5, -7.0]))),
+)
 @EXAMPLES
 def test_an_answer_has_one_level_in_every_carrier(column: Levels, held: list[Any]):
     assert agree(everywhere(held, column), [reference.level_code(column, cell) for cell in held]) == []
@@ -112,14 +171,34 @@ def test_the_tolerance_covers_every_double(step: int, near: float):
     grid = Fraction(3, 8)
     column = Number(name="x", source="x", lower=-16 * grid, upper=2**20 * grid, grid=grid)
     edge = float((step + Fraction(1, 2)) * grid)
-    around = [nextafter(edge, -inf), edge, nextafter(edge, inf), edge + 4e-13, edge - 4e-13, edge - 6e-13, near]
+    around = [
+        nextafter(edge, -inf),
+        edge,
+        nextafter(edge, inf),
+        edge + 4e-13,
+        edge - 4e-13,
+        edge - 6e-13,
+        near,
+    ]
     found = readings(open_frame(pa.table({"x": around})), column, ["x"])["x"]
     assert found == [reference.number_code(column, x) for x in around]
 
 
 # --- identifiers and levels, said plainly ----------------------------------------------------------------------------------
 
-SEVENTEEN: list[Any] = [17, 17.0, "17", " 17", "017", "17.0", "+17", "1.7e+01", "17\t", Decimal("17.00"), 17 + 0j]
+SEVENTEEN: list[Any] = [
+    17,
+    17.0,
+    "17",
+    " 17",
+    "017",
+    "17.0",
+    "+17",
+    "1.7e+01",
+    "17\t",
+    Decimal("17.00"),
+    17 + 0j,
+]
 
 
 # covers T32
@@ -166,7 +245,9 @@ def test_codes_with_a_letter_stay_texts():
     assert canonical("1e+05") == canonical("100000") == "100000"
 
 
-@pytest.mark.parametrize("levels", [("1", "01"), ("1.1", "1.10"), ("true", "True"), ("2026-01-01", "2026-01-01 00:00:00")])
+@pytest.mark.parametrize(
+    "levels", [("1", "01"), ("1.1", "1.10"), ("true", "True"), ("2026-01-01", "2026-01-01 00:00:00")]
+)
 def test_levels_that_mean_the_same_are_refused_with_the_way_out(levels: tuple[str, ...]):
     with pytest.raises(SchemaError, match="text = true"):
         Levels(name="x", source="x", levels=levels)

@@ -57,7 +57,7 @@ def _numbered(column: Levels, raw: Sql, source: str) -> Sql:
 def _worded(column: Levels, text: Sql, values: Values) -> Sql:
     """Text as it stands first, which is what most cells are; then by what it means, where a level means more."""
     words = {level: code for code, level in enumerate(column.levels)}
-    for truth, spellings in TRUTHS.items():
+    for spellings in TRUTHS.values():
         codes = [words[spelling] for spelling in spellings if spelling in words]
         words |= dict.fromkeys(spellings, codes[0]) if codes else {}
     place = _place(text, words, values)
@@ -68,8 +68,8 @@ def _worded(column: Levels, text: Sql, values: Values) -> Sql:
         branches.append((matches(plain, CODE), found))
     moments = {day: code for code, level in enumerate(column.levels) if (day := _moment(level))}
     if moments:
-        day = canonical_text(text.copy(), "date")
-        branches.append((matches(text.copy(), MOMENT), _place(day, moments, values)))
+        shown = canonical_text(text.copy(), "date")
+        branches.append((matches(text.copy(), MOMENT), _place(shown, moments, values)))
     return place if len(branches) == 1 else sql.case(branches)
 
 
@@ -107,7 +107,9 @@ def number_code(column: Number, raw: Sql, source: str) -> Sql:
         return sql.cast(exp.Null(), "BIGINT")
     if source == "integer":
         return _from_integer(column, raw)
-    if source.startswith("decimal") and (scale := int(source.removeprefix("decimal") or -1)) in range(PLACES + 1):
+    if source.startswith("decimal") and (scale := int(source.removeprefix("decimal") or -1)) in range(
+        PLACES + 1
+    ):
         # A narrow decimal is a whole number of its last digit: count those, in 64 bits.
         # 15 digits times 10^3 fit the 18 that a product of two short decimals is given; beyond, ask for more.
         power = sql.number(10**scale)
@@ -202,7 +204,9 @@ def _silent_doubles(column: Number, x: Sql) -> list[tuple[Sql, Sql]]:
     """Missing codes: the doubles that show them, and whatever comes so near that its digits have to be seen."""
     near, far = _silences(column)
     shown = [*far, *(float(s) for s in near if exact(float(s)) == s)]
-    found = [(sql.among(x.copy(), [_double(s) for s in shown]), exp.Null())] if shown else []
+    found: list[tuple[Sql, Sql]] = []
+    if shown:
+        found.append((sql.among(x.copy(), [_double(s) for s in shown]), exp.Null()))
     for s in map(float, near):
         reach = 1e-12 + abs(s) * 2.0**-50
         close = exp.Between(this=x.copy(), low=_double(s - reach), high=_double(s + reach))

@@ -66,7 +66,9 @@ def _objects(series: Any) -> pa.Array:
     array = _attempt(lambda: pa.array(objects, type=pa.large_string(), mask=silent))
     if array is not None:
         return array
-    return as_texts(np.where(silent, None, objects).tolist())
+    told = objects.copy()
+    told[silent] = None
+    return as_texts(told)
 
 
 def _attempt(make: Callable[[], Any]) -> Any:

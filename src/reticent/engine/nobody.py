@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +26,7 @@ class Nobody:
     """Answers every want as an engine does whose source has a header and no rows."""
 
     version = "no rows"
+    files: tuple[tuple[Path, str], ...] = ()
 
     def check(self, schema: Schema) -> None:
         """Every codebook fits."""

@@ -13,7 +13,6 @@ from numbers import Real
 
 import numpy as np
 import pyarrow as pa
-
 from numpy.typing import NDArray
 
 from reticent.schema.reading import moment_text, number_text

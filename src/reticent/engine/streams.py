@@ -141,7 +141,12 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 
 def _is_by_cell(kind: pa.DataType) -> bool:
     """Types that are brought to text: dates, times, durations, bytes, decimals of odd shape."""
-    bytes_ = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view, pa.types.is_fixed_size_binary)
+    bytes_ = (
+        pa.types.is_binary,
+        pa.types.is_large_binary,
+        pa.types.is_binary_view,
+        pa.types.is_fixed_size_binary,
+    )
     others = (pa.types.is_temporal, pa.types.is_decimal)
     return any(is_kind(kind) for is_kind in (*bytes_, *others))
 
