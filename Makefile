@@ -29,7 +29,7 @@ bench: .venv/dev.stamp
 	$(BIN)/python -m bench
 
 hard: .venv/dev.stamp            ## the ledger, in the numbers of the threat list: needs strace, takes some minutes
-	RETICENT_FAULTS=all RETICENT_KILLS=200 RETICENT_ROUNDS=20 RETICENT_EXAMPLES=500 \
+	RETICENT_FAULTS=all RETICENT_KILLS=200 RETICENT_ROUNDS=20 \
 	$(BIN)/python -m pytest tests/privacy -k ledger -n 0 -q -s
 
 coverage: .venv/dev.stamp        ## which entries of the threat catalogue have a test
