@@ -23,7 +23,17 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 LIST = ROOT / "tools" / "mutants.toml"
-COPIED = ("src", "tests", "tools", "proofs", "docs", "pyproject.toml", "README.md", "CONTRIBUTING.md", "mkdocs.yml")
+COPIED = (
+    "src",
+    "tests",
+    "tools",
+    "proofs",
+    "docs",
+    "pyproject.toml",
+    "README.md",
+    "CONTRIBUTING.md",
+    "mkdocs.yml",
+)
 LIMIT = 600
 """Seconds for the tests of one bug; a bug that makes them hang is noticed, too."""
 
@@ -60,11 +70,10 @@ def read_list(path: Path = LIST) -> list[Mutant]:
 
 
 def copied(to: Path) -> Path:
-    """The repository without what is built or cached."""
-    ignored = shutil.ignore_patterns("__pycache__", "*.pyc", "*.nbi", "*.nbc")
+    """The repository as it is; times are kept, so that modules that were compiled need not be again."""
     for name in COPIED:
         if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, to / name, ignore=ignored)
+            shutil.copytree(ROOT / name, to / name)
         elif (ROOT / name).exists():
             shutil.copy2(ROOT / name, to / name)
     return to
@@ -97,6 +106,8 @@ def verdict(mutant: Mutant) -> tuple[str, str]:
         folder = copied(Path(name))
         file = folder / mutant.file
         file.write_text(mutant.planted(file.read_text()))
+        for old in file.parent.glob(f"__pycache__/{file.stem}.*"):
+            old.unlink()
         status, words = tested(folder, mutant.tests, "-x")
     return {PASSED: "survived", FAILED: "killed"}.get(status, "broken"), words
 
