@@ -90,6 +90,7 @@ def tested(folder: Path, tests: Sequence[str], *options: str) -> tuple[int, str]
             cwd=folder,
             env={**os.environ, **dict(zip(names, values, strict=True))},
             capture_output=True,
+            check=False,
             text=True,
             timeout=LIMIT,
         )
