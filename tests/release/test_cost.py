@@ -4,10 +4,12 @@ from fractions import Fraction
 
 import pytest
 
+from reticent.answer.ratio import split
 from reticent.errors import PlanError
 from reticent.privacy.claim import Change
 from reticent.release.cost import claim_of_parts
-from tests.tables import EVERY_KIND, make_plan
+from tests.doubles import FrozenNoise
+from tests.tables import ADD, EVERY_KIND, REPLACE, answer, every_plan, make_plan
 
 DONORS = {"kind": "donors", "column": "pay", "near": ["sex", {"column": "age", "by": 10}]}
 BAR = {"error_bar": {"epsilon": "0.25"}}
@@ -98,3 +100,19 @@ def test_nothing_run_is_nothing_claimed():
 def test_the_cap_counts_bars():
     with pytest.raises(PlanError, match=r"the asks need 1\.25"):
         repaired(SMOOTH[0], bar=BAR, protect={"change": "one respondent added or removed", "epsilon": "1.2"})
+
+
+@pytest.mark.parametrize("change", [ADD, REPLACE])
+def test_every_kind_of_ask_spends_what_it_was_given_and_that_is_charged(
+    change: str,
+) -> None:  # covers T17 B087
+    """The epsilons that met the noise, what the plan costs, and what its asks were given: one number, exactly.
+
+    The naive twin splits an ask's epsilon into parts that do not add up: its calls spend more than was given.
+    """
+    plan, noise = every_plan(change=change), FrozenNoise()
+    answer(plan, [], noise)
+    given = sum((ask.epsilon + ask.bar for ask in plan.asks), Fraction(0))
+    assert sum((call.epsilon for call in noise.calls), Fraction(0)) == plan.cost == given
+    naive = [Fraction(1, 4), Fraction(1)]  # for the count and for the sum of a mean
+    assert sum(naive) != 1 == sum(split(Fraction(1), None)) == sum(split(Fraction(1), 40))
