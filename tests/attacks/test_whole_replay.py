@@ -11,6 +11,7 @@ from functools import partial
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
 from reticent.answer import count
@@ -24,7 +25,8 @@ from reticent.release.carry import carry_out
 from reticent.release.plan import Plan
 from reticent.sensitivity.bounds import Global
 from reticent.smallcells import smooth
-from tests.attacks.whole import KEY, Way, faults, ours, run, visible
+from reticent.smallcells.ladder import rungs
+from tests.attacks.whole import KEY, Way, apart, faults, ours, run, visible
 from tests.models.doubles import ZeroModelNoise
 from tests.noise.seeded import IS_NIGHTLY
 from tests.tables import ADD, REPLACE, Row, book, make_plan
@@ -32,7 +34,7 @@ from tests.tables import ADD, REPLACE, Row, book, make_plan
 PEOPLE, SOME = 14, 30 if IS_NIGHTLY else 3
 COLUMNS: dict[str, Any] = {
     "region": {"kind": "categorical", "levels": ["north", "south", "west"]},
-    "tract": {"kind": "integer", "bounds": [1, 3]},
+    "tract": {"kind": "integer", "bounds": [1, 4]},
     "sex": {"kind": "categorical", "levels": ["f", "m"]},
     "age": {"kind": "integer", "bounds": [10, 99]},
     "job": {"kind": "categorical", "levels": ["none", "part", "full"], "universe": "age >= 15"},
@@ -155,10 +157,12 @@ ORDINARY = [*(somebody(DICE, who) for who in range(PEOPLE - 1)), RICH]
 
 
 def neighbours(change: str, number: int = SOME) -> list[list[Row]]:
-    """Strangers who come anywhere and ordinary people who go, or strangers in the place of others; first one who moves."""
-    dice, made = Random(16), []
-    if change == REPLACE:
-        made.append([*ORDINARY[:-1], {**RICH, "region": "south"}])
+    """First one who moves to another piece and cell, or comes to a cell where nobody is; then strangers in the place of others,
+    or strangers who come anywhere and ordinary people who go."""
+    dice = Random(16)
+    newcomer: Row = {**RICH, "tract": 4, "who": f"p{PEOPLE}"}
+    moved: Row = {**RICH, "region": "south", "tract": 2}
+    made = [[*ORDINARY[:-1], moved]] if change == REPLACE else [[*ORDINARY[:3], newcomer, *ORDINARY[3:]]]
     for place in range(number - len(made)):
         who = dice.randrange(PEOPLE)
         if change == REPLACE:
@@ -176,6 +180,20 @@ def test_nothing_but_noisy_answers_tells_neighbours_apart(name: str) -> None:
     """From rows to files, strangers in the middle of the file: same calls, same parameters, moves within the bounds, same bytes."""
     made, change = PLANS[name]
     assert list(faults(made(change), ORDINARY, neighbours(change), back=None if IS_NIGHTLY else 1)) == []
+
+
+# covers T09 T20
+def test_a_replaced_answer_in_small_cells_is_two_steps_and_each_is_paid_for() -> None:
+    """Out of one cell, then into another: each step within its noise, which has half of every epsilon. As one step, the naive
+    reading of the same calls, it moves two cells."""
+    plan, moved = cells(REPLACE), []
+    here = run(plan, ORDINARY)
+    for other in neighbours(REPLACE):
+        there, between = run(plan, other), run(plan, [row for row in ORDINARY if row in other])
+        assert apart(here, between) == [] == apart(between, there)
+        moved += apart(here, there)
+    paid = {public[1] for kind, public, _ in here.doors.noted if kind == "estimates"}
+    assert paid == {Fraction(4, 2)} and any("moved 2 cells" in each for each in moved)
 
 
 @pytest.mark.parametrize(
@@ -259,11 +277,15 @@ def counts_as_they_are(plan: Plan, engine: DuckDBEngine, lot: Lot | None) -> byt
     return visible(plan, done) + str(few).encode()
 
 
-def local_bounds(patch: pytest.MonkeyPatch) -> None:
-    """Noise scaled to what one respondent moves here, next door forgotten."""
-    patch.setattr(
-        smooth, "smooth_bounds", lambda points, aim, *, beta: 40_000.0 * (1 + (points.starts[1:] % 5))
-    )
+def most_that_was_seen(patch: pytest.MonkeyPatch) -> None:
+    """Noise scaled to the largest sensitivity seen in any cell: one respondent changes the noise of all others."""
+
+    def seen(points: Any, aim: Any, *, beta: Fraction) -> Any:
+        sizes = np.diff(points.starts) + 1
+        first = [rungs(points, aim, cell=cell, count=1)[0] for cell in range(points.cells)]
+        return np.max(sizes * first) / sizes
+
+    patch.setattr(smooth, "smooth_bounds", seen)
 
 
 def rows_counted(patch: pytest.MonkeyPatch) -> None:
@@ -288,7 +310,7 @@ PATCHES: list[tuple[str, Callable[[pytest.MonkeyPatch], None]]] = [
     ("class models and draws", exact_class_table),
     ("class models and draws", exact_line),
     ("copies", noise_for_one_copy),
-    ("small cells", local_bounds),
+    ("small cells", most_that_was_seen),
     ("synthetic rows", rows_counted),
 ]
 

@@ -167,3 +167,18 @@ def test_refuses_what_promises_nothing():
     ):
         with pytest.raises(PlanError):
             replace(ASKED, **wrong)
+
+
+@pytest.mark.parametrize("delta", [Fraction(1, 20), Fraction(1, 10**6)])
+def test_a_scale_holds_while_the_noise_is_at_most_the_margin(delta: Fraction):  # covers T23
+    """A count whose noise is just the margin gets the scale of its true size. At one less, the naive threshold, it does not,
+    though a noise that large has more than half of delta as its chance."""
+    asked, chi = replace(ASKED, delta=delta), 50
+    for size in range(12):
+        enough = Fraction(chi, size + 1) / asked.epsilon
+        assert asked.scale(size + asked.count_margin, chi) == enough
+        assert asked.scale(size + asked.count_margin + 1, chi) < enough
+    larger, least = (
+        1 - laplace_coverage(1 / asked.count_epsilon, asked.count_margin - each) for each in (1, 0)
+    )
+    assert least / 2 <= ball(delta / 2) < larger / 2
