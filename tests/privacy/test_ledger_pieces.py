@@ -2,6 +2,7 @@
 
 import sqlite3
 from fractions import Fraction
+from hashlib import sha256
 from pathlib import Path
 from random import Random
 
@@ -83,6 +84,19 @@ def test_a_key_is_drawn_once_kept_and_not_shown(tmp_path):
         assert shown.exit_code == 0 and key not in shown.output and "purposes" in shown.output
     with pytest.raises(LedgerError):
         ledger.key("none")
+
+
+def test_nothing_public_gives_a_key_away(tmp_path):
+    """The same partition of the same survey in two ledgers: other keys. A key made of its name, the naive twin, is one and the
+    same, and whoever reads the plan has it."""
+    keys = []
+    for place in ("one", "other"):
+        (tmp_path / place).mkdir()
+        ledger = ledger_of(tmp_path / place)
+        charge(ledger, "r1", "0.5", piece(1))
+        keys.append(ledger.key("purposes"))
+    naive = [sha256(piece(1).partition.encode()).hexdigest() for _ in keys]
+    assert len(set(keys)) == 2 > len(set(naive))
 
 
 @pytest.mark.parametrize(

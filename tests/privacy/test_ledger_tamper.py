@@ -84,6 +84,25 @@ def test_a_smaller_amount_is_noticed_and_the_naive_sum_believes_it(path):
 
 
 @pytest.mark.parametrize(
+    "change",
+    [
+        """body = replace(body, '"amount":"0.25"', '"amount":"0.01"')""",
+        "previous = hash",
+        "hash = previous",
+    ],
+)
+def test_a_changed_entry_stops_the_next_charge_and_not_only_verify(path, change):
+    """Who charges reads the chain through: a ledger that was open before the change, and one opened after it."""
+    # covers L09
+    ledger = Ledger.open(path)
+    edit(path, f"UPDATE entry SET {change} WHERE number = 2")
+    with pytest.raises(LedgerError, match="chain of hashes"):
+        reserve(ledger, "another")
+    with pytest.raises(LedgerError, match="chain of hashes"):
+        Ledger.open(path)
+
+
+@pytest.mark.parametrize(
     "statement",
     [
         "DELETE FROM entry",
