@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reticent.errors import PlanError
-from reticent.noise import calibrate, lomax
+from reticent.noise import calibrate, cauchy, lomax
 from reticent.noise.bits import words
-from reticent.noise.cauchy import add_cauchy
+from reticent.noise.cauchy import add_cauchy, add_published
 from reticent.noise.coins import exp_bracket
 from reticent.noise.gaussian import add_gaussian, add_gaussian_many, gaussian_scale
 from reticent.noise.laplace import add_laplace, add_laplace_many, laplace_scale
@@ -105,6 +105,20 @@ def test_lomax_uses_the_scale_of_its_calibration() -> None:
         assert by_hand == add_lomax(
             7, sensitivity=SMOOTH, epsilon=Fraction(1), grid=CENTS, bits=SeededBits(seed)
         )
+
+
+def test_cauchy_noise_uses_the_scale_of_its_calibration() -> None:
+    """As calibrated exactly, and as published: the line with scale S/a and the gamma that goes with it, and nothing else."""
+    four, beta, one = Fraction(4), SMOOTH.beta, Fraction(1)
+    tied = 1 + one / (2 * beta)
+    exact = calibrate.cauchy(epsilon=one, beta=beta, gamma=four)
+    printed = calibrate.cauchy_as_published(epsilon=one, beta=beta, gamma=tied)
+    for add, a, gamma in ((add_cauchy, exact, four), (add_published, printed, tied)):
+        for seed in range(10):
+            where = line(7, scale=SMOOTH.bound / a, grid=CENTS)
+            by_hand = cauchy.draw_steps(where, gamma=gamma, bits=SeededBits(seed))
+            made = add(7, sensitivity=SMOOTH, epsilon=one, grid=CENTS, bits=SeededBits(seed))
+            assert by_hand == made
 
 
 @pytest.mark.parametrize("add", [add_lomax, add_student, add_cauchy])
