@@ -64,6 +64,25 @@ def test_order_of_rows_and_threads_change_no_bit() -> None:
     assert len(set(naive)) > 1
 
 
+# covers T04 R03
+def test_one_respondent_more_is_seen_in_a_sum_beyond_the_doubles() -> None:
+    """2^53 and one more: exact, with and without a weight. A sum of doubles, the naive twin, does not move."""
+    plan = make_plan(
+        [{"total": "big"}, {"total": "big", "weight": "w"}],
+        book(
+            {
+                "big": {"kind": "integer", "bounds": [0, 2**52]},
+                "w": {"kind": "integer", "bounds": [0, 2], "role": "weight"},
+            }
+        ),
+    )
+    sizes = [[2**52, 2**52], [2**52, 2**52, 1]]
+    tables = [pa.table({"big": pa.array(each, pa.int64()), "w": [1] * len(each)}) for each in sizes]
+    assert [numbers(plan, tally(plan, table)) for table in tables] == [[sum(each)] * 2 for each in sizes]
+    naive = [float(np.sum(np.array(each, dtype=float))) for each in sizes]
+    assert naive[0] == naive[1]
+
+
 # covers T03
 def test_respondents_with_too_many_rows_are_cut_alike_in_any_order() -> None:
     """Which rows of a respondent count is a matter of what they hold, never of where they stand."""
