@@ -4,7 +4,7 @@ from tests.catalogue import ATTACKS, INPUTS, LEDGER, LISTED, RULES, covered, exp
 
 
 def test_the_lists_are_whole():
-    assert list(ATTACKS) == [f"T{n:02d}" for n in range(1, 31)]
+    assert list(ATTACKS) == [f"T{n:02d}" for n in range(1, 33)]
     assert list(LEDGER) == [f"L{n:02d}" for n in range(1, 19)]
     assert list(RULES) == [f"R{n:02d}" for n in range(1, 17)]
     assert list(INPUTS) == [f"B{n:03d}" for n in range(1, 123)]
