@@ -489,7 +489,7 @@ def test_frames_that_do_not_fit_are_refused_from_their_header(frame):
     "ages",
     [  # covers B078 T31
         pd.date_range("2026-01-01", periods=3, tz="UTC"),
-        pd.period_range("2026", periods=3, freq="Y"),
+        pd.period_range("2026-01", periods=3, freq="M"),
         pd.interval_range(0, 3),
         pd.to_timedelta([1, 2, 3], unit="D"),
         [1 + 2j] * 3,
