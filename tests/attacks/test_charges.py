@@ -47,6 +47,9 @@ class Rows:
     def open(self) -> DuckDBEngine:
         return DuckDBEngine(open_frame(self.table), threads=1)
 
+    def check_apart(self, plan: Plan) -> None:
+        """Rows in memory are no file."""
+
 
 class Broken:
     """An engine that opens, checks, and fails once rows are asked for."""
@@ -55,6 +58,9 @@ class Broken:
 
     def open(self) -> "Broken":
         return self
+
+    def check_apart(self, plan: Plan) -> None:
+        pass
 
     def check(self, schema: Schema) -> None:
         pass

@@ -72,6 +72,8 @@ def held(cells: Cells) -> dict[str, Any]:
     """The cells as columns of pandas of all types that hold every one of them."""
     told = [cell for cell in cells if cell is not None]
     kinds = dict(PANDAS)
+    if len({type(cell) for cell in told}) > 1:
+        del kinds["category"]  # pandas takes True and 1 for one category
     if told and all(isinstance(c, int | float) and not isinstance(c, bool) for c in told):
         kinds |= NUMBERS if all(isinstance(c, float) or abs(c) < 10**308 for c in told) else {}
         if all(isinstance(c, int) and abs(c) < 2**63 for c in told):

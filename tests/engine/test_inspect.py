@@ -1,5 +1,6 @@
 """What the curator sees in `check`: missingness and misfits, counted again by hand."""
 
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -66,3 +67,24 @@ def test_patterns_say_what_goes_missing_together(engine):
     # job missing 2/6, pay missing 2/6, both 1/6: (1/6 - 1/9) / (2/9) = 1/4
     assert found.correlation("job", "pay") == pytest.approx(0.25)
     assert "3" not in repr(found)
+
+
+def test_findings_read_a_frame_as_a_release_does():
+    """Padded levels, 17.0 and "017", a missing code as a double, a truth value among ages: as the codebook says."""
+    # covers T31
+    book = {
+        "survey": {"name": "tiny", "unit": "row"},
+        "columns": {
+            "age": {"kind": "integer", "bounds": [0, 99], "missing": ["-9"]},
+            "grade": {"kind": "categorical", "levels": ["01", "02"], "missing": ["09"]},
+        },
+    }
+    cells = {"age": [17.0, "017", -9.0, True, "1e3", float("nan")], "grade": [1, "2.0", 9, "?", None, " "]}
+    frame = pd.DataFrame({name: pd.Series(column, dtype=object) for name, column in cells.items()})
+    made = DuckDBEngine(open_frame(frame))
+    found = {
+        f.column: (f.answered, f.missing, f.clamped, f.unfit, f.examples)
+        for f in inspect(made, schema_from(book))
+    }
+    made.close()
+    assert found == {"age": (3, 3, 1, 1, ("true",)), "grade": (2, 4, 0, 1, ("?",))}

@@ -164,6 +164,14 @@ def test_files_hold_what_the_frame_holds(hold: Callable[..., Source], tmp_path: 
         assert moved(PLAIN, after) == 0
 
 
+# covers T32
+def test_zeros_in_front_deal_nobody_another_lot(tmp_path: Path):
+    """Measured before: "0007" in CSV and 7 in Parquet, and two pieces shared an eighth of the respondents."""
+    padded = PEOPLE_HELD | {"pid": [f"{who:04d}" for who in PEOPLE_HELD["pid"]]}
+    pq.write_table(pa.table(PEOPLE_HELD), tmp_path / "typed.parquet")
+    assert seen(as_csv(padded, tmp_path)) == PLAIN == seen(open_path(str(tmp_path / "typed.parquet")))
+
+
 # covers T31 T32
 @pytest.mark.parametrize("name", BOOK.columns)
 def test_an_odd_cell_in_a_polars_frame_moves_nobody_else(name: str, tmp_path: Path):

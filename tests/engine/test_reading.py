@@ -14,7 +14,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from reticent.engine.sources import open_frame
@@ -25,7 +25,9 @@ from reticent.schema.reading import canonical
 from tests.engine import reading_reference as reference
 from tests.engine.carriers import everywhere, readings
 
-EXAMPLES = settings(max_examples=25, derandomize=True, database=None)
+EXAMPLES = settings(
+    max_examples=12, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
+)
 ODD_TEXTS = [
     "?",
     "",
@@ -165,7 +167,7 @@ def test_an_identifier_names_one_respondent_in_every_carrier(held: list[Any]):
 
 # covers T31
 @given(st.integers(0, 2**20), st.floats(-1e9, 1e9))
-@settings(EXAMPLES, max_examples=60)
+@settings(EXAMPLES, max_examples=25)
 def test_the_tolerance_covers_every_double(step: int, near: float):
     """Next to the edge between two steps: on it, a double below and above, and where twelve decimals end."""
     grid = Fraction(3, 8)

@@ -218,3 +218,13 @@ def test_sample_and_pieces_are_drawn_alike():
             sample={"design": "simple", "frame": 600},
             partition={"name": "p", "pieces": 3, "piece": 1, "draw": "each on their own"},
         )
+
+
+def test_the_reading_binds_the_cut(monkeypatch):
+    """Another rule for cells, or a column that is text now, deals other lots: refused under the same name."""
+    # covers T32
+    plain = plan_of().partition.piece.binds
+    as_text = {**COLUMNS, "sex": {**COLUMNS["sex"], "text": True}}
+    assert plan_of(codebook=book(as_text, sample_size=60)).partition.piece.binds != plain
+    monkeypatch.setattr("reticent.release.partition.READING", 2)
+    assert plan_of().partition.piece.binds != plain

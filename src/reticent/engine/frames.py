@@ -54,7 +54,7 @@ def _array(series: Any) -> pa.Array:
     if isinstance(series.dtype, np.dtype) and kind not in PLAIN + "M":
         return _objects(series)
     array = _attempt(lambda: pa.array(series, from_pandas=True))
-    if array is None:  # a type without a counterpart
+    if array is None or isinstance(array.type, pa.BaseExtensionType):  # a type without a counterpart
         return _objects(series)
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 
