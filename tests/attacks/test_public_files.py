@@ -396,6 +396,8 @@ MAY_OPEN = {
     "privacy/ledger/audit.py": "receipts in the folder of releases",
     "privacy/ledger/place.py": "what is mounted",
     "privacy/ledger/store.py": "the ledger",
+    "privacy/ledger/origins.py": "the mark of a charge beside the rows",
+    "report/draw.py": "its standard input, a published release",
     "synth/saved.py": "a model that Python names",
 }
 OPENERS = {

@@ -15,7 +15,7 @@ from reticent.engine.duckdb import DuckDBEngine
 from reticent.errors import BudgetError, LedgerError, PlanError, ResourceError, ReticentError, SourceError
 from reticent.lab.quicksynth import NoSynthNoise
 from reticent.privacy.claim import Change
-from reticent.release import synth_section
+from reticent.release import synth_section, synthesizer
 from reticent.release.charging import reserve
 from reticent.schema.load import schema_from
 from tests.release.synthetic import BOOK, Flat, open_ledger, rows, survey
@@ -96,6 +96,9 @@ def test_a_fit_that_fails_is_charged_and_hands_out_nothing(
 ):
     """Whatever it says of a row, or a claim that is not the one that was charged: one constant text, and no model."""
     monkeypatch.setattr(synth_section, "_method", lambda name, field: made)
+    monkeypatch.setattr(
+        synthesizer, "_try", lambda synth: None
+    )  # the fault strikes after the trial on nobody
     ledger, model = open_ledger(tmp_path), Synthesizer(epsilon="1", ledger=tmp_path / "ledger.db")
     with pytest.raises(ResourceError) as refused:
         model.fit(survey())

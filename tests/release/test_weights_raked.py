@@ -82,7 +82,7 @@ def test_margins_may_stand_in_files_beside_the_plan(tmp_path):
         (line["age"], line["total"]) for line in MARGIN[0]["totals"]
     ]
     with pytest.raises(PlanError, match="the rows"):
-        with_totals(raw, tmp_path, rows="ages.csv")
+        with_totals(raw, PublicFiles.of(tmp_path, rows=[tmp_path / "ages.csv"], ledgers=[]))
 
 
 def test_a_whole_release_tells_the_table_and_how_the_fit_went(tmp_path):
