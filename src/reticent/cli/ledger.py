@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 app = typer.Typer(
-    help="The budget of one data set, and everything charged to it.",
+    help="The privacy budget of one data set, and everything charged to it.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -17,7 +17,8 @@ File = Annotated[Path, typer.Argument(metavar="LEDGER", help="The ledger file.")
 def open_(
     ledger: Annotated[Path | None, typer.Argument(metavar="LEDGER", help="The ledger file to start.")] = None,
     epsilon: Annotated[
-        str, typer.Option("--epsilon", "--budget", help="The whole budget, for ever.", show_default=False)
+        str,
+        typer.Option("--epsilon", "--budget", help="The whole privacy budget, for ever.", show_default=False),
     ] = "",
     plan: Annotated[
         Path | None, typer.Option("--plan", help="Take file, data set and change from a plan.")
@@ -28,7 +29,7 @@ def open_(
         Path | None, typer.Option("--outputs", help="Folder of earlier releases to check.")
     ] = None,
 ) -> None:
-    """Start a ledger. Its budget covers everything that will ever be published from the data set."""
+    """Start a ledger. Its privacy budget covers everything that will ever be published from the data set."""
     from reticent.errors import PlanError
     from reticent.privacy.claim import Change
     from reticent.privacy.ledger import Ledger
@@ -99,10 +100,10 @@ def note(
     ledger: File,
     text: Annotated[str, typer.Argument(help="A remark; the reason, where the budget is raised.")],
     raise_to: Annotated[
-        str | None, typer.Option("--raise-to", help="A larger budget; every later receipt says so.")
+        str | None, typer.Option("--raise-to", help="A larger privacy budget; every later receipt says so.")
     ] = None,
 ) -> None:
-    """Add a remark to the ledger; with --raise-to, raise its budget for the reason given."""
+    """Add a remark to the ledger; with --raise-to, raise its privacy budget for the reason given."""
     from reticent.privacy.ledger import Ledger
 
     Ledger.open(ledger).note(text, raise_budget_to=raise_to)

@@ -52,7 +52,7 @@ def release_plan(
             f"the plan's release is {plan.release_id!r}; name its own plan with --plan", field="ID"
         )
     book = Ledger.open(ledger or path.parent / plan.ledger)
-    survey = Survey(_rows(path, plan, data), schema=path.parent / plan.codebook, table=plan.table)
+    survey = Survey(_rows(path, plan, data), codebook=path.parent / plan.codebook, relation=plan.relation)
     curator = Curator(book, pages=PAGES)
     folder = _folder(path, out)
     with _bar(plan) as step:
@@ -94,7 +94,7 @@ def _write_rehearsal(made: Release, folder: Path) -> None:
 def check_plan(path: Path, data: str | None) -> None:
     """Show the curator what the rows hold. Nothing is written and nothing is charged."""
     plan = read_plan(path)
-    engine = DuckDBEngine(open_path(_rows(path, plan, data), table=plan.table))
+    engine = DuckDBEngine(open_path(_rows(path, plan, data), table=plan.relation))
     try:
         engine.check(plan.schema)
         findings = inspect(engine, plan.schema)

@@ -17,6 +17,7 @@ from reticent.answer.base import Answer, Estimate, Interval
 from reticent.decimals import read_decimal
 from reticent.engine.lots import BITS
 from reticent.errors import PlanError
+from reticent.former import as_format_1
 from reticent.prepare.donors import Repair
 from reticent.privacy.claim import Change
 from reticent.privacy.ledger import Piece
@@ -104,8 +105,12 @@ def _share(text: str, place: int) -> Fraction:
 
 
 def _binds(schema: Schema, codebook: Mapping[str, Any]) -> str:
-    """A digest of what labels are made of: all columns of the codebook, and who is a respondent."""
-    made = [schema.name, schema.unit, schema.at_most if schema.unit != ROW else 1, codebook.get("columns")]
+    """A digest of what labels are made of: all columns of the codebook, and who is a respondent.
+
+    In the words of format 1, so that partitions that were cut before still bind.
+    """
+    at_most, columns = schema.at_most if schema.unit != ROW else 1, as_format_1(dict(codebook)).get("columns")
+    made = [schema.name, schema.unit, at_most, columns]
     return sha256(dumps(made, sort_keys=True, default=str).encode()).hexdigest()
 
 
