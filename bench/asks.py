@@ -57,7 +57,7 @@ MIXED: list[dict[str, object]] = [
     {"mean": "wage", "where": f"{EMPLOYED} and sex = 'm'", "centre": "40000"},
     {"variance": "hours", "where": EMPLOYED},
     {"median": "wage", "step": "500", "where": EMPLOYED},
-    {"margin": ["sex", "age"], "bins": {"age": [0, 15, 25, 45, 65, 100]}},
+    {"table": ["sex", "age"], "bins": {"age": [0, 15, 25, 45, 65, 100]}},
 ]
 
 
@@ -65,10 +65,10 @@ def plan(asks: list[dict[str, object]]) -> Plan:
     """A plan of these asks over the simulated state."""
     return plan_from(
         {
-            "survey": {"source": "people.parquet", "schema": "people.schema.toml", "ledger": "people.db"},
+            "survey": {"source": "people.parquet", "codebook": "people.codebook.toml", "ledger": "people.db"},
             "release": {"id": "bench"},
             "protect": {"change": "one respondent added or removed", "epsilon": "10"},
-            "ask": [{"name": f"ask {i}", "query": ask, "epsilon": "0.1"} for i, ask in enumerate(asks)],
+            "statistic": [{"name": f"ask {i}", "query": ask, "epsilon": "0.1"} for i, ask in enumerate(asks)],
         },
         tomllib.loads(codebook()),
     )

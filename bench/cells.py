@@ -31,7 +31,7 @@ LEAST_TIMES, MOST_SECONDS, MOST_GIB = 100.0, 180.0, 4.0
 CORNERS = ((0.0, 0.0), (0.0, 1.0), (1.0, 0.0), (1.0, 1.0))
 PLAN = """[survey]
 source = "people.parquet"
-schema = "atlas.schema.toml"
+codebook = "atlas.codebook.toml"
 ledger = "atlas.ledger.db"
 
 [release]
@@ -117,7 +117,7 @@ def release() -> list[dict[str, Any]]:
     """The whole way from the Parquet file to the CSV: ledger, engine, bounds, exact noise, report."""
     with tempfile.TemporaryDirectory(dir=_made().parent) as name:
         folder = Path(name)
-        (folder / "atlas.schema.toml").write_text(atlas.codebook())
+        (folder / "atlas.codebook.toml").write_text(atlas.codebook())
         (folder / "plan.toml").write_text(PLAN)
         os.link(_made(), folder / "people.parquet")
         _reticent(folder, "ledger", "open", "--plan", "plan.toml", "--epsilon", "6")

@@ -34,14 +34,14 @@ NAMES = [f"x{k}" for k in range(PREDICTORS)]
 def plan() -> Plan:
     """A mean of y, its gaps filled from a line on ten predictors."""
     columns = {name: {"kind": "integer", "bounds": [0, 100]} for name in (*NAMES, "y")}
-    line = {"kind": "model", "column": "y", "from": NAMES, "epsilon": "1"}
+    line = {"method": "regression", "column": "y", "from": NAMES, "epsilon": "1"}
     return plan_from(
         {
-            "survey": {"source": "rows.parquet", "schema": "book.toml", "ledger": "book.db"},
+            "survey": {"source": "rows.parquet", "codebook": "book.toml", "ledger": "book.db"},
             "release": {"id": "bench"},
             "protect": {"change": "one respondent added or removed", "epsilon": "2"},
-            "repair": [line],
-            "ask": [{"name": "mean", "query": {"mean": "y"}, "epsilon": "1"}],
+            "impute": [line],
+            "statistic": [{"name": "mean", "query": {"mean": "y"}, "epsilon": "1"}],
         },
         {"survey": {"name": "bench", "unit": "row"}, "columns": columns},
     )

@@ -27,7 +27,7 @@ Book = dict[str, Any]
 
 COLUMNS: Book = {
     "sex": {"kind": "categorical", "levels": ["f", "m", "x"]},
-    "age": {"kind": "integer", "bounds": [0, 99], "missing": [-1]},
+    "age": {"kind": "integer", "bounds": [0, 99], "missing_codes": [-1]},
     "pay": {"kind": "decimal", "bounds": [-50, 150], "grid": "0.5", "universe": "age >= 15"},
     "w": {"kind": "decimal", "bounds": [0, 4], "grid": "0.25", "role": "weight"},
 }
@@ -45,8 +45,8 @@ EVERY_KIND: list[dict[str, Any]] = [
     {"variance": "age", "weight": "w", "where": "not sex = 'x'"},
     {"median": "age", "step": "5"},
     {"quantile": "pay", "at": "0.25", "step": "10", "weight": "w"},
-    {"margin": ["sex"]},
-    {"margin": ["sex", "pay"], "bins": {"pay": [-50, 0, 50, 150]}, "weight": "w"},
+    {"table": ["sex"]},
+    {"table": ["sex", "pay"], "bins": {"pay": [-50, 0, 50, 150]}, "weight": "w"},
 ]
 DERIVED: list[dict[str, Any]] = [{"difference": ["ask 6", "ask 7"]}, {"ratio": ["ask 2", "ask 0"]}]
 
@@ -67,26 +67,36 @@ def make_plan(
     epsilon: str = "1",
     release_id: str = "r1",
     asks: Mapping[int, Mapping[str, Any]] | None = None,
+    repair: Sequence[Mapping[str, Any]] = (),
     **sections: Any,
 ) -> Plan:
-    """A plan of asks called "ask 0", "ask 1", ...; `asks` adds keys to some of them by place."""
+    """A plan of statistics called "ask 0", "ask 1", ...; `asks` adds keys to some of them by place; `repair` are edits and
+    imputations."""
     made = []
     for place, query in enumerate(queries):
         cost = {} if "difference" in query or "ratio" in query else {"epsilon": epsilon}
         made.append({"name": f"ask {place}", "query": dict(query), **cost, **(asks or {}).get(place, {})})
     data = {
-        "survey": {"source": "rows.csv", "schema": "codebook.toml", "ledger": "ledger.db"},
+        "survey": {"source": "rows.csv", "codebook": "codebook.toml", "ledger": "ledger.db"},
         "release": {"id": release_id},
         "protect": {"change": change, "epsilon": "1000", "accept_large": True},
-        "ask": made,
+        "statistic": made,
+        **steps(repair),
         **sections,
     }
     return plan_from(data, book() if codebook is None else codebook)
 
 
+def steps(repair: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
+    """Edits and imputations under the keys of a plan; an edit is what has an `if` or a `then`."""
+    edits = [each for each in repair if {"if", "then"} & set(each)]
+    imputes = [each for each in repair if each not in edits]
+    return {**({"edit": edits} if edits else {}), **({"impute": imputes} if imputes else {})}
+
+
 def every_plan(codebook: Book | None = None, *, change: str = ADD, **options: Any) -> Plan:
     """Every kind of ask in one plan: weighted and not, an error bar on one quantile, derived ones last."""
-    bars = {11: {"error_bar": {"level": "0.9", "epsilon": "0.5"}}, 6: {"variance": None}}
+    bars = {11: {"interval": {"level": "0.9", "epsilon": "0.5"}}, 6: {"variance": None}}
     return make_plan(
         EVERY_KIND + DERIVED,
         codebook,

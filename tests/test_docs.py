@@ -99,19 +99,27 @@ def toml(path: Path) -> dict[str, Any]:
 
 def with_asks(text: str) -> None:
     """The demonstration's plan with these asks instead of its own, and nothing filled."""
-    data, codebook = toml(Path("plan.toml")), toml(Path("survey.schema.toml"))
-    plan_from({**data, "repair": [], "ask": tomllib.loads(text, parse_float=Decimal)["ask"]}, codebook)
+    data, codebook = toml(Path("plan.toml")), toml(Path("survey.codebook.toml"))
+    plan_from(
+        {
+            **data,
+            "edit": [],
+            "impute": [],
+            "statistic": tomllib.loads(text, parse_float=Decimal)["statistic"],
+        },
+        codebook,
+    )
 
 
 def with_columns(text: str) -> None:
-    codebook = toml(Path("survey.schema.toml"))
+    codebook = toml(Path("survey.codebook.toml"))
     codebook["columns"].update(tomllib.loads(text)["columns"])
     schema_from(codebook)
 
 
 def accepted(name: str) -> None:
     """A codebook or a plan, by its name. Paths inside a plan are its own affair."""
-    if name.endswith(".schema.toml"):
+    if name.endswith(".codebook.toml"):
         assert read_schema(Path(name)).finished
     else:
         read_plan(Path(name))
@@ -182,7 +190,7 @@ def test_unmarked_examples_are_at_least_well_formed(page, folder, capsys):
 def test_an_example_that_does_not_work_is_noticed(folder, tmp_path):
     """The naive twin: a page with a wrong ask, a wrong output, a failing command, and broken code."""
     wrong = {
-        "ask": '<!-- asks -->\n```toml\n[[ask]]\nname = "a"\nquery = { mean = "x" }\nepsilon = "1"\n```\n',
+        "statistic": '<!-- asks -->\n```toml\n[[statistic]]\nname = "a"\nquery = { mean = "x" }\nepsilon = "1"\n```\n',
         "output": "<!-- run -->\n```console\n$ reticent --version\nreticent 9\n```\n",
         "command": "<!-- run -->\n```console\n$ reticent preview nowhere.toml\n```\n",
         "code": "<!-- run -->\n```python\nraise ValueError\n```\n",

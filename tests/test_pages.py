@@ -159,9 +159,9 @@ def test_the_glossary_names_keys_that_exist():
 
 def test_a_key_of_yesterday_is_noticed():
     rows = ROW.findall(
-        '| **donor** | Somebody. | `[[repair]] kind = "donors"`, `DonatedFill` | [x](y.md) |\n'
+        '| **donor** | Somebody. | `[[impute]] method = "donors"`, `DonatedFill` | [x](y.md) |\n'
     )
-    assert out_of_date(rows, 'kind == "donors"; repair') == ["DonatedFill"]
+    assert out_of_date(rows, 'method == "donors"; impute') == ["DonatedFill"]
 
 
 def test_every_word_is_in_the_glossary_once():

@@ -51,7 +51,7 @@ ASKS = [
     {"name": "silent", "query": {"proportion": "work is missing"}, "epsilon": "1"},
     {"name": "median", "query": {"median": "age", "step": "1"}, "epsilon": "1"},
     {"name": "variance", "query": {"variance": "age"}, "epsilon": "1"},
-    {"name": "table", "query": {"margin": ["work"]}, "epsilon": "1"},
+    {"name": "table", "query": {"table": ["work"]}, "epsilon": "1"},
 ]
 
 
@@ -60,10 +60,10 @@ def test_adult_without_noise_equals_pandas():
     import pandas as pd
 
     data = {
-        "survey": {"source": "a.parquet", "schema": "a.toml", "ledger": "a.db"},
+        "survey": {"source": "a.parquet", "codebook": "a.toml", "ledger": "a.db"},
         "release": {"id": "adult-1"},
         "protect": {"change": "one respondent added or removed", "epsilon": "6"},
-        "ask": ASKS,
+        "statistic": ASKS,
     }
     plan = plan_from(data, CODEBOOK)
     engine = DuckDBEngine(open_path(str(DATA / "adult.parquet")))

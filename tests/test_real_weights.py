@@ -80,19 +80,19 @@ def plan_for(name: str) -> Plan:
         ],
         "totals": totals,
     }
-    bar = {"epsilon": "1", "error_bar": {"epsilon": "0.25"}}
+    bar = {"epsilon": "1", "interval": {"epsilon": "0.25"}}
     where = {"where": CONDITION[name], "weight": "poststratified"}
     asks = [
         {"name": "count", "query": {"count": "*", **where}, **bar},
         {"name": "share", "query": {"proportion": CONDITION[name], "weight": "poststratified"}, **bar},
     ]
     data = {
-        "survey": {"source": "rows", "schema": "codebook", "ledger": "none"},
+        "survey": {"source": "rows", "codebook": "codebook", "ledger": "none"},
         "release": {"id": "real"},
         "expect": {"rows": 20_000},
         "protect": {"change": "one respondent added or removed", "epsilon": "5"},
         "weight": weight,
-        "ask": asks,
+        "statistic": asks,
     }
     return plan_from(data, {"survey": {"name": name, "unit": "row"}, "columns": COLUMNS[name]})
 

@@ -1,4 +1,4 @@
-"""Write files so that each is there whole or not at all, and none is ever replaced (R15).
+"""Write files so that each is there whole or not at all, and none that we publish is ever replaced (R15).
 
 A file is written under a temporary name in its own folder, flushed, and then *linked* to its name: linking
 fails where the name is taken, which renaming would not. The folder is flushed last. Texts name a file by its
@@ -89,6 +89,15 @@ def write_new(path: Path, data: bytes, *, private: bool) -> None:
     with _told(path):
         with written_beside(path, data, mode=PRIVATE if private else PUBLISHED) as temporary:
             os.link(temporary, path, follow_symlinks=False)
+        flush_folder(path.parent)
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Put `data` in place of a file of the user's own, whole or not at all; its mode stays."""
+    with _told(path):
+        mode = stat.S_IMODE(os.stat(path).st_mode)
+        with written_beside(path, data, mode=mode) as temporary:
+            os.replace(temporary, path)
         flush_folder(path.parent)
 
 

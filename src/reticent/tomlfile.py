@@ -98,7 +98,7 @@ def fill(model: type[Model], data: Mapping[str, Any], *, error: type[ReticentErr
 
 
 def _place(at: str, parts: tuple[int | str, ...]) -> str:
-    """`ask[0].epsilon`, as a plan's reader would point at it."""
+    """`statistic[0].epsilon`, as a plan's reader would point at it."""
     place = at
     for part in parts:
         place += f"[{part}]" if isinstance(part, int) else f".{part}" if place else part

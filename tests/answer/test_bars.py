@@ -28,7 +28,7 @@ COLUMNS = {
     "y": {"kind": "integer", "bounds": [0, 10]},
     "z": {"kind": "integer", "bounds": [0, 10]},
 }
-DONORS = [{"kind": "donors", "columns": ["y"], "near": ["g"]}]
+DONORS = [{"method": "donors", "columns": ["y"], "match": ["g"]}]
 SIZE = 240
 PEOPLE = [
     {"g": i % 2, "y": None if i % 4 == 0 else (7 * i) % 11, "z": (5 * i + i // 7) % 11} for i in range(SIZE)
@@ -46,8 +46,8 @@ def remembered(monkeypatch) -> None:
 
 
 def plan_of(queries: Sequence[dict[str, Any]], bars: dict[int, str], **options: Any) -> Plan:
-    asks = {i: {"error_bar": {"level": "0.8"}} for i in range(len(queries))}
-    asks |= {i: {"error_bar": {"level": "0.8", "epsilon": bar}} for i, bar in bars.items()}
+    asks = {i: {"interval": {"level": "0.8"}} for i in range(len(queries))}
+    asks |= {i: {"interval": {"level": "0.8", "epsilon": bar}} for i, bar in bars.items()}
     for i, more in options.pop("asks", {}).items():
         asks[i] |= more
     repair = options.pop("repair", DONORS)
@@ -245,7 +245,7 @@ def test_the_published_mechanism_runs_from_two_ln_two_on_and_is_refused_below():
             wants_of(plan_of([query], {}, epsilon=epsilon, change=change, repair=PUBLISHED))
     with pytest.raises(PlanError, match="2 ln 2"):  # a quarter goes to the count
         wants_of(plan_of([{"mean": "z", "where": "y > 4"}], {}, epsilon="4", repair=PUBLISHED))
-    with pytest.raises(PlanError, match="no error bar"):
+    with pytest.raises(PlanError, match="no interval"):
         wants_of(plan_of([query], {0: "1"}, epsilon="4", repair=PUBLISHED))
 
 

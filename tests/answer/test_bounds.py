@@ -29,10 +29,10 @@ QUERIES: list[dict[str, Any]] = [
     {"variance": "x", "weight": "w"},
     {"median": "x", "step": "1"},
     {"quantile": "x", "at": "0.25", "step": "1", "weight": "w"},
-    {"margin": ["s"]},
-    {"margin": ["s", "x"], "bins": {"x": [-1, 0, 2]}, "weight": "w"},
+    {"table": ["s"]},
+    {"table": ["s", "x"], "bins": {"x": [-1, 0, 2]}, "weight": "w"},
 ]
-BAR = {11: {"error_bar": {"epsilon": "0.5"}}}
+BAR = {11: {"interval": {"epsilon": "0.5"}}}
 
 # Answers in codes; silence of every kind, a question not asked (x where s is b), one that may have been (s silent).
 PEOPLE: list[dict[str, int | None]] = [

@@ -75,7 +75,7 @@ def case(
 ) -> Case:
     columns = {"x": column, "w": {"kind": "integer", "bounds": [0, 3], "role": "weight"}}
     rows = [{"x": value, "w": 1 + i % 3} for i, value in enumerate(values)]
-    level = {"error_bar": {"level": str(float(LEVEL)), **options}}
+    level = {"interval": {"level": str(float(LEVEL)), **options}}
     return Case(make_plan([query], book(columns), epsilon="0.5", asks={0: level}), rows, truth)
 
 

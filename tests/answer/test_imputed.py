@@ -42,13 +42,13 @@ QUERIES: list[dict[str, Any]] = [
     {"correlation": ["y", "z"], "where": "s = 'p'"},
 ]
 NEAREST = [
-    {"kind": "donors", "column": "y", "near": ["g"], "default": 0},
-    {"kind": "donors", "columns": ["z", "s"], "near": ["g", "u"]},
+    {"method": "donors", "column": "y", "match": ["g"], "default": 0},
+    {"method": "donors", "columns": ["z", "s"], "match": ["g", "u"]},
 ]
 SEVERAL = [
-    {"kind": "donors", "column": "y", "near": ["g"], "k": 3, "default": [0, 3, -1]},
-    {"kind": "donors", "columns": ["s"], "near": ["g"], "k": 2},
-    {"kind": "donors", "column": "z", "near": ["g"], "k": 2, "default": [0, 2]},
+    {"method": "donors", "column": "y", "match": ["g"], "k": 3, "default": [0, 3, -1]},
+    {"method": "donors", "columns": ["s"], "match": ["g"], "k": 2},
+    {"method": "donors", "column": "z", "match": ["g"], "k": 2, "default": [0, 2]},
 ]
 
 
@@ -74,7 +74,7 @@ def people(seed: int, size: int) -> list[dict[str, int | None]]:
 
 def plan_of(repair: list[dict[str, Any]], *, epsilon: str, bar: str = "", **options: Any) -> Plan:
     codebook = book(COLUMNS, **({"unit": "who", "at_most": 2} if options.pop("owners", False) else {}))
-    bars = {i: {"error_bar": {"epsilon": bar}} for i in range(len(QUERIES))} if bar else {}
+    bars = {i: {"interval": {"epsilon": bar}} for i in range(len(QUERIES))} if bar else {}
     return make_plan(QUERIES, codebook, epsilon=epsilon, asks=bars, repair=repair, **options)
 
 
@@ -170,7 +170,7 @@ LINE = {
 
 def line_world(query: dict[str, Any], there: list[tuple[int, int | None]], **repair: Any) -> World:
     """People at places of a line, nearest first; all but the last are in the table."""
-    donors = [{"kind": "donors", "column": "y", "near": ["x"], "default": 0, **repair}]
+    donors = [{"method": "donors", "column": "y", "match": ["x"], "default": 0, **repair}]
     plan = make_plan([query], book(LINE), epsilon="90", repair=donors)
     return World(plan, [{"x": x, "y": y} for x, y in there])
 

@@ -66,12 +66,12 @@ def test_variance_interval_says_something_where_squares_are_counted_coarsely():
 
 
 def _medians(derived_level: str) -> tuple[Plan, dict[str, Answer]]:
-    bar = {"error_bar": {"level": "0.95", "epsilon": "1"}}
+    bar = {"interval": {"level": "0.95", "epsilon": "1"}}
     ask = {"median": "y", "step": "1"}
     plan = make_plan(
         [ask, ask, {"difference": ["ask 0", "ask 1"]}],
         book({"y": {"kind": "integer", "bounds": [0, 99]}}),
-        asks={0: bar, 1: bar, 2: {"error_bar": {"level": derived_level}}},
+        asks={0: bar, 1: bar, 2: {"interval": {"level": derived_level}}},
     )
     (want,) = set(wants_of(plan))
     cells = tuple(1000 if value == 50 else 0 for value in range(100))
@@ -101,7 +101,7 @@ def test_a_weighted_margin_that_could_leave_64_bits_is_refused_before_a_row_is_r
         "w": {"kind": "decimal", "bounds": [0, 9000], "grid": "0.000000000001", "role": "weight"},
     }
     with pytest.raises(PlanError, match="coarser grid"):
-        wants_of(make_plan([{"margin": ["sex"], "weight": "w"}], book(columns)))
+        wants_of(make_plan([{"table": ["sex"], "weight": "w"}], book(columns)))
     # A count is measured in coarser steps, and candidates are scored in unbounded integers: both may stay.
     columns["y"] = {"kind": "integer", "bounds": [0, 9]}
     wants_of(make_plan([{"count": "*", "weight": "w"}], book(columns)))
@@ -142,7 +142,7 @@ def _tallied(plan: Plan, frame: object) -> Tallies:
 def test_a_silence_does_not_change_how_others_are_read(column: Book, answers: list[object]):
     """pandas turns integers into doubles, and truths into objects, as soon as one respondent is silent."""
     pandas = pytest.importorskip("pandas")
-    ask = {"total": "y"} if column["kind"] == "integer" else {"margin": ["y"]}
+    ask = {"total": "y"} if column["kind"] == "integer" else {"table": ["y"]}
     plan = make_plan([ask], book({"y": column}))
     whole, holed = (_tallied(plan, pandas.DataFrame({"y": y})) for y in (answers, [*answers, None]))
     assert whole.statistics.sums == holed.statistics.sums

@@ -27,7 +27,7 @@ def test_a_mean_of_few_has_the_sampling_error_of_few():
         {"name": "s2", "query": {"variance": "hours", "where": "sex = 'f'"}, "epsilon": "1"},
         {"name": "m", "query": {"mean": "hours", "where": "sex = 'f'"}, "epsilon": "1", "variance": "s2"},
     ]
-    plan = Survey(rows, schema=BOOK).plan("r-1", epsilon="2", asks=asks, expect={"rows": 100})
+    plan = Survey(rows, codebook=BOOK).plan("r-1", epsilon="2", statistics=asks, expect={"rows": 100})
     engine = DuckDBEngine(open_frame(rows))
     try:
         answers = evaluate(plan, engine.tally(plan.schema, wants_of(plan)), ZeroNoise())

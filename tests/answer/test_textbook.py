@@ -167,7 +167,7 @@ def test_without_noise_every_ask_is_the_textbooks(rows, where, of, weighted) -> 
             {"variance": "pay", **common},
             {"median": "pay", "step": "0.5", **common},
             {"quantile": "pay", "at": "0.3", "step": "0.5", **common},
-            {"margin": ["sex", "pay"], "bins": {"pay": [-50, 0, 20, 150]}, **common},
+            {"table": ["sex", "pay"], "bins": {"pay": [-50, 0, 20, 150]}, **common},
         ]
     )
     answers = answer(plan, rows, ZeroNoise())

@@ -25,7 +25,7 @@ QUERIES = [
     {"proportion": "pay > 20", "where": "sex in ('f', 'm')", "weight": "poststratified"},
     {"mean": "pay", "where": "age >= 30", "weight": "poststratified"},
 ]
-BARS = {0: {"error_bar": {"epsilon": "0.5"}}, 3: {"error_bar": {"epsilon": "0.5"}}}
+BARS = {0: {"interval": {"epsilon": "0.5"}}, 3: {"interval": {"epsilon": "0.5"}}}
 COLLAPSE = {"along": ["age", "sex"]}
 RAKE = {
     "epsilon": "0.5",

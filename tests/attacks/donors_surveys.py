@@ -31,17 +31,17 @@ COLUMNS: dict[str, dict[str, Any]] = {
     "mood": {"kind": "categorical", "levels": ["low", "mid", "high"]},
     "w": {"kind": "integer", "bounds": [0, 3], "role": "weight"},
 }
-EDIT = {"kind": "edit", "if": "hours > 0", "then": {"job": "yes"}}
+EDIT = {"if": "hours > 0", "then": {"job": "yes"}}
 SITE = {"column": "site", "weight": 2}
 REPAIRS: dict[str, list[dict[str, Any]]] = {
-    "nearest": [EDIT, {"kind": "donors", "column": "pay", "near": [SITE, "sex"], "default": 5}],
+    "nearest": [EDIT, {"method": "donors", "column": "pay", "match": [SITE, "sex"], "default": 5}],
     "mean of three": [
         EDIT,
-        {"kind": "donors", "column": "pay", "near": [SITE], "k": 3, "default": [-3, 5, 0]},
+        {"method": "donors", "column": "pay", "match": [SITE], "k": 3, "default": [-3, 5, 0]},
     ],
     "several": [
-        {"kind": "donors", "column": "pay", "near": ["sex", {"column": "site", "groups": [0, 4, 9]}]},
-        {"kind": "donors", "column": "mood", "near": [SITE], "k": 3, "default": ["high", "low", "mid"]},
+        {"method": "donors", "column": "pay", "match": ["sex", {"column": "site", "groups": [0, 4, 9]}]},
+        {"method": "donors", "column": "mood", "match": [SITE], "k": 3, "default": ["high", "low", "mid"]},
     ],
 }
 QUERIES: dict[str, list[dict[str, Any]]] = {
@@ -80,7 +80,7 @@ def plan_of(
     """A plan on `kind` of repair, of all its queries or some; at a large epsilon bounds lie close to the local ones."""
     codebook = book(COLUMNS, **({"unit": "who", "at_most": owners} if owners else {}))
     queries = [QUERIES[kind][i] for i in asks] or QUERIES[kind]
-    bars = {i: {"error_bar": {"epsilon": bar}} for i in range(len(queries)) if bar}
+    bars = {i: {"interval": {"epsilon": bar}} for i in range(len(queries)) if bar}
     options: dict[str, Any] = {"repair": REPAIRS[kind], "asks": bars}
     return make_plan(queries, codebook, change=change, epsilon=epsilon, **options)
 

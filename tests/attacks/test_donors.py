@@ -33,7 +33,7 @@ from tests.tables import ADD, REPLACE, Row, book, make_plan
 
 KINDS = {"nearest": (), "mean of three": (), "several": (1, 3)}
 """The asks looked at: all of them, or those that the random surveys leave out."""
-ONLY_PAY = [{"kind": "donors", "column": "pay", "near": ["site"], "default": 0}]
+ONLY_PAY = [{"method": "donors", "column": "pay", "match": ["site"], "default": 0}]
 TOTAL = make_plan([{"total": "pay", "where": "sex = 'f'"}], book(COLUMNS), repair=ONLY_PAY)
 
 
@@ -133,7 +133,7 @@ def test_donors_who_take_turns_shift_everybody_at_one_newcomer() -> None:
     assert faults(one, other) and one[0].distance(other[0]) == 20 * 8
     assert pair_faults(TOTAL, here, there, (2,)) == []
     with pytest.raises(PlanError, match="rotation"):
-        make_plan([{"total": "pay"}], book(COLUMNS), repair=[{**ONLY_PAY[0], "kind": "rotation"}])
+        make_plan([{"total": "pay"}], book(COLUMNS), repair=[{**ONLY_PAY[0], "method": "rotation"}])
 
 
 def evaluated(plan: Plan, rows: Sequence[Row], output: int = 2) -> list[Call]:
@@ -159,7 +159,7 @@ def test_a_tie_break_common_to_all_makes_one_donor_serve_its_cell(monkeypatch: p
     plan = make_plan(
         [{"count": "*", "where": "pay > 0 and hours >= 0 and mood = 'low'", "weight": "w"}],
         book(COLUMNS),
-        repair=[ONLY_PAY[0], {"kind": "donors", "column": "mood", "near": ["site"]}],
+        repair=[ONLY_PAY[0], {"method": "donors", "column": "mood", "match": ["site"]}],
         epsilon="8",
     )
     ring = [float(evaluated(plan, survey(n))[0].sensitivity) for n in (30, 120)]

@@ -62,7 +62,7 @@ PRINTED = {"0.25": "0.93777", "0.5": "0.90112", "0.75": "0.87394", "0.85": "0.86
 
 
 def sites(epsilon: str, bound: str = "hubs") -> Plan:
-    repair = [{"kind": "donors", "column": "y", "near": ["x"], "default": 0, "bound": bound}]
+    repair = [{"method": "donors", "column": "y", "match": ["x"], "default": 0, "bound": bound}]
     return make_plan([{"count": "*", "where": "y = 1"}], book(SITES), epsilon=epsilon, repair=repair)
 
 

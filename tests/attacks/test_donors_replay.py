@@ -28,7 +28,7 @@ QUERIES: list[dict[str, Any]] = [
     {"mean": "pay", "where": "sex = 'f'", "weight": "w"},
     {"count": "*", "where": "hours is missing"},
 ]
-BARS: dict[int, dict[str, Any]] = {i: {"error_bar": {"epsilon": "0.5"}} for i in (0, 2)}
+BARS: dict[int, dict[str, Any]] = {i: {"interval": {"epsilon": "0.5"}} for i in (0, 2)}
 """Bought for the total and the mean; the count has the total's, lent."""
 
 
@@ -39,7 +39,7 @@ def plan_of(epsilon: str, *, for_silence: str) -> Plan:
         epsilon=epsilon,
         asks={**BARS, 3: {"epsilon": for_silence}},
         expect={"rows": 40},
-        repair=[EDIT, {"kind": "donors", "column": "pay", "near": [SITE, "sex"], "default": 5}],
+        repair=[EDIT, {"method": "donors", "column": "pay", "match": [SITE, "sex"], "default": 5}],
     )
 
 

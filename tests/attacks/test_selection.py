@@ -34,7 +34,7 @@ QUERIES = [
     {"quantile": "x", "at": "0.000001", "step": "10", "weight": "w"},
     {"quantile": "x", "at": "0.999999", "step": "10", "weight": "w"},
 ]
-BARS = {i: {"error_bar": {"epsilon": "0.3", "level": "0.9"}} for i in (0, 2)}
+BARS = {i: {"interval": {"epsilon": "0.3", "level": "0.9"}} for i in (0, 2)}
 
 
 # covers T18

@@ -245,7 +245,7 @@ def test_answers_at_the_limit_reach_the_noise(change) -> None:
         {"mean": "x"},
         {"proportion": "sex = 'f'", "weight": "w"},
         {"median": "x", "step": str(2**50), "weight": "w"},
-        {"margin": ["sex"], "weight": "w"},
+        {"table": ["sex"], "weight": "w"},
     ]
     for query in queries:
         try:

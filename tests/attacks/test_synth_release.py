@@ -45,7 +45,7 @@ def draws_by_place(monkeypatch) -> None:
 @cache
 def planned(change: str, holes: Holes) -> Plan:
     """Every method that can promise this, a section each, fitted quickly."""
-    wanted = {"holes": holes.value, "rows": 12, "bins": 4}
+    wanted = {"missing": holes.value, "rows": 12, "bins": 4}
     some = [
         m for m in METHODS if m.name != "privbayes-printed" or (change == REPLACE and holes is Holes.MEAN)
     ]
@@ -194,7 +194,7 @@ def test_the_public_size_of_a_survey_is_not_that_of_a_piece(monkeypatch) -> None
         "protect": {"change": REPLACE},
         "partition": {"name": "halves", "piece": 1, "pieces": 2},
     }
-    printed = {"method": "privbayes-printed", "holes": "impute-random"}
+    printed = {"method": "privbayes-printed", "missing": "impute-random"}
     with pytest.raises(PlanError, match="with n public"):
         plan(printed, **given)
     assert plan({"method": "privbayes"}, **given).synths[0].domain.schema.sample_size is None

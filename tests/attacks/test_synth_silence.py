@@ -33,7 +33,7 @@ COUNT = 81
 HEAD = """
 [survey]
 source = "rows.csv"
-schema = "town.schema.toml"
+codebook = "town.codebook.toml"
 ledger = "town.ledger.db"
 [release]
 id = "town-1"
@@ -45,11 +45,11 @@ SECTIONS = (
     ("independent", "impute-model"),
     ("privbayes", "complete"),
     ("privbayes-printed", "impute-random"),
-    ("mst", "holes"),
+    ("mst", "category"),
     ("aim", "available"),
 )
 PLAN = HEAD + "".join(
-    f'[[synth]]\nname = "{method} {holes}"\nmethod = "{method}"\nholes = "{holes}"\nrows = 40\nepsilon = "0.1"\nbins = 4\n'
+    f'[[synth]]\nname = "{method} {holes}"\nmethod = "{method}"\nmissing = "{holes}"\nrows = 40\nepsilon = "0.1"\nbins = 4\n'
     'columns = ["age", "sex"]\n'
     for method, holes in SECTIONS
 )
@@ -113,7 +113,7 @@ def test_no_place_of_a_release_tells_neighbours_apart_for_certain(folder: Path) 
     assert sides[0][0]["said"][0] == 0 and sides[0][0]["said"][2] == ""
     assert telling(*sides) == []
     assert "canarybird" not in json.dumps(sides)
-    assert all(each["json"]["synth"][3]["claim"]["epsilon"] == "0.1" for side in sides for each in side)
+    assert all(each["json"]["synth"][3]["guarantee"]["epsilon"] == "0.1" for side in sides for each in side)
 
     def naive(side: Sequence[dict[str, Any]], data: Sequence[str]) -> list[dict[str, Any]]:
         """The twin says how many rows are complete, which words were met, and of which rows the model was made."""

@@ -90,7 +90,7 @@ def test_no_word_of_a_respondent_leaves_in_a_release(ending, folder, capfd, capl
 
     with caplog.at_level(logging.DEBUG):
         ledger = new_ledger(folder, PLAN)
-        Curator(ledger).release(PLAN, Survey(source, schema={}), out, step=look)
+        Curator(ledger).release(PLAN, Survey(source, codebook={}), out, step=look)
     said = capfd.readouterr()
     assert during == [] and found(said.out + said.err + caplog.text) == []
     assert in_files(folder, source) == []
@@ -116,7 +116,7 @@ def test_failures_quote_no_cell(folder, capfd, caplog) -> None:
     """Whatever goes wrong past the header: one constant text, no chain to the engine's own words."""
     texts = []
     for path in broken_files(folder):
-        engine = Survey(path, schema={}).open()
+        engine = Survey(path, codebook={}).open()
         try:
             engine.tally(PLAN.schema, wants_of(PLAN))
         except ReticentError as problem:
@@ -147,7 +147,7 @@ def test_tallies_and_engines_do_not_print_what_they_hold() -> None:
     table = marked(37)
     held = tally(PLAN, table)
     engine = DuckDBEngine(open_frame(table), threads=1)
-    assert found(repr(held) + repr(engine) + repr(open_frame(table)) + repr(Survey(table, schema={}))) == []
+    assert found(repr(held) + repr(engine) + repr(open_frame(table)) + repr(Survey(table, codebook={}))) == []
     assert "37" not in repr(held.statistics)
     engine.close()
     assert found(repr(table.to_pylist()))  # the twin: rows print themselves
@@ -216,20 +216,20 @@ role = "weight"
 PLAN_FILE = f"""
 [survey]
 source = "rows.csv"
-schema = "codebook.toml"
+codebook = "codebook.toml"
 ledger = "ledger.db"
 [release]
 id = "r1"
 [protect]
 change = "{ADD}"
 epsilon = "1"
-[[ask]]
+[[statistic]]
 name = "pay"
 query = {{ mean = "pay", where = "age >= 18", weight = "w" }}
 epsilon = "0.5"
-[[ask]]
+[[statistic]]
 name = "sex"
-query = {{ margin = ["sex"] }}
+query = {{ table = ["sex"] }}
 epsilon = "0.5"
 """
 
@@ -274,7 +274,7 @@ def made(plan: Plan) -> dict[str, Any]:
 
 def naive_csv(release: dict[str, Any]) -> list[list[str]]:
     """The twin: fields as they are."""
-    return [[answer["name"], answer["unit"]] for answer in release["answers"]]
+    return [[answer["name"], answer["unit"]] for answer in release["statistics"]]
 
 
 def dangerous(rows: list[list[str]]) -> list[str]:
@@ -302,12 +302,12 @@ def test_formulas_in_names_units_and_levels_are_defused(formula) -> None:
         "sex": {"kind": "categorical", "levels": [formula, "<script>alert(1)</script>", 'a "quoted", level']},
         "age": {"kind": "integer", "bounds": [0, 99], "unit": formula},
     }
-    queries = [{"margin": ["sex"]}, {"total": "age"}]
+    queries = [{"table": ["sex"]}, {"total": "age"}]
     release = made(make_plan(queries, book(columns), asks={0: {"name": formula}, 1: {"name": "=b"}}))
     rows = lines(release)
     assert dangerous(rows) == [] and {len(row) for row in rows} == {13}
     assert any(formula in cell for row in rows for cell in row)
-    assert json.loads(json.dumps(release))["answers"][0]["name"] == formula  # JSON keeps the name as it is
+    assert json.loads(json.dumps(release))["statistics"][0]["name"] == formula  # JSON keeps the name as it is
     assert dangerous(naive_csv(release)) != []
 
 
@@ -327,7 +327,7 @@ def _identified(text: str) -> Plan:
 
 
 def _levelled(text: str) -> Plan:
-    return make_plan([{"margin": ["sex"]}], book({"sex": {"kind": "categorical", "levels": ["f", text]}}))
+    return make_plan([{"table": ["sex"]}], book({"sex": {"kind": "categorical", "levels": ["f", text]}}))
 
 
 def _united(text: str) -> Plan:

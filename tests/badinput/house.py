@@ -46,7 +46,7 @@ grid = "0.01"
 PLAN = """
 [survey]
 source = "rows.csv"
-schema = "town.schema.toml"
+codebook = "town.codebook.toml"
 ledger = "town.ledger.db"
 
 [release]
@@ -59,24 +59,24 @@ rows = 80
 change = "one respondent added or removed"
 epsilon = "20"
 
-[[ask]]
+[[statistic]]
 name = "everybody"
 query = { count = "*" }
 epsilon = "4"
 
-[[ask]]
+[[statistic]]
 name = "mean rent of adults"
 query = { mean = "rent", where = "age >= 18", centre = "400" }
 epsilon = "6"
 
-[[ask]]
+[[statistic]]
 name = "weighted women"
 query = { count = "*", where = "sex = 'f'", weight = "weight" }
 epsilon = "4"
 
-[[ask]]
+[[statistic]]
 name = "age by sex"
-query = { margin = ["sex", "age"], bins = { age = [0, 18, 65, 99] } }
+query = { table = ["sex", "age"], bins = { age = [0, 18, 65, 99] } }
 epsilon = "6"
 """
 
@@ -114,7 +114,7 @@ class House:
     def __init__(self, folder: Path, *, plan: str = PLAN, codebook: str = CODEBOOK) -> None:
         self.folder, self.out = folder, folder / "releases"
         self.out.mkdir()
-        self.plan, self.codebook = folder / "plan.toml", folder / "town.schema.toml"
+        self.plan, self.codebook = folder / "plan.toml", folder / "town.codebook.toml"
         self.rows, self.ledger = folder / "rows.csv", folder / "town.ledger.db"
         self.plan.write_text(plan, encoding="utf-8")
         self.codebook.write_text(codebook, encoding="utf-8")

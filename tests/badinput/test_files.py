@@ -166,11 +166,11 @@ def test_nothing_to_see_is_released_as_well(house, lines, typed):
         '{ count = "*" }', '{ total = "rent" }', '{ mean = "rent", where = "age >= 18" }',
         '{ variance = "rent" }', '{ variance = "age", weight = "weight" }', '{ median = "rent", step = "10" }',
         '{ quantile = "age", at = "0.9", step = "1", weight = "weight" }', "{ proportion = \"sex = 'f'\" }",
-        '{ proportion = "rent is missing" }', '{ margin = ["sex"] }', '{ margin = ["sex"], weight = "weight" }',
+        '{ proportion = "rent is missing" }', '{ table = ["sex"] }', '{ table = ["sex"], weight = "weight" }',
     ]  # fmt: skip
-    head = house.plan.read_text().split("[[ask]]")[0].replace("rows = 80\n", "")
-    parts = [f'[[ask]]\nname = "a{i}"\nquery = {ask}\nepsilon = "1"\n' for i, ask in enumerate(asks)]
-    parts.append('[[ask]]\nname = "ratio"\nquery = { ratio = ["a1", "a0"] }\n')
+    head = house.plan.read_text().split("[[statistic]]")[0].replace("rows = 80\n", "")
+    parts = [f'[[statistic]]\nname = "a{i}"\nquery = {ask}\nepsilon = "1"\n' for i, ask in enumerate(asks)]
+    parts.append('[[statistic]]\nname = "ratio"\nquery = { ratio = ["a1", "a0"] }\n')
     house.plan.write_text(head + "\n".join(parts))
     house.fill(lines)
     if typed:
@@ -398,7 +398,7 @@ def survey(frame) -> Survey:
             "sex": {"kind": "categorical", "levels": ["f", "m"]},
         },
     }
-    return Survey(frame, schema=house)
+    return Survey(frame, codebook=house)
 
 
 FRAME = pd.DataFrame({"age": [34, 50, 60], "sex": ["f", "m", "f"]})
@@ -407,7 +407,7 @@ FRAME = pd.DataFrame({"age": [34, 50, 60], "sex": ["f", "m", "f"]})
 def answered(frame, column: str = "age") -> tuple[int, int]:
     """How many cells of the column have a code, and the sum of the codes."""
     held = survey(frame)
-    plan = held.plan("x", epsilon="1", asks=[{"name": "n", "query": {"count": "*"}, "epsilon": "1"}])
+    plan = held.plan("x", epsilon="1", statistics=[{"name": "n", "query": {"count": "*"}, "epsilon": "1"}])
     engine = held.open()
     engine.check(plan.schema)
     wants = [Sum(rows=Rows(answered=(column,))), Sum(rows=Rows(answered=(column,)), value=column, power=1)]
@@ -475,7 +475,7 @@ def test_a_category_with_unused_levels_and_arrow_extension_types():  # covers B0
 )
 def test_frames_that_do_not_fit_are_refused_from_their_header(frame):
     held = survey(frame)
-    plan = held.plan("x", epsilon="1", asks=[{"name": "n", "query": {"count": "*"}, "epsilon": "1"}])
+    plan = held.plan("x", epsilon="1", statistics=[{"name": "n", "query": {"count": "*"}, "epsilon": "1"}])
     with pytest.raises(SourceError) as refusal:
         engine = held.open()
         try:

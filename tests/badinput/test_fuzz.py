@@ -21,8 +21,8 @@ GOOD_PLAN = tomllib.loads(PLAN, parse_float=Decimal)
 GOOD_BOOK = tomllib.loads(CODEBOOK, parse_float=Decimal)
 WORDS = [
     "survey", "source", "schema", "ledger", "release", "id", "title", "protect", "change", "epsilon", "delta",
-    "ask", "name", "query", "count", "mean", "total", "variance", "median", "quantile", "margin", "proportion",
-    "difference", "ratio", "where", "weight", "bins", "step", "at", "centre", "size", "missing", "error_bar",
+    "statistic", "name", "query", "count", "mean", "total", "variance", "median", "quantile", "table", "proportion",
+    "difference", "ratio", "where", "weight", "bins", "step", "at", "centre", "size", "missing", "interval",
     "level", "columns", "age", "rent", "sex", "kind", "levels", "bounds", "grid", "positions", "universe", "unit",
     "row", "format", "*", "1", "0", "-1", "0.5", "1e400", "nan", "age >= 18", "sex = 'f'", "not (", "f", "m",
     "one respondent added or removed", "integer", "decimal", "categorical", "ordinal", "identifier", "at_most",
@@ -143,7 +143,7 @@ def cuts(draw, good: bytes) -> bytes:
 @given(st.binary(max_size=200) | scraps | cuts(PLAN.encode()), scraps | cuts(CODEBOOK.encode()))
 def test_any_bytes_as_files(plan, book):  # covers B099 B100
     with tempfile.TemporaryDirectory() as folder:
-        path, beside = Path(folder, "plan.toml"), Path(folder, "town.schema.toml")
+        path, beside = Path(folder, "plan.toml"), Path(folder, "town.codebook.toml")
         path.write_bytes(plan)
         beside.write_bytes(book)
         for reader in (lambda: read_plan(path), lambda: read_schema(beside)):
@@ -161,4 +161,4 @@ def test_any_bytes_as_files(plan, book):  # covers B099 B100
 @quick
 @given(st.text(st.sampled_from("agesxrnt<>=!()'\" andornotbetwiusmg0189.,-\t\0é"), max_size=40))
 def test_any_words_as_a_condition(words):  # covers B090 R13
-    read(changed(GOOD_PLAN, ("ask", 0, "query", "where"), "replace", words), GOOD_BOOK)
+    read(changed(GOOD_PLAN, ("statistic", 0, "query", "where"), "replace", words), GOOD_BOOK)

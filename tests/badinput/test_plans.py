@@ -59,7 +59,7 @@ def refused(house: House, *words: str, status: int = 2) -> str:
 @pytest.mark.parametrize(
     "written", [*EPSILONS.values(), *MORE_EPSILONS.values()], ids=[*EPSILONS, *MORE_EPSILONS]
 )
-@pytest.mark.parametrize("place", ["protect", "ask"])
+@pytest.mark.parametrize("place", ["protect", "statistic"])
 def test_bad_epsilons(house, written, place):
     old = 'epsilon = "20"' if place == "protect" else 'epsilon = "4"'
     house.edit(old, f"epsilon = {written}")
@@ -109,11 +109,11 @@ def test_rho_and_weights_of_a_split_are_not_known_keys(house):  # covers B083
 @pytest.mark.parametrize("written", EPSILONS.values(), ids=EPSILONS)
 def test_bad_budgets_of_an_error_bar(house, written):  # covers B082 B083
     house.edit('query = { count = "*" }', 'query = { median = "age", step = "1" }')
-    house.edit('epsilon = "4"', 'epsilon = "3"\nerror_bar = { level = 0.9, epsilon = "1" }')
+    house.edit('epsilon = "4"', 'epsilon = "3"\ninterval = { level = 0.9, epsilon = "1" }')
     assert run("preview", str(house.plan)).status == 0
     house.edit('epsilon = "1"', f"epsilon = {written}")
     line = refused(house)
-    assert "ask" in line or "plan.toml" in line
+    assert "statistic" in line or "plan.toml" in line
 
 
 def test_an_epsilon_above_twenty_needs_a_word(house):  # covers B084
@@ -138,14 +138,14 @@ def test_parts_that_do_not_add_up(house, part):  # covers B087
 
 def test_an_ask_without_a_budget_and_a_derived_ask_with_one(house):  # covers B087
     house.edit('query = { count = "*" }\nepsilon = "4"', 'query = { count = "*" }')
-    refused(house, "ask[0].epsilon")
+    refused(house, "statistic[0].epsilon")
     house.edit('query = { count = "*" }', 'query = { count = "*" }\nepsilon = "4"')
     text = house.plan.read_text()
     house.plan.write_text(
         text
-        + '\n[[ask]]\nname = "d"\nquery = { difference = ["everybody", "weighted women"] }\nepsilon = "1"\n'
+        + '\n[[statistic]]\nname = "d"\nquery = { difference = ["everybody", "weighted women"] }\nepsilon = "1"\n'
     )
-    refused(house, "ask[4].epsilon", "costs nothing")
+    refused(house, "statistic[4].epsilon", "costs nothing")
 
 
 AGE = "bounds = [0, 99]"
@@ -184,11 +184,11 @@ RENT = 'bounds = ["-100", "1000"]\ngrid = "0.5"'
         ('levels = ["f", "m"]', 'levels = ["f", "f"]', "sex"),
         ('levels = ["f", "m"]', 'levels = ["f", " f"]', "sex"),
         ('levels = ["f", "m"]', 'levels = ["f", 1, "1"]', "sex"),
-        ('levels = ["f", "m"]', 'levels = ["f", "m"]\nmissing = ["m"]', "sex"),
+        ('levels = ["f", "m"]', 'levels = ["f", "m"]\nmissing_codes = ["m"]', "sex"),
         ('levels = ["f", "m"]', 'levels = ["f", "m\\n"]', "columns.sex"),
         ('levels = ["f", "m"]', 'levels = ["f", "m\\u202e"]', "columns.sex"),
         ('levels = ["f", "m"]', f"levels = {list(range(10_001))}", "sex"),
-        ('levels = ["f", "m"]', f"levels = {list(range(1_000_000))}", "town.schema.toml"),
+        ('levels = ["f", "m"]', f"levels = {list(range(1_000_000))}", "town.codebook.toml"),
         ('levels = ["f", "m"]', 'levels = ["f", "m"]\nbounds = [0, 1]', "columns.sex.bounds"),
         ('levels = ["f", "m"]', 'levels = ["f", true]', "columns.sex.levels"),
         # covers B090
@@ -201,7 +201,7 @@ RENT = 'bounds = ["-100", "1000"]\ngrid = "0.5"'
         ('unit = "row"', "unit = 1", "survey.unit"),
         ('unit = "row"', 'unit = "row"\nat_most = 3', "survey.at_most"),
         ('unit = "row"', 'unit = "row"\nsample_size = 0', "survey.sample_size"),
-        ('[survey]', "format = 2\n[survey]", "format"),
+        ('[survey]', "format = 3\n[survey]", "format"),
         ('[survey]', 'format = "one"\n[survey]', "format"),
         # covers B095
         ('role = "weight"\nbounds = ["0", "10"]', 'role = "weight"', "columns.weight.bounds"),
@@ -228,7 +228,7 @@ RENT = 'bounds = ["-100", "1000"]\ngrid = "0.5"'
         (AGE, AGE + '\nuniverse = "age >= 18"', "columns"),
         (AGE, AGE + '\nuniverse = "nobody = 1"', "columns.age.universe"),
         (AGE, AGE + '\nuniverse = "sex = "', "columns.age.universe"),
-        ('unit = "row"', 'unit = "row"\nunfinished = true', "survey.schema"),
+        ('unit = "row"', 'unit = "row"\nunfinished = true', "survey.codebook"),
     ],
 )  # fmt: skip
 def test_bad_codebooks(house, old, new, field):
@@ -237,22 +237,22 @@ def test_bad_codebooks(house, old, new, field):
 
 
 COUNT = 'query = { count = "*" }'
-MARGIN = 'query = { margin = ["sex", "age"], bins = { age = [0, 18, 65, 99] } }'
+MARGIN = 'query = { table = ["sex", "age"], bins = { age = [0, 18, 65, 99] } }'
 
 
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
         # covers B090
-        (COUNT, 'query = { mean = "rant" }', ("ask[0].query.mean", "did you mean 'rent'")),
-        (COUNT, 'query = { meen = "rent" }', ("ask[0].query", "did you mean 'mean'")),
-        (COUNT, 'query = { count = "*", were = "age > 3" }', ("ask[0].query", "did you mean 'where'")),
-        (COUNT, 'query = { count = "*", where = "agee > 3" }', ("ask[0].query.where", 'did you mean "age"')),
-        (COUNT, 'query = { count = "*", mean = "rent" }', ("ask[0].query",)),
-        (COUNT, "query = {}", ("ask[0].query",)),
-        (COUNT, 'query = "count"', ("ask", "query")),
-        (COUNT, 'query = { count = "age" }', ("ask[0].query.count",)),
-        (COUNT, "query = { mean = 7 }", ("ask[0].query.mean",)),
+        (COUNT, 'query = { mean = "rant" }', ("statistic[0].query.mean", "did you mean 'rent'")),
+        (COUNT, 'query = { meen = "rent" }', ("statistic[0].query", "did you mean 'mean'")),
+        (COUNT, 'query = { count = "*", were = "age > 3" }', ("statistic[0].query", "did you mean 'where'")),
+        (COUNT, 'query = { count = "*", where = "agee > 3" }', ("statistic[0].query.where", 'did you mean "age"')),
+        (COUNT, 'query = { count = "*", mean = "rent" }', ("statistic[0].query",)),
+        (COUNT, "query = {}", ("statistic[0].query",)),
+        (COUNT, 'query = "count"', ("statistic", "query")),
+        (COUNT, 'query = { count = "age" }', ("statistic[0].query.count",)),
+        (COUNT, "query = { mean = 7 }", ("statistic[0].query.mean",)),
         (COUNT, COUNT + '\nmising = "complete"', ("did you mean 'missing'",)),
         (COUNT, COUNT + '\nmissing = "ignore"', ("missing",)),
         (COUNT, COUNT + "\nsize = 5", ("size",)),
@@ -266,14 +266,14 @@ MARGIN = 'query = { margin = ["sex", "age"], bins = { age = [0, 18, 65, 99] } }'
         ("rows = 80", 'rows = "many"', ("expect.rows",)),
         ("rows = 80", 'rows = 80\ndesign_effect = "big"', ("expect.design_effect",)),
         ("rows = 80", 'rows = 80\ndesign_effect = "0"', ("expect.design_effect",)),
-        (COUNT, COUNT + "\nerror_bar = { level = 1.5 }", ("error_bar.level",)),
-        (COUNT, COUNT + "\nerror_bar = { level = nan }", ("error_bar.level",)),
+        (COUNT, COUNT + "\ninterval = { level = 1.5 }", ("interval.level",)),
+        (COUNT, COUNT + "\ninterval = { level = nan }", ("interval.level",)),
         (COUNT, COUNT + '\nvariance = "nobody"', ("variance",)),
-        ('name = "everybody"', 'name = "age by sex"', ("two asks",)),
+        ('name = "everybody"', 'name = "age by sex"', ("two statistics",)),
         ('name = "everybody"', 'name = ""', ("name",)),
-        ('name = "everybody"', 'name = "a\\u0007"', ("ask[0].name",)),
+        ('name = "everybody"', 'name = "a\\u0007"', ("statistic[0].name",)),
         # covers B091
-        (MARGIN, 'query = { margin = ["age"] }', ("bins",)),
+        (MARGIN, 'query = { table = ["age"] }', ("bins",)),
         (MARGIN, MARGIN.replace("[0, 18, 65, 99]", "[0, 18, 65, 60]"), ("bins.age",)),
         (MARGIN, MARGIN.replace("[0, 18, 65, 99]", "[0, 18, 18, 99]"), ("bins.age",)),
         (MARGIN, MARGIN.replace("[0, 18, 65, 99]", "[5, 18, 99]"), ("bins.age",)),
@@ -285,9 +285,9 @@ MARGIN = 'query = { margin = ["sex", "age"], bins = { age = [0, 18, 65, 99] } }'
         (MARGIN, MARGIN.replace("[0, 18, 65, 99]", "[]"), ("bins.age",)),
         (MARGIN, MARGIN.replace("[0, 18, 65, 99]", '"all"'), ("bins.age",)),
         (MARGIN, MARGIN.replace('["sex", "age"]', '["sex"]'), ("bins",)),
-        (MARGIN, MARGIN.replace('["sex", "age"]', '["age", "age"]'), ("margin",)),
-        (MARGIN, MARGIN.replace('["sex", "age"]', "[]"), ("margin",)),
-        (MARGIN, MARGIN.replace('["sex", "age"]', '"sex"'), ("margin",)),
+        (MARGIN, MARGIN.replace('["sex", "age"]', '["age", "age"]'), ("table",)),
+        (MARGIN, MARGIN.replace('["sex", "age"]', "[]"), ("table",)),
+        (MARGIN, MARGIN.replace('["sex", "age"]', '"sex"'), ("table",)),
         (COUNT, 'query = { quantile = "rent", at = "0", step = "1" }', ("quantile",)),
         (COUNT, 'query = { quantile = "rent", at = "1.5", step = "1" }', ("quantile",)),
         (COUNT, 'query = { quantile = "rent", at = "1", step = "1" }', ("quantile",)),
@@ -316,13 +316,13 @@ MARGIN = 'query = { margin = ["sex", "age"], bins = { age = [0, 18, 65, 99] } }'
         ('epsilon = "20"', 'epsilon = "20"\nseed = 7', ("protect.seed",)),
         ('epsilon = "20"', 'epsilon = "20"\nnoise = false', ("protect.noise",)),
         ('epsilon = "20"', 'epsilon = "inf"', ("protect.epsilon",)),
-        (COUNT, COUNT + "\nnoise = 0", ("ask", "noise")),
+        (COUNT, COUNT + "\nnoise = 0", ("statistic", "noise")),
         # covers B104
-        ("[survey]", "format = 2\n[survey]", ("format", "format 1")),
+        ("[survey]", "format = 3\n[survey]", ("format", "format 2")),
         ("[survey]", 'format = "1"\n[survey]', ("format",)),
         ("[survey]", "format = true\n[survey]", ("format",)),
         ("[survey]", '[later]\nfield = "from the future"\n[survey]', ("later",)),
-        ("[survey]", '[[repair]]\nkind = "donors"\n[survey]', ("repair",)),
+        ("[survey]", '[[impute]]\nmethod = "donors"\n[survey]', ('impute',)),
         ("[survey]", 'include = "plan.toml"\n[survey]', ("include",)),  # covers B105
     ],
 )  # fmt: skip
@@ -336,9 +336,9 @@ def test_the_identifier_cannot_be_asked_about(tmp_path):  # covers B091
 
     house = House(tmp_path, codebook=PEOPLE)
     house.fill(["1,1,f,1,a"], header="age,rent,sex,weight,person")
-    house.edit(MARGIN, 'query = { margin = ["person"] }')
+    house.edit(MARGIN, 'query = { table = ["person"] }')
     refused(house, "person identifies respondents")
-    house.edit('query = { margin = ["person"] }', 'query = { count = "*", where = "person = \'a\'" }')
+    house.edit('query = { table = ["person"] }', 'query = { count = "*", where = "person = \'a\'" }')
     refused(house, "person")
 
 
@@ -447,7 +447,7 @@ PATHS = [
 
 
 @pytest.mark.parametrize("written", PATHS)
-@pytest.mark.parametrize("key", ["source", "schema", "ledger"])
+@pytest.mark.parametrize("key", ["source", "codebook", "ledger"])
 def test_a_plan_names_files_inside_its_folder_only(house, written, key):
     text = house.plan.read_text(encoding="utf-8")
     house.plan.write_text(

@@ -114,8 +114,8 @@ def test_preview_reads_no_row_and_charges_nothing(house):
     assert "epsilon for target" in seen.out
     seen = run("preview", str(house.plan), "--json")
     document = json.loads(seen.out)
-    assert document["release"] == "town-1" and document["claim"]["epsilon"] == "20"
-    assert document["asks"][0]["name"] == "everybody"
+    assert document["release"] == "town-1" and document["guarantee"]["epsilon"] == "20"
+    assert document["statistics"][0]["name"] == "everybody"
     assert house.digests() == before
 
 

@@ -7,25 +7,24 @@ import pytest
 from tests.badinput.house import House, assert_refused, run
 
 REPAIR = """
-[[repair]]
-kind = "edit"
+[[edit]]
 if = "age < 18"
 then = { rent = "0" }
 
-[[repair]]
-kind = "donors"
+[[impute]]
+method = "donors"
 column = "rent"
-near = [{ column = "age", by = "20" }, "sex"]
+match = [{ column = "age", by = "20" }, "sex"]
 default = "400"
 
-[[ask]]
+[[statistic]]
 name = "rents paid"
 query = { total = "rent" }
 epsilon = "2"
-error_bar = { epsilon = "1" }
+interval = { epsilon = "1" }
 expect = { value = "30000" }
 
-[[ask]]
+[[statistic]]
 name = "low rents"
 query = { count = "*", where = "rent < 350" }
 epsilon = "2"
@@ -36,7 +35,7 @@ SAID = "missing rent was taken from the nearest donor in age (5 groups) and sex;
 @pytest.fixture
 def house(tmp_path) -> House:
     made = House(tmp_path)
-    made.edit("[[ask]]", f"{REPAIR}\n[[ask]]")
+    made.edit("[[statistic]]", f"{REPAIR}\n[[statistic]]")
     made.edit('epsilon = "20"', 'epsilon = "25"\naccept_large = true')
     made.fill([f"{20 + i % 60},{'' if i % 5 == 0 else 300 + i},{'fm'[i % 2]},1" for i in range(80)])
     return made
@@ -47,15 +46,15 @@ def test_preview_says_what_is_filled_the_floor_and_the_assumptions(house):
     house.rows.unlink()
     before = house.digests()
     seen = run("preview", str(house.plan), "--target", "cv=5%")
-    assert (seen.status, seen.err) == (0, "") and f"repair: {SAID}" in seen.out
-    assert "repair: where age < 18, rent was set to 0, if it was missing" in seen.out
+    assert (seen.status, seen.err) == (0, "") and f"imputation: {SAID}" in seen.out
+    assert "imputation: where age < 18, rent was set to 0, if it was missing" in seen.out
     assert "nobody missing" in seen.out and "assumes that the busiest donor serves 5" in seen.out
     told = json.loads(run("preview", str(house.plan), "--json").out)
-    assert told["repairs"][1] == SAID and told["claim"]["epsilon"] == "25"
-    rents = next(ask for ask in told["asks"] if ask["name"] == "rents paid")
+    assert told["imputation"][1] == SAID and told["guarantee"]["epsilon"] == "25"
+    rents = next(ask for ask in told["statistics"] if ask["name"] == "rents paid")
     assert [each["hub"] for each in rents["assumed"]] == [0, 5, 20, 100] and rents["how"] == "at least"
     assert [part["sensitivity"] is None for part in rents["parts"]] == [True, False]  # the total, its scale
-    people = next(ask for ask in told["asks"] if ask["name"] == "everybody")
+    people = next(ask for ask in told["statistics"] if ask["name"] == "everybody")
     assert people["assumed"] == [] and people["how"] == "exact"
     assert house.digests() == before
 
@@ -79,9 +78,9 @@ def test_release_charges_publishes_and_says_what_was_filled(house):
     seen = house.release()
     assert (seen.status, seen.err) == (0, "") and house.spent == 25
     document = json.loads((house.out / "town-1.json").read_text())
-    assert document["repairs"][1] == SAID
-    answers = {answer["name"]: answer for answer in document["answers"]}
-    assert answers["rents paid"]["estimates"][0]["low"] is not None
+    assert document["imputation"][1] == SAID
+    answers = {answer["name"]: answer for answer in document["statistics"]}
+    assert answers["rents paid"]["estimates"][0]["privacy_low"] is not None
     assert "hidden" in answers["low rents"]["parts"][0]
     line = next(line for line in (house.out / "town-1.csv").read_text().splitlines() if "low rents" in line)
     assert line.startswith("town-1,low rents,,")
@@ -103,13 +102,17 @@ def test_two_donors_or_none_make_no_difference_to_what_is_seen(house):  # covers
 
 MEDIAN = 'query = { median = "rent", step = "10" }'
 REFUSED = [
-    ('kind = "donors"', 'kind = "hot deck"', ("repair[1].kind", "donor rotation")),
-    ('"sex"]', '"rent"]', ("repair.near", "chain")),
-    ('"sex"]', '"weight"]', ("repair[1].near[1]", "base weight")),
-    ('default = "400"', 'default = "4000"', ("repair[1].default", "bounds")),
-    ('default = "400"', 'bound = "published"', ("ask[0].error_bar.epsilon", "published")),
-    ('query = { total = "rent" }', 'query = { total = "age" }', ("ask[0].error_bar.epsilon", "not needed")),
-    ('query = { total = "rent" }', MEDIAN, ("ask[0].query", "no theorem")),
+    ('method = "donors"', 'method = "hot deck"', ("impute[0].method", "donor rotation")),
+    ('"sex"]', '"rent"]', ("impute.match", "chain")),
+    ('"sex"]', '"weight"]', ("impute[0].match[1]", "base weight")),
+    ('default = "400"', 'default = "4000"', ("impute[0].default", "bounds")),
+    ('default = "400"', 'bound = "published"', ("statistic[0].interval.epsilon", "published")),
+    (
+        'query = { total = "rent" }',
+        'query = { total = "age" }',
+        ("statistic[0].interval.epsilon", "not needed"),
+    ),
+    ('query = { total = "rent" }', MEDIAN, ("statistic[0].query", "no theorem")),
 ]
 
 

@@ -35,7 +35,7 @@ universe = "age >= 15"
 PLAN = """
 [survey]
 source = "town.parquet"
-schema = "town.toml"
+codebook = "town.toml"
 ledger = "town.db"
 
 [release]
@@ -54,10 +54,10 @@ rows = 150
 epsilon = "1"
 delta = "0.000001"
 never = ["age >= 95 and sex = 'f'"]
-heaps = { age = ["40"] }
+point_masses = { age = ["40"] }
 """
 ASK = """
-[[ask]]
+[[statistic]]
 name = "all"
 query = { count = "*" }
 epsilon = "0.5"
@@ -93,9 +93,12 @@ def test_a_preview_says_what_will_be_promised_spent_and_written(tmp_path: Path):
     assert seen.status == 0 and "cost 1.5 of at most 3" in seen.out
     assert "the town: (1, 0.000001)-DP, one respondent added or removed" in seen.out
     assert "150 rows of 3 columns by mst" in seen.out and "town-1.1.synth.csv" in seen.out
-    assert "no row with: age >= 95 and sex = 'f'" in seen.out and "a bin of its own in age: 40" in seen.out
+    assert (
+        "no row with: age >= 95 and sex = 'f'" in seen.out
+        and "point masses of age, each a bin of its own: 40" in seen.out
+    )
     told = json.loads(run("preview", town.path, "--json").out)
-    assert told["synth"][0]["rows"] == 150 and told["claim"]["delta"] == "0.000001"
+    assert told["synth"][0]["rows"] == 150 and told["guarantee"]["delta"] == "0.000001"
     assert told["synth"][0]["cells"] == {"age": 19, "sex": 3, "job": 4}
 
 
@@ -127,7 +130,7 @@ def test_beside_asks_the_synthetic_part_is_a_release_of_its_own(tmp_path: Path):
     assert run("synth", town.path).status == 0
     assert town.ledger.spent == 1
     document = json.loads(town.files()["town-1-synth.json"])
-    assert document["answers"] == [] and document["claim"]["epsilon"] == "1"
+    assert document["statistics"] == [] and document["guarantee"]["epsilon"] == "1"
     assert run("release", town.path).status == 0
     assert town.ledger.spent == 1 + 1.5
     words = " ".join(run("synth", "--help").out.split())

@@ -13,7 +13,7 @@ from reticent.schema.load import schema_from
 CODEBOOK = {
     "survey": {"name": "tiny", "unit": "row"},
     "columns": {
-        "age": {"kind": "integer", "bounds": [0, 99], "missing": ["-9"]},
+        "age": {"kind": "integer", "bounds": [0, 99], "missing_codes": ["-9"]},
         "job": {"kind": "categorical", "levels": ["yes", "no"], "universe": "age >= 15"},
         "pay": {"kind": "decimal", "bounds": ["0", "100"], "grid": "0.5", "universe": "age >= 15"},
     },

@@ -29,8 +29,8 @@ from tests.engine.slow import Raw
 COLUMNS: dict[str, dict[str, Any]] = {
     "region": {"kind": "categorical", "levels": ["east", 'it\'s "new"', "süd"]},
     "vote": {"kind": "categorical", "levels": ["false", "true"]},
-    "rooms": {"kind": "ordinal", "levels": ["1", "2", "3"], "missing": ["9"]},
-    "age": {"kind": "integer", "bounds": [0, 99], "missing": ["-9"]},
+    "rooms": {"kind": "ordinal", "levels": ["1", "2", "3"], "missing_codes": ["9"]},
+    "age": {"kind": "integer", "bounds": [0, 99], "missing_codes": ["-9"]},
     "job": {"kind": "categorical", "levels": ["yes", "no"], "universe": "age >= 15"},
     "hours": {"kind": "integer", "bounds": [0, 80], "grid": 5, "universe": "job = 'yes'"},
     "income": {"kind": "decimal", "bounds": ["-100", "1000"], "grid": "0.5", "universe": "age >= 15"},

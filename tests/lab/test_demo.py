@@ -29,7 +29,7 @@ def folder(tmp_path_factory):
 def test_the_survey_fits_its_codebook_and_has_holes(folder):
     survey = pq.read_table(folder / "survey.parquet")
     assert survey.num_rows == 4000
-    assert set(read_schema(folder / "survey.schema.toml").columns) == set(survey.column_names)
+    assert set(read_schema(folder / "survey.codebook.toml").columns) == set(survey.column_names)
     asked = pc.greater_equal(survey["age"], 15).to_numpy()
     empty = ~survey["wage"].is_valid().to_numpy()
     assert 0.10 < empty[asked].mean() < 0.25 and empty[~asked].all()
@@ -46,13 +46,13 @@ def test_weights_stay_within_the_bound_and_their_effect_is_the_expected_one(fold
 
 def test_the_plan_has_thirteen_asks_within_its_cap(folder):
     plan = tomllib.loads((folder / "plan.toml").read_text())
-    names = [ask["name"] for ask in plan["ask"]]
+    names = [ask["name"] for ask in plan["statistic"]]
     assert len(names) == len(set(names)) == 13
     assert plan["expect"]["rows"] == 4000
-    spent = sum(Decimal(ask.get("epsilon", "0")) for ask in plan["ask"])
-    spent += sum(Decimal(ask.get("error_bar", {}).get("epsilon", "0")) for ask in plan["ask"])
+    spent = sum(Decimal(ask.get("epsilon", "0")) for ask in plan["statistic"])
+    spent += sum(Decimal(ask.get("interval", {}).get("epsilon", "0")) for ask in plan["statistic"])
     assert 0 < spent <= Decimal(plan["protect"]["epsilon"])
-    for ask in plan["ask"]:
+    for ask in plan["statistic"]:
         assert set(ask["query"].get("difference", [])) <= set(names)
 
 

@@ -29,7 +29,7 @@ def state() -> pa.Table:
 
 def tallied(rows: pa.Table, **said: object) -> tuple[Tallies, dict[str, float]]:
     plan = wages.plan(SIZE, epsilon="1", **said)  # type: ignore[arg-type]
-    engine = Survey(rows, schema={}, threads=1).open()
+    engine = Survey(rows, codebook={}, threads=1).open()
     try:
         tallies = engine.tally(plan.schema, wants_of(plan), plan.repair)
     finally:

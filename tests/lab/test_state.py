@@ -62,7 +62,7 @@ def test_every_cell_fits_the_codebook(state):
 
 
 def test_the_codebook_is_one_the_library_reads():
-    schema = read_schema(Path(lab.__file__).with_name("state.schema.toml"))
+    schema = read_schema(Path(lab.__file__).with_name("state.codebook.toml"))
     assert set(schema.columns) == set(lab.SCHEMA.names) - {"person_id", "household"}
     assert schema.weight("weight", field="weight").upper == 60
 

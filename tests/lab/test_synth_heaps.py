@@ -52,7 +52,7 @@ def test_heaps_change_how_rows_are_made_and_not_how_they_are_judged(rows):
 
 @pytest.mark.parametrize("name", [name for name in KNOWN if name != CENSUS])
 def test_heaps_fit_the_codebook(name):
-    text = files("reticent.lab.trials").joinpath(f"{name}.schema.toml").read_text(encoding="utf-8")
+    text = files("reticent.lab.trials").joinpath(f"{name}.codebook.toml").read_text(encoding="utf-8")
     schema = schema_from(tomllib.loads(text))
     plain, heaped = domain_of(schema), domain_of(schema, heaps=KNOWN[name])
     wider = [a.column for a, b in zip(plain.axes, heaped.axes, strict=True) if b.answers > a.answers]

@@ -16,6 +16,7 @@ from reticent.lab.experiments.synth_missing_figures import figures
 from reticent.lab.experiments.synth_missing_rows import PRINTED, Point, told
 from reticent.lab.summary import rows_of
 from reticent.lab.trials import tables, teaching
+from reticent.lab.trials.fitting import holes_of
 from reticent.lab.trials.masks import mask
 from reticent.synth.base import Holes, Spend
 from reticent.synth.registry import find
@@ -51,7 +52,7 @@ def outcomes() -> pa.Table:
 def test_the_pieces_hold_all_four_figures_once(dataset):
     pieces = [piece for piece in lab.experiment().pieces if piece.startswith(f"{dataset}/")]
     assert len(set(pieces)) == len(pieces) and all(str(Point.read(piece)) == piece for piece in pieces)
-    strategies = [*map(str, Holes), "no-missing"]
+    strategies = ["holes" if each is Holes.VALUES else str(each) for each in Holes] + ["no-missing"]
     needed = {f"MCAR/0.2/{method}/{s}/1" for method in ("privbayes", "mst", "aim") for s in strategies}
     for line in ("privbayes/available", "mst/holes", "aim/holes", "aim/available"):
         needed |= {f"MCAR/{rate}/{line}/{e}" for rate in ("0.01", "0.05", "0.1", "0.2", "0.3") for e in "13"}
@@ -68,7 +69,7 @@ def test_every_piece_can_be_fitted(dataset):
     domain = tables.trial(dataset).domain()
     for point in map(Point.read, lab.experiment((dataset,)).pieces):
         if point.method not in lab.FLOORS:
-            holes = Holes.COMPLETE if point.strategy == lab.NO_MISSING else Holes(point.strategy)
+            holes = holes_of(point.strategy)
             epsilon = lab.Fraction(100 if point.epsilon == "none" else point.epsilon)
             find(point.method).check(domain, holes, Spend(epsilon=epsilon, delta=lab.DELTA))
 

@@ -79,7 +79,7 @@ def test_the_published_distance_codes_what_is_not_a_number():
     ids=["too many codes", "too many cells", "no weight", "no column", "nothing"],
 )
 def test_what_cannot_be_matched_on_is_refused_with_a_way_out(near: list[Match]):
-    with pytest.raises(PlanError, match=r"near"):
+    with pytest.raises(PlanError, match=r"match"):
         distances_of(donors(*near), SCHEMA)
     assert MOST >= 57_600
 

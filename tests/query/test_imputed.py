@@ -109,7 +109,7 @@ def test_roles_are_told_apart():
     assert found(mean="a", missing="complete") == {}
     assert found(correlation=["c", "a"], where="d = 1") == {"c": (True, False), "d": (False, True)}
     assert found(median="c", step="1") == {"c": (True, False)}
-    assert found(margin=["a"], where="d = 0", bins={"a": [0, 1]}) == {"d": (False, True)}
+    assert found(table=["a"], where="d = 0", bins={"a": [0, 1]}) == {"d": (False, True)}
 
 
 OF = [
@@ -178,7 +178,7 @@ def test_what_no_theorem_covers_is_refused_with_a_way_out():
     """Quantiles and margins of filled columns, and filled weights."""
     for raw, way in (
         ({"median": "c", "step": "1"}, "mean"),
-        ({"margin": ["c"], "bins": {"c": [0, 1]}}, "proportions"),
+        ({"table": ["c"], "bins": {"c": [0, 1]}}, "proportions"),
         ({"median": "a", "step": "1", "where": "c = 1"}, "mean"),
     ):
         with pytest.raises(PlanError, match=way):
@@ -197,7 +197,7 @@ def test_nobody_is_asked_about_silence_that_was_filled(kind: str):
         {"count": "*", "where": f"a = 1 and not (c {kind} or b = 0)"},
         {"proportion": f"c {kind}", "where": "a = 1"},
         {"proportion": "a = 1", "where": f"c {kind}"},
-        {"margin": ["a"], "where": f"c {kind}", "bins": {"a": [0, 1]}},
+        {"table": ["a"], "where": f"c {kind}", "bins": {"a": [0, 1]}},
     ):
         with pytest.raises(PlanError, match="without this repair"):
             check(read(**raw), SCHEMA, REPAIR)

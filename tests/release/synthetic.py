@@ -47,7 +47,7 @@ def rows(count: int = 400, seed: int = 1) -> pa.Table:
 
 
 def survey(table: pa.Table | None = None, codebook: dict[str, Any] | None = None) -> Survey:
-    return Survey(rows() if table is None else table, schema=codebook or BOOK)
+    return Survey(rows() if table is None else table, codebook=codebook or BOOK)
 
 
 def plan(*tables: dict[str, Any], release_id: str = "s1", epsilon: str = "9", **sections: Any) -> Plan:

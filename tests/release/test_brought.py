@@ -75,11 +75,11 @@ def test_the_group_is_large_enough_and_no_larger(change: Change) -> None:
 
 def test_it_is_read_and_refused() -> None:
     assert read_brought(None) is None
-    assert read_brought({"imputed": "deterministic", "reach": 40}) == Brought(reach=40)
+    assert read_brought({"rule": "deterministic", "reach": 40}) == Brought(reach=40)
     for raw in (
         {"reach": 0},
-        {"imputed": "multiple", "reach": 3},
-        {"imputed": "deterministic"},
+        {"rule": "multiple", "reach": 3},
+        {"rule": "deterministic"},
         {"reach": 3, "x": 1},
     ):
         with pytest.raises(PlanError):
@@ -87,18 +87,18 @@ def test_it_is_read_and_refused() -> None:
 
 
 def test_a_delta_that_reaches_one_promises_nothing_and_says_so() -> None:
-    told = told_brought(Brought(reach=10**6), claim(Change.REPLACE, "1", "1/1000000"))["brought"]
+    told = told_brought(Brought(reach=10**6), claim(Change.REPLACE, "1", "1/1000000"))["imputed_before"]
     assert told["delta"] == "1" and "promises nothing" in told["words"]
     assert told_brought(None, claim(Change.REPLACE)) == {}
 
 
 @pytest.mark.parametrize(("change", "group"), [(ADD, 81), (REPLACE, 41)])
 def test_the_plan_says_it_and_its_digest_knows(change: str, group: int) -> None:
-    survey = {"source": "r.csv", "schema": "c.toml", "ledger": "l.db"}
+    survey = {"source": "r.csv", "codebook": "c.toml", "ledger": "l.db"}
     plain = make_plan([{"count": "*"}], change=change, survey=survey)
-    made = make_plan([{"count": "*"}], change=change, survey={**survey, "brought": {"reach": 40}})
+    made = make_plan([{"count": "*"}], change=change, survey={**survey, "imputed_before": {"reach": 40}})
     assert made.brought == Brought(reach=40) and made.digest != plain.digest
-    told = told_brought(made.brought, made.claim)["brought"]
+    told = told_brought(made.brought, made.claim)["imputed_before"]
     assert told["group"] == group and told["epsilon"] == str(group)
 
 
@@ -123,8 +123,8 @@ def test_a_frame_is_not_promised_what_the_filled_rows_are() -> None:  # covers T
     group = Brought(reach=3).size(Change.ADD_REMOVE)
     assert loss > float(amplified(epsilon=Fraction(1), rate=Fraction(1, 2)))
     assert loss < float(amplified(epsilon=Fraction(group), rate=Fraction(1, 2)))
-    survey = {"source": "r.csv", "schema": "c.toml", "ledger": "l.db"}
-    filled_before = {**survey, "brought": {"reach": 3}}
+    survey = {"source": "r.csv", "codebook": "c.toml", "ledger": "l.db"}
+    filled_before = {**survey, "imputed_before": {"reach": 3}}
     sample, cut = {"design": "poisson", "rate": "0.5"}, {"name": "cut", "pieces": 2, "piece": 1}
     for sections in ({"sample": sample}, {"partition": cut}):
         assert make_plan([{"count": "*"}], survey=survey, **sections).frames
@@ -139,11 +139,11 @@ def test_preview_prints_it(tmp_path: Path) -> None:
     text = (tmp_path / "demo" / "plan.toml").read_text()
     plan = tmp_path / "demo" / "brought.toml"
     plan.write_text(
-        text.replace("[survey]\n", '[survey]\nbrought = { imputed = "deterministic", reach = 40 }\n', 1)
+        text.replace("[survey]\n", '[survey]\nimputed_before = { rule = "deterministic", reach = 40 }\n', 1)
     )
     shown = runner.invoke(app, ["preview", str(plan)])
     assert shown.exit_code == 0 and "one respondent moves up to 40 rows of others" in " ".join(
         shown.output.split()
     )
     told = json.loads(runner.invoke(app, ["preview", str(plan), "--json"]).output)
-    assert told["brought"]["group"] == 81
+    assert told["imputed_before"]["group"] == 81

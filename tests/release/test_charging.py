@@ -178,7 +178,7 @@ def test_a_saved_model_is_the_one_that_was_charged(tmp_path: Path):
     assert kept == (tmp_path / "model" / "model.toml").read_bytes()
     assert tomllib.loads(kept.decode())["claim"]["delta"] == "0.000001"
     ledger.verify([receipt])
-    assert Synthesizer.load(tmp_path / "model", schema=BOOK).receipt_ is None
+    assert Synthesizer.load(tmp_path / "model", codebook=BOOK).receipt_ is None
     assert made.set_params(ledger=None).fit(survey()).receipt_ is None
 
 

@@ -24,7 +24,7 @@ from reticent.release.plan import Plan
 from reticent.release.recipients import gaps
 from reticent.release.survey import Survey
 from tests.models.doubles import FrozenModelNoise
-from tests.tables import ADD, REPLACE, book, make_plan
+from tests.tables import ADD, REPLACE, book, make_plan, steps
 
 COLUMNS = {
     "age": {"kind": "integer", "bounds": [18, 97]},
@@ -32,9 +32,9 @@ COLUMNS = {
     "job": {"kind": "categorical", "levels": ["none", "part", "full"], "universe": "age < 70"},
     "pay": {"kind": "integer", "bounds": [0, 400]},
 }
-JOB = {"kind": "model", "column": "job", "from": ["age", "sex"], "epsilon": "1"}
-PAY = {"kind": "model", "column": "pay", "from": ["job", "age"], "epsilon": "1", "fill": "draws"}
-MARGIN = {"margin": ["job"]}
+JOB = {"method": "classes", "column": "job", "from": ["age", "sex"], "epsilon": "1"}
+PAY = {"method": "regression", "column": "pay", "from": ["job", "age"], "epsilon": "1", "fill": "drawn"}
+MARGIN = {"table": ["job"]}
 QUERIES = [MARGIN, {"proportion": "job = 'full'"}, {"mean": "pay"}]
 ZERO = NoModelNoise()
 
@@ -98,7 +98,7 @@ def test_draws_follow_the_chances() -> None:
     for name, draw in (("draws", lambda k: rng.integers(0, WHOLE, k).astype(np.int32)), ("mode", None)):
         chances = Chances(column="job", low=0, high=2, sides=(Side(column="sex"),), steps=steps, draw=draw)
         engine = DuckDBEngine(open_frame(table), threads=1)
-        want = plan_of(queries=[{"margin": ["sex", "job"]}]).asks[0].query.wants(schema)[0]
+        want = plan_of(queries=[{"table": ["sex", "job"]}]).asks[0].query.wants(schema)[0]
         found = engine.tally(schema, [want], Repair(lines=(chances,)))
         engine.close()
         shares[name] = np.array(found.tables[want].cells).reshape(3, 5)[:2, :3] / (n / 2)
@@ -174,9 +174,9 @@ def test_without_noise_on_the_table_one_respondent_moves_many() -> None:
 
 def test_it_is_charged_and_tells_its_chances(tmp_path: Any) -> None:
     ledger = Ledger.create(tmp_path / "a.db", dataset="tiny", change=ADD, unit="epsilon", budget="20")
-    survey = Survey(people(200, 9), schema=book(COLUMNS))
+    survey = Survey(people(200, 9), codebook=book(COLUMNS))
     asks = [{"name": f"q{i}", "query": q, "epsilon": "0.5"} for i, q in enumerate(QUERIES)]
-    plan = survey.plan("r-1", epsilon="6", asks=asks, repair=[JOB, PAY])
+    plan = survey.plan("r-1", epsilon="6", statistics=asks, **steps([JOB, PAY]))
     check_models(plan)
     Curator(ledger).release(plan, survey, tmp_path / "out")
     told = json.loads((tmp_path / "out" / "r-1.json").read_bytes())
@@ -184,10 +184,10 @@ def test_it_is_charged_and_tells_its_chances(tmp_path: Any) -> None:
     first = told["models"][0]
     assert first["estimator"] == "table" and len(first["chances"]) == 5 * 3
     assert all(abs(sum(row) - 1) < 1e-3 for row in first["chances"])
-    assert "was drawn from private chances given age and sex" in told["repairs"][0]
-    assert "proofs/models/tabled.md" in {each["proof"] for each in told["claim"]["rests_on"]}
-    empty = Survey(people(0, 9), schema=book(COLUMNS))
-    Curator(ledger).release(empty.plan("r-2", epsilon="6", asks=asks, repair=[JOB]), empty, tmp_path)
+    assert "was drawn from private chances given age and sex" in told["imputation"][0]
+    assert "proofs/models/tabled.md" in {each["proof"] for each in told["guarantee"]["rests_on"]}
+    empty = Survey(people(0, 9), codebook=book(COLUMNS))
+    Curator(ledger).release(empty.plan("r-2", epsilon="6", statistics=asks, **steps([JOB])), empty, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from reticent.release.cost import claim_of_parts
 from tests.doubles import FrozenNoise
 from tests.tables import ADD, EVERY_KIND, REPLACE, answer, every_plan, make_plan
 
-DONORS = {"kind": "donors", "column": "pay", "near": ["sex", {"column": "age", "by": 10}]}
-BAR = {"error_bar": {"epsilon": "0.25"}}
+DONORS = {"method": "donors", "column": "pay", "match": ["sex", {"column": "age", "by": 10}]}
+BAR = {"interval": {"epsilon": "0.25"}}
 SMOOTH = [
     {"total": "pay"},
     {"mean": "pay", "where": "age >= 30"},
@@ -26,7 +26,7 @@ PUBLIC = [
     {"total": "age"},
     {"mean": "age"},
     {"proportion": "sex = 'f'"},
-    {"margin": ["sex"]},
+    {"table": ["sex"]},
     {"count": "*", "where": "age is missing"},
 ]
 
@@ -63,18 +63,18 @@ def test_a_bar_that_is_free_cannot_be_bought(query):
     """It used to be accepted and not charged: a promise to spend that was not kept. A quantile's is sold as before."""
     with pytest.raises(PlanError, match="is not needed") as problem:
         make_plan([query], asks={0: BAR})
-    assert problem.value.field == "ask[0].error_bar.epsilon"
+    assert problem.value.field == "statistic[0].interval.epsilon"
     assert make_plan([{"median": "age", "step": "5"}], asks={0: BAR}).cost == Fraction(5, 4)
 
 
 def test_a_bar_of_a_difference_cannot_be_bought_either():
     queries = [{"mean": "age"}, {"mean": "age", "where": "sex = 'f'"}, {"difference": ["ask 0", "ask 1"]}]
-    with pytest.raises(PlanError, match="follows from the asks it uses"):
+    with pytest.raises(PlanError, match="follows from the statistics it uses"):
         make_plan(queries, asks={2: BAR})
 
 
 @pytest.mark.parametrize(
-    "query", [{"median": "pay", "step": "5"}, {"margin": ["pay"], "bins": {"pay": [-50, 0, 150]}}]
+    "query", [{"median": "pay", "step": "5"}, {"table": ["pay"], "bins": {"pay": [-50, 0, 150]}}]
 )
 def test_what_no_theorem_covers_is_refused(query):  # covers T08
     assert make_plan([query])
@@ -89,7 +89,7 @@ def test_the_published_noise_rests_on_its_own_page():
 
 def test_an_edit_alone_changes_no_claim():
     """A record uses only itself."""
-    edit = {"kind": "edit", "if": "age < 15", "then": {"sex": "f"}}
+    edit = {"if": "age < 15", "then": {"sex": "f"}}
     assert repaired({"total": "pay"}, repair=edit).claim == make_plan([{"total": "pay"}]).claim
 
 
@@ -98,7 +98,7 @@ def test_nothing_run_is_nothing_claimed():
 
 
 def test_the_cap_counts_bars():
-    with pytest.raises(PlanError, match=r"the asks need 1\.25"):
+    with pytest.raises(PlanError, match=r"the plan needs 1\.25"):
         repaired(SMOOTH[0], bar=BAR, protect={"change": "one respondent added or removed", "epsilon": "1.2"})
 
 

@@ -23,7 +23,7 @@ ASKS = [
 
 @pytest.fixture
 def survey() -> Survey:
-    return Survey(ROWS, schema=book())
+    return Survey(ROWS, codebook=book())
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def out(tmp_path):
 
 @pytest.fixture
 def plan(survey):
-    return survey.plan("r-1", epsilon="1", asks=ASKS)
+    return survey.plan("r-1", epsilon="1", statistics=ASKS)
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def test_the_same_release_again_gives_the_same_bytes_and_no_charge(survey, ledge
     """Even where the rows are gone: they are not opened again."""
     # covers L06 T30
     first = Curator(ledger).release(plan, survey, out)
-    again = Curator(ledger).release(plan, Survey("gone.csv", schema=book()), out)
+    again = Curator(ledger).release(plan, Survey("gone.csv", codebook=book()), out)
     assert again.to_bytes() == first.to_bytes() == (out / "r-1.json").read_bytes()
     assert ledger.spent == 1 and ledger.state("r-1") == "published"
     assert Release.from_bytes(first.to_bytes())["women"] == first["women"]
@@ -67,7 +67,7 @@ def test_the_same_release_again_gives_the_same_bytes_and_no_charge(survey, ledge
 
 def test_another_plan_under_the_same_id_is_refused(survey, ledger, plan, out):
     Curator(ledger).release(plan, survey, out)
-    other = survey.plan("r-1", epsilon="1", asks=[ASKS[0]])
+    other = survey.plan("r-1", epsilon="1", statistics=[ASKS[0]])
     with pytest.raises(PlanError):
         Curator(ledger).release(other, survey, out)
     assert ledger.spent == 1
@@ -103,7 +103,7 @@ def test_resume_publishes_what_was_committed(survey, ledger, plan, out, monkeypa
         with pytest.raises(KeyboardInterrupt):
             Curator(ledger).release(plan, survey, out)
     assert ledger.state("r-1") == "committed" and not list(out.iterdir())
-    made = Curator(ledger).resume(plan, Survey("gone.csv", schema=book()), out)
+    made = Curator(ledger).resume(plan, Survey("gone.csv", codebook=book()), out)
     assert made.to_bytes() == ledger.answer("r-1") == (out / "r-1.json").read_bytes()
 
 
@@ -111,7 +111,7 @@ def test_resume_publishes_what_was_committed(survey, ledger, plan, out, monkeypa
 def test_a_file_that_does_not_fit_costs_nothing(rows, ledger, plan, out):
     # covers B066 B070
     with pytest.raises(SourceError):
-        Curator(ledger).release(plan, Survey(rows, schema=book()), out)
+        Curator(ledger).release(plan, Survey(rows, codebook=book()), out)
     assert ledger.spent == 0 and ledger.state("r-1") == "none" and not list(out.iterdir())
 
 
@@ -140,7 +140,7 @@ def test_a_plan_over_budget_is_refused_and_says_what_is_left(survey, ledger, out
     # covers B086
     asks = [{**ASKS[0], "epsilon": "3.5"}]
     with pytest.raises(BudgetError, match="3"):
-        Curator(ledger).release(survey.plan("r-2", epsilon="4", asks=asks), survey, out)
+        Curator(ledger).release(survey.plan("r-2", epsilon="4", statistics=asks), survey, out)
     assert ledger.spent == 0
 
 
@@ -169,7 +169,7 @@ def test_a_folder_is_made_when_there_is_something_to_publish(survey, ledger, pla
     """A refused release leaves nothing behind, not even an empty folder."""
     out = tmp_path / "releases"
     with pytest.raises(SourceError):
-        Curator(ledger).release(plan, Survey("gone.csv", schema=book()), out)
+        Curator(ledger).release(plan, Survey("gone.csv", codebook=book()), out)
     assert not out.exists()
     Curator(ledger).release(plan, survey, out)
     assert (out / "r-1.json").is_file()

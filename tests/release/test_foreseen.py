@@ -18,8 +18,8 @@ COLUMNS = {
     "debt": {"kind": "integer", "bounds": [0, 50]},
     "w": {"kind": "decimal", "bounds": [0, 4], "grid": "0.5", "role": "weight"},
 }
-DONORS = {"kind": "donors", "column": "pay", "near": ["age"]}
-BOTH = {"kind": "donors", "columns": ["pay", "debt"], "near": ["age"]}
+DONORS = {"method": "donors", "column": "pay", "match": ["age"]}
+BOTH = {"method": "donors", "columns": ["pay", "debt"], "match": ["age"]}
 COUNT = {"count": "*", "where": "pay > 20"}
 
 
@@ -105,7 +105,7 @@ def test_a_bought_bar_is_wider_than_what_an_oracle_would_draw():
     """At epsilon 1 and 0.25 for the scale about 1.44 times (THEORY 3.5a); the noise itself is the same."""
     (bare,), (bought,) = (
         parts({"total": "pay"}, 5),
-        parts({"total": "pay"}, 5, ask={"error_bar": {"epsilon": "0.25"}}),
+        parts({"total": "pay"}, 5, ask={"interval": {"epsilon": "0.25"}}),
     )
     level = Fraction(95, 100)
     assert bare.sd == bought.sd

@@ -24,7 +24,7 @@ ROWS = {
     "rent": [10.15, None, 70.05, None, None],
     "work": ["yes", None, "no", "yes", None],
 }
-SAID = {"column": "rent", "near": ["sex", "age"]}
+SAID = {"column": "rent", "match": ["sex", "age"]}
 
 
 def test_gaps_take_the_nearest_donor_and_keep_a_mark():
@@ -47,8 +47,8 @@ def test_the_frame_comes_back_as_it_came():
 
 
 def test_edits_come_first_and_several_columns_are_filled_from_given_answers():
-    edits = [{"kind": "edit", "if": "rent > 50", "then": {"work": "yes"}, "replace": True}]
-    imputer = reticent.DonorImputer(CODEBOOK, columns=["rent", "work"], near=["sex", "age"], edits=edits)
+    edits = [{"if": "rent > 50", "then": {"work": "yes"}, "replace": True}]
+    imputer = reticent.DonorImputer(CODEBOOK, columns=["rent", "work"], match=["sex", "age"], edits=edits)
     made = imputer.fit_transform(pd.DataFrame(ROWS))
     # The first man's rent is above 50, so he works; the second man's rent is filled after the edits.
     assert made["work"].tolist() == ["yes", "yes", "yes", "yes", "yes"]
@@ -85,7 +85,7 @@ def test_arguments_can_be_read_and_changed_by_name():
 
 def test_refusals_are_those_of_a_plan():
     with pytest.raises(PlanError, match="imputed itself"):
-        reticent.DonorImputer(CODEBOOK, columns=["rent", "work"], near=["work"]).fit(pd.DataFrame(ROWS))
+        reticent.DonorImputer(CODEBOOK, columns=["rent", "work"], match=["work"]).fit(pd.DataFrame(ROWS))
 
 
 def test_the_docstring_says_that_it_is_no_release():

@@ -27,7 +27,7 @@ from reticent.release.plan import Plan
 from reticent.release.planned import parts_of
 from reticent.release.survey import Survey
 from tests.models.doubles import FrozenModelNoise
-from tests.tables import ADD, REPLACE, book, make_plan
+from tests.tables import ADD, REPLACE, book, make_plan, steps
 
 COLUMNS = {
     "x": {"kind": "integer", "bounds": [0, 100]},
@@ -35,7 +35,7 @@ COLUMNS = {
     "y": {"kind": "integer", "bounds": [0, 400]},
     "w": {"kind": "integer", "bounds": [0, 4], "role": "weight"},
 }
-LINE = {"kind": "model", "column": "y", "from": ["x"], "epsilon": "2", "fill": "draws", "copies": 3}
+LINE = {"method": "regression", "column": "y", "from": ["x"], "epsilon": "2", "fill": "drawn", "copies": 3}
 QUERIES = [
     {"mean": "y"},
     {"total": "y"},
@@ -44,7 +44,7 @@ QUERIES = [
     {"count": "*", "where": "g = 'a'"},
     {"median": "y", "step": "10"},
 ]
-BARS = {place: {"error_bar": {"epsilon": "1"}} for place in range(4)}
+BARS = {place: {"interval": {"epsilon": "1"}} for place in range(4)}
 
 
 def plan_of(*repair: dict[str, Any], queries: Any = QUERIES, asks: Any = BARS, **options: Any) -> Plan:
@@ -74,13 +74,13 @@ def run(plan: Plan, table: pa.Table, noise: Any, bits: Any) -> tuple[Copied | No
 @pytest.mark.parametrize(
     ("repair", "asks", "word"),
     [
-        ([{**LINE, "fill": "line"}], {}, "need fill = 'draws'"),
+        ([{**LINE, "fill": "predicted"}], {}, "need fill = 'drawn'"),
         ([{**LINE, "estimator": "adassp"}], {}, "'centred'"),
         ([{**LINE, "copies": 0}], {}, "copies"),
         ([{**LINE, "copies": 101}], {}, "copies"),
         ([LINE, {**LINE, "column": "x", "from": ["g"], "copies": 2}], {}, "differs between lines"),
         ([{**LINE, "copies": 1}], BARS, "is not needed"),
-        ([LINE], {4: {"error_bar": {"epsilon": "1"}}}, "is not needed"),
+        ([LINE], {4: {"interval": {"epsilon": "1"}}}, "is not needed"),
     ],
 )
 def test_copies_that_cannot_be_are_refused_before_any_row(repair: Any, asks: Any, word: str) -> None:
@@ -212,17 +212,17 @@ def test_intervals_of_a_plan_hold_the_truth() -> None:
 
 def test_it_is_charged_and_says_what_its_interval_covers(tmp_path: Any) -> None:
     ledger = Ledger.create(tmp_path / "a.db", dataset="tiny", change=ADD, unit="epsilon", budget="40")
-    survey = Survey(people(150, np.random.default_rng(6)), schema=book(COLUMNS))
+    survey = Survey(people(150, np.random.default_rng(6)), codebook=book(COLUMNS))
     asks = [{"name": f"q{i}", "query": q, "epsilon": "1", **BARS.get(i, {})} for i, q in enumerate(QUERIES)]
-    plan = survey.plan("r-1", epsilon="12", asks=asks, repair=[LINE])
+    plan = survey.plan("r-1", epsilon="12", statistics=asks, **steps([LINE]))
     Curator(ledger).release(plan, survey, tmp_path / "out")
     told = json.loads((tmp_path / "out" / "r-1.json").read_bytes())
     assert ledger.spent == plan.cost == 12
-    meaning = [each["error_bar"]["meaning"] for each in told["answers"]]
+    meaning = [each["interval"]["meaning"] for each in told["statistics"]]
     assert all(said == COPIES_WORDS for said in meaning[:4]) and COPIES_WORDS not in meaning[4]
     assert "its own error is not covered" in meaning[5]
-    assert "in 3 copies" in told["repairs"][0]
-    assert [part["what"] for part in told["answers"][0]["parts"]][-3:] == [
+    assert "in 3 copies" in told["imputation"][0]
+    assert [part["what"] for part in told["statistics"][0]["parts"]][-3:] == [
         "steps of the lines",
         "rows with gaps",
         "squares",
@@ -230,5 +230,7 @@ def test_it_is_charged_and_says_what_its_interval_covers(tmp_path: Any) -> None:
     # Nobody at all, or nobody who answered: a release all the same.
     silent = pa.table({"x": [1, 2], "g": ["a", "b"], "y": pa.array([None, None], pa.int64()), "w": [1, 1]})
     for name, rows in (("r-2", silent.slice(0, 0)), ("r-3", silent)):
-        empty = Survey(rows, schema=book(COLUMNS))
-        Curator(ledger).release(empty.plan(name, epsilon="12", asks=asks[:4], repair=[LINE]), empty, tmp_path)
+        empty = Survey(rows, codebook=book(COLUMNS))
+        Curator(ledger).release(
+            empty.plan(name, epsilon="12", statistics=asks[:4], **steps([LINE])), empty, tmp_path
+        )

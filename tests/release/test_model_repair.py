@@ -29,7 +29,7 @@ from reticent.release.preview import expectations
 from reticent.release.release import Release
 from reticent.release.survey import Survey
 from tests.models.doubles import FrozenModelNoise
-from tests.tables import ADD, REPLACE, book, make_plan
+from tests.tables import ADD, REPLACE, book, make_plan, steps
 
 COLUMNS = {
     "age": {"kind": "integer", "bounds": [18, 98]},
@@ -38,8 +38,8 @@ COLUMNS = {
     "hours": {"kind": "integer", "bounds": [0, 80]},
     "pay": {"kind": "integer", "bounds": [0, 400]},
 }
-PAY = {"kind": "model", "column": "pay", "from": ["age", "hours", "job"], "epsilon": "0.5"}
-HOURS = {"kind": "model", "column": "hours", "from": ["age", "sex"], "epsilon": "0.25"}
+PAY = {"method": "regression", "column": "pay", "from": ["age", "hours", "job"], "epsilon": "0.5"}
+HOURS = {"method": "regression", "column": "hours", "from": ["age", "sex"], "epsilon": "0.25"}
 QUERIES = [
     {"total": "pay"},
     {"mean": "pay", "where": "age >= 40"},
@@ -110,10 +110,10 @@ def textbook(held: dict[str, np.ndarray], column: str, on: list[str]) -> np.ndar
 @pytest.mark.parametrize(
     ("change", "word"),
     [
-        ({"column": "sex", "estimator": "centred"}, "is one of table"),
-        ({"column": "sex", "fill": "line"}, "is one of draws, mode"),
-        ({"column": "sex", "copies": 2}, "has one"),
-        ({"column": "sex", "groups": 50, "from": ["age", "hours"]}, "at most 4096"),
+        ({"column": "sex", "method": "classes", "estimator": "centred"}, "is one of table"),
+        ({"column": "sex", "method": "classes", "fill": "mean"}, "is one of drawn, mode"),
+        ({"column": "sex", "method": "classes", "copies": 2}, "has one"),
+        ({"column": "sex", "method": "classes", "groups": 50, "from": ["age", "hours"]}, "at most 4096"),
         ({"groups": 3}, "remove it"),
         ({"column": "pey"}, "no column"),
         ({"from": ["pay"]}, "again"),
@@ -131,9 +131,8 @@ def test_a_model_that_cannot_be_is_refused_before_any_row(change: dict[str, Any]
 
 
 def test_kinds_that_no_theorem_covers_together_are_refused() -> None:
-    donors = {"kind": "donors", "column": "hours", "near": ["sex"]}
-    edit = {"kind": "edit", "if": "hours > 0", "then": {"job": "full"}}
-    for repair, word in (((PAY, donors), "do not go"), ((PAY, PAY), "twice"), ((PAY, edit), "move it up")):
+    donors = {"method": "donors", "column": "hours", "match": ["sex"]}
+    for repair, word in (((PAY, donors), "do not go"), ((PAY, PAY), "twice")):
         with pytest.raises(PlanError, match=word):
             plan_of(*repair)
 
@@ -144,7 +143,7 @@ def test_the_plan_costs_its_lines_and_its_asks() -> None:
     assert plan.cost == Fraction(23, 4) == plan.claim.epsilon
     pages = {page for _, page in plan.claim.rests_on}
     assert {"proofs/models/centred.md", "proofs/release/model_fit.md"} <= pages
-    with pytest.raises(PlanError, match="asks need 5"):
+    with pytest.raises(PlanError, match="plan needs 5"):
         plan_of(HOURS, PAY, protect={"change": ADD, "epsilon": "5.7"})
     said = [each.words for each in expectations(plan)]
     assert all("gaps in pay filled from a private line" in words for words in said[:4])
@@ -214,7 +213,7 @@ def test_draws_keep_the_spread_that_a_line_takes_away() -> None:
         _, answers = run(plan, table, ZERO, SeededBits(np.random.default_rng(2)))
         return float(answers["ask 0"].estimates[0].value)
 
-    assert found("line") < 0.7 * truth < 0.9 * truth < found("draws") < 1.1 * truth
+    assert found("predicted") < 0.7 * truth < 0.9 * truth < found("drawn") < 1.1 * truth
 
 
 # The promise.
@@ -279,25 +278,27 @@ def test_the_same_noisy_numbers_give_the_same_document_whatever_the_rows() -> No
 
 def test_it_is_charged_and_tells_its_lines(tmp_path: Any) -> None:
     ledger = Ledger.create(tmp_path / "a.db", dataset="tiny", change=ADD, unit="epsilon", budget="10")
-    survey = Survey(people(300), schema=book(COLUMNS))
+    survey = Survey(people(300), codebook=book(COLUMNS))
     asks = [{"name": f"q{i}", "query": q, "epsilon": "0.5"} for i, q in enumerate(QUERIES)]
-    repair = [HOURS, {**PAY, "fill": "draws"}]
-    plan = survey.plan("r-1", epsilon="6", asks=asks, repair=repair)
+    repair = [HOURS, {**PAY, "fill": "drawn"}]
+    plan = survey.plan("r-1", epsilon="6", statistics=asks, **steps(repair))
     made = Curator(ledger).release(plan, survey, tmp_path / "out")
     told = json.loads((tmp_path / "out" / "r-1.json").read_bytes())
     assert ledger.spent == plan.cost == Fraction(13, 4)
     assert [each["column"] for each in told["models"]] == ["hours", "pay"]
     assert {s.get("level") for s in told["models"][1]["slopes"]} == {None, "part", "full"}
-    assert "drawn about a private line on age, hours and job" in told["repairs"][1]
-    assert "its own error is not covered" in told["answers"][0]["error_bar"]["meaning"]
-    assert "its own error" not in told["answers"][4]["error_bar"]["meaning"]
-    assert "proofs/release/model_fit.md" in {each["proof"] for each in told["claim"]["rests_on"]}
+    assert "drawn about a private line on age, hours and job" in told["imputation"][1]
+    assert "its own error is not covered" in told["statistics"][0]["interval"]["meaning"]
+    assert "its own error" not in told["statistics"][4]["interval"]["meaning"]
+    assert "proofs/release/model_fit.md" in {each["proof"] for each in told["guarantee"]["rests_on"]}
     assert Curator(ledger).release(plan, survey, tmp_path / "out").to_bytes() == made.to_bytes()
     assert ledger.spent == plan.cost
     # Nobody at all, or nobody who answered: a release all the same.
     for name, rows in (("r-2", people(0)), ("r-3", people(30, silent=3.0))):
-        empty = Survey(rows, schema=book(COLUMNS))
-        Curator(ledger).release(empty.plan(name, epsilon="6", asks=asks[:1], repair=repair), empty, tmp_path)
+        empty = Survey(rows, codebook=book(COLUMNS))
+        Curator(ledger).release(
+            empty.plan(name, epsilon="6", statistics=asks[:1], **steps(repair)), empty, tmp_path
+        )
 
 
 @pytest.mark.parametrize("kind", ["is missing", "is not missing", "is answered"])

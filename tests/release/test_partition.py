@@ -27,7 +27,7 @@ QUERIES = [
     {"count": "*", "where": "sex = 'f'"},
     {"total": "age"},
     {"mean": "age"},
-    {"margin": ["sex"]},
+    {"table": ["sex"]},
     {"difference": ["ask 1", "ask 0"]},
 ]
 
@@ -88,13 +88,15 @@ def test_error_bars_are_scaled_with_what_they_hold():
 
 def test_every_piece_is_charged_its_full_price_and_the_most_counts(tmp_path):
     ledger = Ledger.create(tmp_path / "l.db", dataset="tiny", change=REPLACE, unit="epsilon", budget="4")
-    survey = Survey(ROWS, schema=book(COLUMNS, sample_size=60))
+    survey = Survey(ROWS, codebook=book(COLUMNS, sample_size=60))
     for number in (1, 2):
         made = Curator(ledger).release(plan_of(number), survey, tmp_path / "out")
         assert ledger.spent == 4
         told = made.document
         assert told["piece"]["number"] == number and told["receipt"]["piece"] == f"{number} of purposes"
-        assert told["claim"]["about"] == "the incomplete data held" and told["claim"]["epsilon"] == "4"
+        assert (
+            told["guarantee"]["about"] == "the incomplete data held" and told["guarantee"]["epsilon"] == "4"
+        )
         frame = told["frames"][0]
         assert frame["about"] == "the frame it was drawn from" and "nobody knows" in frame["secret"]
         assert Fraction(frame["epsilon"]) == amplified(epsilon=Fraction(4), rate=Fraction(1, 3))

@@ -30,7 +30,7 @@ QUERIES = [
     {"count": "*", "where": "age > 60"},
     {"total": "age"},
     {"mean": "age"},
-    {"margin": ["age"], "bins": {"age": [40, 60, 99]}},
+    {"table": ["age"], "bins": {"age": [40, 60, 99]}},
     {"median": "age", "step": "5"},
     {"variance": "age"},
 ]
@@ -123,7 +123,7 @@ def test_the_ledger_counts_the_most_or_two(tmp_path, change, spent):
     ledger = Ledger.create(
         tmp_path / "l.db", dataset="tiny", change=change, unit="epsilon", budget=str(spent[-1])
     )
-    survey, query = Survey(rows(PEOPLE), schema=schema), [{"count": "*"}]
+    survey, query = Survey(rows(PEOPLE), codebook=schema), [{"count": "*"}]
     pieces = [("north", "a"), ("south", "b"), ("north", "c")]
     for (piece, name), total in zip(pieces, spent, strict=True):
         made = Curator(ledger).release(
@@ -142,7 +142,7 @@ def test_the_ledger_counts_the_most_or_two(tmp_path, change, spent):
 
 def test_another_column_or_grouping_under_the_same_name_is_refused(tmp_path):
     ledger = Ledger.create(tmp_path / "l.db", dataset="tiny", change=ADD, unit="epsilon", budget="9")
-    survey, query = Survey(rows(PEOPLE), schema=book(COLUMNS)), [{"count": "*"}]
+    survey, query = Survey(rows(PEOPLE), codebook=book(COLUMNS)), [{"count": "*"}]
     Curator(ledger).release(plan_of(queries=query), survey, tmp_path / "out")
     other = plan_of("south", queries=query, groups=[["north", "south"], ["west"]])
     with pytest.raises(PlanError, match="other pieces"):
@@ -178,7 +178,7 @@ PERSONS = book({**COLUMNS, "pid": {"kind": "identifier"}}, unit="pid", at_most=2
             "not proved for both",
             {
                 "change": REPLACE,
-                "options": {"repair": [{"kind": "donors", "column": "age", "near": ["region"]}]},
+                "options": {"repair": [{"method": "donors", "column": "age", "match": ["region"]}]},
             },
         ),
     ],
@@ -285,7 +285,7 @@ def test_frames_that_do_not_fit_are_refused(match, section):
 def test_pieces_of_a_frame_are_charged_to_the_fullest(tmp_path):
     """Nobody changes piece when answers are replaced: the most counts, as by lot."""
     ledger = Ledger.create(tmp_path / "l.db", dataset="tiny", change=REPLACE, unit="epsilon", budget="1")
-    survey = Survey(rows(PEOPLE), schema=book(COLUMNS, sample_size=24))
+    survey = Survey(rows(PEOPLE), codebook=book(COLUMNS, sample_size=24))
     for piece in ("north", "south", "west"):
         made = Curator(ledger).release(plan_of(piece, queries=QUERIES[:1], **FRAME), survey, tmp_path / "out")
     assert ledger.spent == 1 and len(made.document["frames"]) == 2

@@ -16,7 +16,7 @@ from reticent.release.evaluate import evaluate, wants_of
 from reticent.release.recipients import gaps
 from reticent.release.survey import Survey
 from tests.doubles import FrozenNoise, ZeroNoise
-from tests.tables import ADD, book, make_plan, visible
+from tests.tables import ADD, book, make_plan, steps, visible
 
 COLUMNS = {
     "sex": {"kind": "categorical", "levels": ["f", "m"]},
@@ -25,18 +25,18 @@ COLUMNS = {
     "pay": {"kind": "integer", "bounds": [0, 200]},
 }
 REPAIR = [
-    {"kind": "edit", "if": "pay > 0", "then": {"job": "yes"}},
-    {"kind": "donors", "column": "pay", "near": ["sex", {"column": "age", "by": 25}], "default": 50},
+    {"if": "pay > 0", "then": {"job": "yes"}},
+    {"method": "donors", "column": "pay", "match": ["sex", {"column": "age", "by": 25}], "default": 50},
 ]
 ASKS = [
-    {"name": "pay bill", "query": {"total": "pay"}, "epsilon": "1", "error_bar": {"epsilon": "0.5"}},
+    {"name": "pay bill", "query": {"total": "pay"}, "epsilon": "1", "interval": {"epsilon": "0.5"}},
     {"name": "mean pay", "query": {"mean": "pay", "where": "age >= 30"}, "epsilon": "1"},
     {"name": "poor", "query": {"count": "*", "where": "pay < 60"}, "epsilon": "1"},
     {"name": "women", "query": {"count": "*", "where": "sex = 'f'"}, "epsilon": "0.5"},
     {"name": "workers", "query": {"count": "*", "where": "job = 'yes'"}, "epsilon": "0.5"},
 ]
 QUERIES = [ask["query"] for ask in ASKS]
-BAR = {0: {"error_bar": {"epsilon": "0.5"}}}
+BAR = {0: {"interval": {"epsilon": "0.5"}}}
 
 
 def table(people) -> pa.Table:
@@ -101,25 +101,25 @@ def ledger(tmp_path) -> Ledger:
 
 def test_it_is_charged_with_its_bar_and_says_what_was_filled(ledger, tmp_path):
     """The claim rests on the donors' theorems; parts of confidential scale say so and hold no number."""
-    survey = Survey(table(PEOPLE * 20), schema=book(COLUMNS))
-    plan = survey.plan("r-1", epsilon="6", asks=ASKS, repair=REPAIR)
+    survey = Survey(table(PEOPLE * 20), codebook=book(COLUMNS))
+    plan = survey.plan("r-1", epsilon="6", statistics=ASKS, **steps(REPAIR))
     seen: list[str] = []
     out = tmp_path / "out"
     made = Curator(ledger).release(plan, survey, out, step=seen.append)
     assert ledger.spent == plan.cost == Fraction(9, 2)
     document = json.loads((out / "r-1.json").read_bytes())
-    assert document["repairs"] == list(plan.repair_words) and len(document["repairs"]) == 2
-    assert "proofs/sensitivity/hubs.md" in {each["proof"] for each in document["claim"]["rests_on"]}
-    hidden, scale = document["answers"][0]["parts"]
+    assert document["imputation"] == list(plan.repair_words) and len(document["imputation"]) == 2
+    assert "proofs/sensitivity/hubs.md" in {each["proof"] for each in document["guarantee"]["rests_on"]}
+    hidden, scale = document["statistics"][0]["parts"]
     assert hidden["hidden"] and hidden["scale"] is None and hidden["sensitivity"] is None
     assert scale["what"] == "noise scale" and scale["scale"] > 0
     bill = made["pay bill"][0]
-    assert bill["low"] < bill["value"] < bill["high"]
-    assert (made["women"][0]["low"] is not None) and not any(
-        "hidden" in p for p in document["answers"][3]["parts"]
+    assert bill["privacy_low"] < bill["value"] < bill["privacy_high"]
+    assert (made["women"][0]["privacy_low"] is not None) and not any(
+        "hidden" in p for p in document["statistics"][3]["parts"]
     )
-    meanings = {each["name"]: each["error_bar"]["meaning"] for each in document["answers"]}
-    lent = [name for name, meaning in meanings.items() if "published for an earlier ask" in meaning]
+    meanings = {each["name"]: each["interval"]["meaning"] for each in document["statistics"]}
+    lent = [name for name, meaning in meanings.items() if "published for an earlier one" in meaning]
     assert lent == ["poor"]  # the only other one over all recipients
     assert Curator(ledger).release(plan, survey, out).to_bytes() == made.to_bytes()
     # One step for each ask, and one for each filled column's bound, named before the asks that need it.
@@ -143,16 +143,16 @@ def test_the_curator_sees_how_many_gaps_there_are():
 
 def test_a_plan_below_what_the_published_noise_is_proved_for_is_refused_before_the_charge(ledger, tmp_path):
     """A mean leaves three quarters of its epsilon to the sum: 1.8 is too little, 1.9 is enough."""
-    survey = Survey(table(PEOPLE), schema=book(COLUMNS))
+    survey = Survey(table(PEOPLE), codebook=book(COLUMNS))
     repair = [{**REPAIR[1], "bound": "published"}]
 
     def plan(epsilon: str):
         ask = {"name": "mean pay", "query": {"mean": "pay"}, "epsilon": epsilon}
-        return survey.plan("r-1", epsilon="9", asks=[ask], repair=repair)
+        return survey.plan("r-1", epsilon="9", statistics=[ask], **steps(repair))
 
     with pytest.raises(PlanError, match=r"2 ln 2") as problem:
         Curator(ledger).release(plan("1.8"), survey, tmp_path / "out")
-    assert problem.value.field == "ask[0].epsilon" and ledger.spent == 0
+    assert problem.value.field == "statistic[0].epsilon" and ledger.spent == 0
     assert wants_of(plan("1.9"))
 
 

@@ -9,7 +9,7 @@ from reticent.predicate.truth import truth
 from reticent.prepare.donors import NO_REPAIR, Bounding, Donors, Match, Metric, Repair, Scheme
 from reticent.release.repairs import read_repairs, ring_key
 from reticent.schema.load import schema_from
-from tests.tables import book, make_plan
+from tests.tables import book, make_plan, steps
 
 COLUMNS = {
     "age": {"kind": "integer", "bounds": [0, 99]},
@@ -24,12 +24,13 @@ COLUMNS = {
     "who": {"kind": "identifier"},
 }
 SCHEMA = schema_from({"survey": {"name": "tiny", "unit": "who"}, "columns": COLUMNS})
-EDIT = {"kind": "edit", "if": "job > 0", "then": {"employed": "yes"}}
-DONORS = {"kind": "donors", "column": "income", "near": ["age", "sex"]}
+EDIT = {"if": "job > 0", "then": {"employed": "yes"}}
+DONORS = {"method": "donors", "column": "income", "match": ["age", "sex"]}
 
 
 def read(*repairs, **options) -> Repair:
-    return read_repairs(repairs, SCHEMA, **options).repair
+    made = steps(repairs)
+    return read_repairs(made.get("impute", []), SCHEMA, edited=made.get("edit", []), **options).repair
 
 
 def only(**changed) -> Donors:
@@ -43,7 +44,7 @@ def test_no_repair_is_no_repair():
 
 def test_an_edit_is_read():
     """Levels by name, numbers on their grid, one edit for each column, in order."""
-    rule = {"kind": "edit", "if": "job > 0", "then": {"employed": "yes", "income": "12.5"}, "replace": True}
+    rule = {"if": "job > 0", "then": {"employed": "yes", "income": "12.5"}, "replace": True}
     first, second = read(rule).edits
     assert (first.column, first.code, first.replaces) == ("employed", 0, True)
     assert (second.column, second.code, second.replaces) == ("income", 25, True)
@@ -66,7 +67,7 @@ def test_donors_are_read_in_full():
     ]
     unweighted = [{"column": "age", "by": 10}, "sex"]
     made = only(
-        near=near,
+        match=near,
         k=3,
         default=["1", "2.5", -50],
         bound="newcomer",
@@ -79,7 +80,7 @@ def test_donors_are_read_in_full():
     )
     assert (made.k, made.scheme, made.defaults) == (3, Scheme.MEAN, (2, 5, -100))
     assert (made.metric, made.bounding) == (Metric.DECLARED, Bounding.NEWCOMER)
-    assert only(near=unweighted, distance="one-hot euclidean").metric is Metric.ONE_HOT
+    assert only(match=unweighted, distance="one-hot euclidean").metric is Metric.ONE_HOT
 
 
 def test_several_donors_are_averaged_or_vote():
@@ -107,60 +108,68 @@ def test_the_key_is_a_function_of_the_name_and_differs_between_surveys():
 
 CHAIN = "changes would chain"
 REFUSED = {
-    "no kind": ({"near": ["age"]}, "kind", "is one of edit, donors"),
-    "misspelt kind": ({**DONORS, "kind": "donor"}, "kind", "did you mean 'donors'"),
-    "hot deck": ({**DONORS, "kind": "hot deck"}, "kind", "depends on the recipients before it"),
-    "rotation": ({**DONORS, "kind": "rotation"}, "kind", "Figure 2"),
-    "misspelt key": ({**DONORS, "neer": ["age"]}, "neer", "did you mean 'near'"),
-    "no matching attribute": ({**DONORS, "near": []}, "near", "at least 1"),
-    "near not said": ({"kind": "donors", "column": "income"}, "near", "required"),
-    "no column": ({"kind": "donors", "near": ["age"]}, "column", "one column or several"),
+    "no method": ({"match": ["age"]}, "method", "is one of donors, regression"),
+    "misspelt method": ({**DONORS, "method": "donor"}, "method", "did you mean 'donors'"),
+    "hot deck": ({**DONORS, "method": "hot deck"}, "method", "depends on the recipients before it"),
+    "rotation": ({**DONORS, "method": "rotation"}, "method", "Figure 2"),
+    "misspelt key": ({**DONORS, "mach": ["age"]}, "mach", "did you mean 'match'"),
+    "no matching attribute": ({**DONORS, "match": []}, "match", "at least 1"),
+    "match not said": ({"method": "donors", "column": "income"}, "match", "required"),
+    "no column": ({"method": "donors", "match": ["age"]}, "column", "one column or several"),
     "column twice over": ({**DONORS, "columns": ["debt"]}, "column", "one column or several"),
-    "columns empty": ({"kind": "donors", "columns": [], "near": ["age"]}, "columns", "at least 1"),
+    "columns empty": ({"method": "donors", "columns": [], "match": ["age"]}, "columns", "at least 1"),
     "same column twice": (
-        {"kind": "donors", "columns": ["debt", "debt"], "near": ["age"]},
+        {"method": "donors", "columns": ["debt", "debt"], "match": ["age"]},
         "column",
         "twice",
     ),
     "unknown column": ({**DONORS, "column": "incom"}, "column", "did you mean 'income'"),
-    "unknown attribute": ({**DONORS, "near": ["agee"]}, "near[0]", "did you mean 'age'"),
+    "unknown attribute": ({**DONORS, "match": ["agee"]}, "match[0]", "did you mean 'age'"),
     "imputed weight": ({**DONORS, "column": "w"}, "column", "cannot be imputed"),
     "imputed identifier": ({**DONORS, "column": "who"}, "column", "cannot be imputed"),
-    "matched weight": ({**DONORS, "near": ["age", "w"]}, "near[1]", "cannot be matched on"),
-    "matched identifier": ({**DONORS, "near": ["who"]}, "near[0]", "cannot be matched on"),
-    "matched on itself": ({**DONORS, "near": ["income"]}, "near", CHAIN),
-    "attribute twice": ({**DONORS, "near": ["age", {"column": "age", "by": 10}]}, "near", "twice"),
-    "attribute misspelt": ({**DONORS, "near": [{"column": "age", "group": [0]}]}, "near[0].group", "groups"),
-    "groups of levels": ({**DONORS, "near": [{"column": "sex", "by": "1"}]}, "near[0]", "not grouped"),
-    "groups and by": ({**DONORS, "near": [{"column": "age", "by": 5, "groups": [0]}]}, "near[0]", "keep one"),
+    "matched weight": ({**DONORS, "match": ["age", "w"]}, "match[1]", "cannot be matched on"),
+    "matched identifier": ({**DONORS, "match": ["who"]}, "match[0]", "cannot be matched on"),
+    "matched on itself": ({**DONORS, "match": ["income"]}, "match", CHAIN),
+    "attribute twice": ({**DONORS, "match": ["age", {"column": "age", "by": 10}]}, "match", "twice"),
+    "attribute misspelt": (
+        {**DONORS, "match": [{"column": "age", "group": [0]}]},
+        "match[0].group",
+        "groups",
+    ),
+    "groups of levels": ({**DONORS, "match": [{"column": "sex", "by": "1"}]}, "match[0]", "not grouped"),
+    "groups and by": (
+        {**DONORS, "match": [{"column": "age", "by": 5, "groups": [0]}]},
+        "match[0]",
+        "keep one",
+    ),
     "groups start late": (
-        {**DONORS, "near": [{"column": "age", "groups": [1, 5]}]},
-        "near[0].groups",
+        {**DONORS, "match": [{"column": "age", "groups": [1, 5]}]},
+        "match[0].groups",
         "from 0",
     ),
     "groups fall": (
-        {**DONORS, "near": [{"column": "age", "groups": [0, 5, 5]}]},
-        "near[0].groups",
+        {**DONORS, "match": [{"column": "age", "groups": [0, 5, 5]}]},
+        "match[0].groups",
         "increasing",
     ),
-    "groups outside": ({**DONORS, "near": [{"column": "age", "groups": [0, 100]}]}, "groups[1]", "bounds"),
-    "groups off grid": ({**DONORS, "near": [{"column": "age", "groups": [0, "5.5"]}]}, "groups[1]", "grid"),
-    "no width": ({**DONORS, "near": [{"column": "age", "by": 0}]}, "near[0].by", "multiple"),
-    "odd width": ({**DONORS, "near": [{"column": "age", "by": "2.5"}]}, "near[0].by", "multiple"),
-    "too many groups": ({**DONORS, "near": [{"column": "debt", "by": 2}]}, "near[0].by", "wider"),
-    "too many values": ({**DONORS, "near": ["debt"]}, "near[0]", "group it"),
+    "groups outside": ({**DONORS, "match": [{"column": "age", "groups": [0, 100]}]}, "groups[1]", "bounds"),
+    "groups off grid": ({**DONORS, "match": [{"column": "age", "groups": [0, "5.5"]}]}, "groups[1]", "grid"),
+    "no width": ({**DONORS, "match": [{"column": "age", "by": 0}]}, "match[0].by", "multiple"),
+    "odd width": ({**DONORS, "match": [{"column": "age", "by": "2.5"}]}, "match[0].by", "multiple"),
+    "too many groups": ({**DONORS, "match": [{"column": "debt", "by": 2}]}, "match[0].by", "wider"),
+    "too many values": ({**DONORS, "match": ["debt"]}, "match[0]", "group it"),
     "domain too large": (
-        {**DONORS, "near": ["age", "sex", {"column": "debt", "by": 100}]},
-        "near",
+        {**DONORS, "match": ["age", "sex", {"column": "debt", "by": 100}]},
+        "match",
         "at most 262144 are compared",
     ),
     "weights of the published distance": (
-        {**DONORS, "near": [{"column": "age", "weight": 2}], "distance": "one-hot euclidean"},
-        "near",
+        {**DONORS, "match": [{"column": "age", "weight": 2}], "distance": "one-hot euclidean"},
+        "match",
         "no weights",
     ),
-    "no weight": ({**DONORS, "near": [{"column": "age", "weight": 0}]}, "near[0].weight", "above 0"),
-    "negative weight": ({**DONORS, "near": [{"column": "age", "weight": "-1"}]}, "weight", "above 0"),
+    "no weight": ({**DONORS, "match": [{"column": "age", "weight": 0}]}, "match[0].weight", "above 0"),
+    "negative weight": ({**DONORS, "match": [{"column": "age", "weight": "-1"}]}, "weight", "above 0"),
     "no donor": ({**DONORS, "k": 0}, "k", "greater than or equal to 1"),
     "half a donor": ({**DONORS, "k": "1"}, "k", "integer"),
     "too many donors": ({**DONORS, "k": 101}, "k", "less than or equal to 100"),
@@ -186,7 +195,7 @@ REFUSED = {
     "unknown bound": ({**DONORS, "bound": "hub"}, "bound", "did you mean 'hubs'"),
     "too rough": ({**DONORS, "smoothness": 2}, "smoothness", "greater than or equal to 3"),
     "too smooth": ({**DONORS, "smoothness": 65}, "smoothness", "less than or equal to 64"),
-    "edit without if": ({"kind": "edit", "then": {"employed": "yes"}}, "if", "required"),
+    "edit without if": ({"then": {"employed": "yes"}}, "if", "required"),
     "edit without then": ({**EDIT, "then": {}}, "then", "at least 1"),
     "edit of an unknown level": ({**EDIT, "then": {"employed": "yep"}}, "then.employed", "not a level"),
     "edit of an unknown column": ({**EDIT, "then": {"employd": "yes"}}, "then.employd", "did you mean"),
@@ -216,7 +225,7 @@ def test_a_repair_that_does_not_fit_is_refused_in_one_sentence(name):  # covers 
     raw, field, words = REFUSED[name]
     with pytest.raises(PlanError) as problem:
         read(raw)
-    assert problem.value.field.startswith("repair") and problem.value.field.endswith(field)
+    assert problem.value.field.startswith(("impute", "edit")) and problem.value.field.endswith(field)
     assert words in str(problem.value) and "\n" not in str(problem.value)
     assert read(EDIT, DONORS).donors
 
@@ -227,21 +236,20 @@ def test_an_edit_may_ask_whether_an_answer_is_there_where_everybody_is_asked():
 
 
 TOGETHER = {
-    "edit after donors": ([DONORS, EDIT], "repair[1]", "move it up"),
     "matched on what another fills": (
-        [{**DONORS, "near": ["employed"]}, {**DONORS, "column": "employed"}],
-        "repair.near",
+        [{**DONORS, "match": ["employed"]}, {**DONORS, "column": "employed"}],
+        "impute.match",
         CHAIN,
     ),
     "matched on what an earlier one fills": (
-        [{**DONORS, "column": "employed"}, {**DONORS, "near": ["employed"]}],
-        "repair.near",
+        [{**DONORS, "column": "employed"}, {**DONORS, "match": ["employed"]}],
+        "impute.match",
         CHAIN,
     ),
-    "filled twice": ([DONORS, {**DONORS, "near": ["sex"]}], "repair[1].column", "filled twice"),
+    "filled twice": ([DONORS, {**DONORS, "match": ["sex"]}], "impute[1].column", "filled twice"),
     "two kinds of smoothness": (
         [{**DONORS, "smoothness": 8}, {**DONORS, "column": "debt", "smoothness": 9}],
-        "repair.smoothness",
+        "impute.smoothness",
         "say one",
     ),
 }
@@ -260,9 +268,9 @@ def test_a_plan_cannot_ask_for_endless_comparing():  # covers B099
     columns = {f"y{i}": {"kind": "integer", "bounds": [0, 9]} for i in range(20)}
     wide = {name: {"kind": "integer", "bounds": [0, 2000]} for name in ("a", "b", "c", "d", "e")}
     schema = schema_from({"survey": {"name": "wide", "unit": "row"}, "columns": {**columns, **wide}})
-    same = [{"kind": "donors", "column": f"y{i}", "near": ["a"]} for i in range(20)]
+    same = [{"method": "donors", "column": f"y{i}", "match": ["a"]} for i in range(20)]
     assert len(read_repairs(same, schema).repair.donors) == 20
-    other = [{**each, "near": [name]} for each, name in zip(same, wide, strict=False)]
+    other = [{**each, "match": [name]} for each, name in zip(same, wide, strict=False)]
     with pytest.raises(PlanError, match="too many values, taken together"):
         read_repairs(other, schema)
 

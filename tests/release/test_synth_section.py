@@ -16,7 +16,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "name too long": ({"name": "a" * 201}, r"synth\[0\]\.name"),
     "unknown method": ({"method": "ami"}, r"synth\[0\]\.method: .*aim"),
     "method of another type": ({"method": 3}, r"synth\[0\]\.method"),
-    "unknown holes": ({"holes": "availble"}, r"synth\[0\]\.holes: .*did you mean 'available'"),
+    "unknown holes": ({"missing": "availble"}, r"synth\[0\]\.missing: .*did you mean 'available'"),
     "no rows": ({"rows": 0}, r"synth\[0\]\.rows"),
     "rows as text": ({"rows": "200"}, r"synth\[0\]\.rows"),
     "rows by half": ({"rows": 1.5}, r"synth\[0\]\.rows"),
@@ -25,7 +25,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         r"synth\[0\]\.rows: rows x columns x copies is above 20,000,000",
     ),
     "too many copies": (
-        {"holes": "holes", "copies": 100, "rows": 50_001},
+        {"missing": "category", "copies": 100, "rows": 50_001},
         r"synth\[0\]\.rows: rows x columns x copies",
     ),
     "epsilon as number": ({"epsilon": 1}, r"synth\[0\]\.epsilon"),
@@ -38,14 +38,20 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "column twice": ({"columns": ["age", "age"]}, r"synth\[0\]\.columns"),
     "one bin": ({"bins": 1}, r"synth\[0\]\.bins"),
     "too many bins": ({"bins": 1001}, r"synth\[0\]\.bins"),
-    "heap of levels": ({"heaps": {"sex": ["f"]}}, r"synth\[0\]\.heaps: sex has levels"),
-    "heap beyond the bounds": ({"heaps": {"age": ["100"]}}, r"synth\[0\]\.heaps: 100 is no value of age"),
-    "heap off the grid": ({"heaps": {"pay": ["0.1"]}}, r"synth\[0\]\.heaps: .* the grid 0\.25"),
-    "heap of another column": ({"heaps": {"aeg": ["1"]}}, r"synth\[0\]\.heaps: .*'age'"),
-    "heap as text": ({"heaps": {"age": "1"}}, r"synth\[0\]\.heaps"),
-    "too many heaps": ({"heaps": {"pay": list(range(101))}}, r"synth\[0\]\.heaps: lists 1 to 100"),
-    "copies of nothing": ({"copies": 2}, r"synth\[0\]\.copies: goes with holes = 'holes' alone"),
-    "negative copies": ({"holes": "holes", "copies": -1}, r"synth\[0\]\.copies"),
+    "heap of levels": ({"point_masses": {"sex": ["f"]}}, r"synth\[0\]\.point_masses: sex has levels"),
+    "heap beyond the bounds": (
+        {"point_masses": {"age": ["100"]}},
+        r"synth\[0\]\.point_masses: 100 is no value of age",
+    ),
+    "heap off the grid": ({"point_masses": {"pay": ["0.1"]}}, r"synth\[0\]\.point_masses: .* the grid 0\.25"),
+    "heap of another column": ({"point_masses": {"aeg": ["1"]}}, r"synth\[0\]\.point_masses: .*'age'"),
+    "heap as text": ({"point_masses": {"age": "1"}}, r"synth\[0\]\.point_masses"),
+    "too many heaps": (
+        {"point_masses": {"pay": list(range(101))}},
+        r"synth\[0\]\.point_masses: lists 1 to 100",
+    ),
+    "copies of nothing": ({"copies": 2}, r"synth\[0\]\.copies: goes with missing = 'category' alone"),
+    "negative copies": ({"missing": "category", "copies": -1}, r"synth\[0\]\.copies"),
     "broken rule": ({"never": ["age <"]}, r"synth\[0\]\.never"),
     "rule of another column": ({"never": ["height > 2"]}, r"synth\[0\]\.never"),
     "rules without a row": ({"never": ["age >= 0"]}, r"synth\[0\]\.never: .*no row"),
@@ -71,7 +77,7 @@ def test_every_key_is_refused_by_its_name(wrong: str):
 
 def test_what_belongs_together_is_seen_together():
     """Names, the cap, the plan's delta, and how many sections there may be."""
-    with pytest.raises(PlanError, match=r"protect\.epsilon: is 0\.5, but the asks need 1"):
+    with pytest.raises(PlanError, match=r"protect\.epsilon: is 0\.5, but the plan needs 1"):
         plan({}, epsilon="0.5")
     with pytest.raises(PlanError, match=r"protect\.delta: the tables need 0\.000001"):
         plan({"delta": "0.000001"})
@@ -79,8 +85,8 @@ def test_what_belongs_together_is_seen_together():
         plan({}, protect={"delta": "0.000001"})
     with pytest.raises(PlanError, match=r"synth\[1\]\.name: two sections are called 'people'"):
         plan({}, {})
-    with pytest.raises(PlanError, match=r"synth\[0\]\.name: an ask is called 'people' too"):
-        plan({}, asks=[{"name": "people", "query": {"count": "*"}, "epsilon": "1"}])
+    with pytest.raises(PlanError, match=r"synth\[0\]\.name: a statistic is called 'people' too"):
+        plan({}, statistics=[{"name": "people", "query": {"count": "*"}, "epsilon": "1"}])
     with pytest.raises(PlanError, match="synth: has more than 20 entries"):
         plan(*({"name": f"t{i}", "epsilon": "0.1"} for i in range(21)))
 
@@ -107,7 +113,7 @@ def test_words_of_a_plan_change_its_digest_and_places_do_not():
 
 def test_heaps_have_cells_of_their_own_and_are_told():
     """Ages are in 16 bins; 40 splits one into three. What was declared is in the digest and in the words."""
-    made = plan({"heaps": {"age": ["40"], "pay": ["0.00", 20]}})
+    made = plan({"point_masses": {"age": ["40"], "pay": ["0.00", 20]}})
     equal, heaped = plan({}).synths[0], made.synths[0]
     assert dict(zip(equal.domain.columns, equal.domain.shape, strict=True))["age"] == 17
     assert dict(zip(heaped.domain.columns, heaped.domain.shape, strict=True))["age"] == 19
@@ -128,16 +134,18 @@ def test_the_synthetic_part_of_a_plan_is_the_plan_or_another_one():
     """Alone it stays as it is. Beside asks it is left alone under another id, and a delta of others goes with them."""
     alone = whole()
     assert only_synth(alone) == alone
-    for section in ("ask", "cells", "weight"):
+    for section in ("statistic", "cells", "weight"):
         part = only_synth(whole(**{section: [{"name": "n"}]}))
         assert section not in part and part["release"]["id"] == f"p{SUFFIX}"
         assert part["synth"] == [TABLE] and "delta" not in part["protect"]
-    kept = only_synth({**whole(ask=[{}]), "synth": [{**TABLE, "delta": "0.1"}]})
+    kept = only_synth({**whole(statistic=[{}]), "synth": [{**TABLE, "delta": "0.1"}]})
     assert kept["protect"]["delta"] == "0.1"
 
 
 def test_a_plan_of_synthetic_tables_alone_is_a_plan():
     made: Plan = plan({})
     assert made.asks == made.cells == () and made.claims == (made.synths[0].claim,)
-    with pytest.raises(PlanError, match=r"asks nothing; add an \[\[ask\]\], \[\[cells\]\] or \[\[synth\]\]"):
+    with pytest.raises(
+        PlanError, match=r"asks nothing; add a \[\[statistic\]\], \[\[cells\]\] or \[\[synth\]\]"
+    ):
         survey().plan("s", epsilon="1")

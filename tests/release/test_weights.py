@@ -70,19 +70,19 @@ def test_what_contradicts_itself_is_refused_from_public_words(match, weight):
 
 
 def test_donors_and_derived_weights_do_not_go_together():
-    donors = [{"kind": "donors", "column": "pay", "near": ["sex"]}]
+    donors = [{"method": "donors", "column": "pay", "match": ["sex"]}]
     with pytest.raises(PlanError, match="nothing bounds"):
         weighted_plan(repair=donors, queries=COUNT, asks={})
 
 
-@pytest.mark.parametrize("query", [{"variance": "pay"}, {"median": "age", "step": "5"}, {"margin": ["sex"]}])
+@pytest.mark.parametrize("query", [{"variance": "pay"}, {"median": "age", "step": "5"}, {"table": ["sex"]}])
 def test_asks_without_a_theorem_are_refused(query):
     with pytest.raises(PlanError, match="counts, totals, means and proportions"):
         weighted_plan(queries=[{**query, "weight": "poststratified"}], asks={})
 
 
 def test_a_section_that_nobody_uses_and_a_weight_that_nobody_made_are_refused():
-    with pytest.raises(PlanError, match="no ask says"):
+    with pytest.raises(PlanError, match="no statistic says"):
         weighted_plan(queries=[{"count": "*"}], asks={})
     with pytest.raises(PlanError, match="no column 'poststratified'"):
         make_plan(COUNT)
@@ -184,7 +184,7 @@ def write_plan(folder, totals: str):
         f"""
         [survey]
         source = "rows.parquet"
-        schema = "codebook.toml"
+        codebook = "codebook.toml"
         ledger = "ledger.db"
         [release]
         id = "w-1"
@@ -200,11 +200,11 @@ def write_plan(folder, totals: str):
         [[weight.by]]
         column = "sex"
         missing = "x"
-        [[ask]]
+        [[statistic]]
         name = "women"
         query = {{ count = "*", where = "sex = 'f'", weight = "poststratified" }}
         epsilon = "0.5"
-        error_bar = {{ epsilon = "0.1" }}
+        interval = {{ epsilon = "0.1" }}
         """
     )
     return read_plan(folder / "plan.toml")
@@ -215,16 +215,16 @@ def test_a_whole_release_charges_chooses_and_tells_what_was_chosen(tmp_path):
     codebook, people = book(), some_people(Random(11), 300)
     plan = weighted_plan(weight={"base": "w", "collapse": COLLAPSE, "epsilon": "0.25"})
     ledger = Ledger.create(tmp_path / "l.db", dataset="tiny", change=ADD, unit="epsilon", budget="10")
-    survey = Survey(arrow(people, plan.schema), schema=codebook)
+    survey = Survey(arrow(people, plan.schema), codebook=codebook)
     made = Curator(ledger).release(plan, survey, tmp_path / "out")
     told = made.document["weights"]
     assert ledger.spent == plan.cost == Fraction("5.25")
-    assert made.document["claim"]["epsilon"] == "5.25"
+    assert made.document["guarantee"]["epsilon"] == "5.25"
     names = [each.name for each in plan.weight.candidates.strategies]
     assert told["strategy"] in names and sum(map(Fraction, told["totals"])) == 264
-    first = made.document["answers"][0]
+    first = made.document["statistics"][0]
     assert first["parts"][0]["hidden"].startswith("confidential: how many respondents share a bin")
-    assert first["unit"] == "people" and first["estimates"][0]["low"] is not None
+    assert first["unit"] == "people" and first["estimates"][0]["privacy_low"] is not None
     again = Curator(ledger).release(plan, survey, tmp_path / "out")
     assert json.dumps(again.document) == json.dumps(made.document) and ledger.spent == plan.cost
 

@@ -91,7 +91,7 @@ def test_a_preview_takes_the_best_way_of_every_attribute_in_turn():
 def test_a_whole_release_tells_every_choice_with_its_price_and_alpha(tmp_path):
     plan = weighted_plan(weight={"attribute": [AGE, SEX], "base": "w"}, queries=[QUERIES[0]], asks={})
     ledger = Ledger.create(tmp_path / "l.db", dataset="tiny", change=ADD, unit="epsilon", budget="10")
-    survey = Survey(arrow(some_people(Random(11), 300), plan.schema), schema=book())
+    survey = Survey(arrow(some_people(Random(11), 300), plan.schema), codebook=book())
     made = Curator(ledger).release(plan, survey, tmp_path / "out")
     told = made.document["weights"]
     assert ledger.spent == plan.cost == Fraction("1.75")

@@ -89,15 +89,15 @@ def test_a_whole_release_tells_the_table_and_how_the_fit_went(tmp_path):
     join = [{"sex": [["f"], ["m", "x"]]}]
     plan = plan_of({"join": join, "least": 1}, base="w", queries=[QUERIES[0]])
     ledger = Ledger.create(tmp_path / "l.db", dataset="tiny", change=ADD, unit="epsilon", budget="10")
-    survey = Survey(arrow(some_people(Random(11), 300), plan.schema), schema=book())
+    survey = Survey(arrow(some_people(Random(11), 300), plan.schema), codebook=book())
     made = Curator(ledger).release(plan, survey, tmp_path / "out")
     told = made.document["weights"]
-    assert ledger.spent == plan.cost == Fraction("1.5") and made.document["claim"]["epsilon"] == "1.5"
+    assert ledger.spent == plan.cost == Fraction("1.5") and made.document["guarantee"]["epsilon"] == "1.5"
     raked = told["raked"]
     assert len(raked["noisy_table"]) == 9 and raked["margins"] == [["age"], ["sex"]]
     assert raked["status"] in ("met", "not met", "no cells")
     assert any(said.lower() == f"{raked['words']}." for said in repaired(made.document))
-    said = [*repaired(made.document), *(answer["words"] for answer in made.document["answers"])]
+    said = [*repaired(made.document), *(answer["words"] for answer in made.document["statistics"])]
     assert any("totals raked to known margins by" in each for each in said)
     assert not any("known totals" in each for each in said)  # nobody knows them: they were fitted
     assert abs(sum(map(Fraction, told["totals"])) - 264) < 1

@@ -41,7 +41,8 @@ RECEIPT = {
 def estimate(
     value: float, half: float | None = 5, cell: dict[str, str] | None = None, **more: Any
 ) -> dict[str, Any]:
-    ends = {"low": None, "high": None} if half is None else {"low": value - half, "high": value + half}
+    low, high = (None, None) if half is None else (value - half, value + half)
+    ends = {"privacy_low": low, "privacy_high": high}
     blank = {"total_margin": None, "cv": None, "reliability": None}
     return {"cell": cell or {}, "value": value, **ends, **blank, **more}
 
@@ -54,9 +55,9 @@ def answer(
         "query": query or {"count": "*"},
         "words": f"what {name} asks",
         "unit": unit,
-        "claim": {**CLAIM, "epsilon": "0.5"},
+        "guarantee": {**CLAIM, "epsilon": "0.5"},
         "parts": [dict(LAPLACE)],
-        "error_bar": {"level": 0.95, "meaning": "covers the privacy noise"},
+        "interval": {"level": 0.95, "meaning": "covers the privacy noise"},
         "total": {"meaning": "adds sampling"},
         "estimates": estimates,
     }
@@ -69,18 +70,18 @@ def document(**changed: Any) -> dict[str, Any]:
         for sex, age, value in (("m", "old", 31), ("m", "young", 52), ("f", "old", -4), ("f", "young", 61))
     ]
     return {
-        "format": "reticent-release/1",
+        "format": "reticent-release/2",
         "id": "town-1-a",
         "title": "A town asked once",
         "dataset": "town-1",
         "published": True,
-        "claim": dict(CLAIM),
-        "protects": {"unit": "row", "at_most": 1, "change": "one respondent added or removed"},
-        "answers": [
+        "guarantee": dict(CLAIM),
+        "protects": {"privacy_unit": "row", "at_most": 1, "change": "one respondent added or removed"},
+        "statistics": [
             answer("people", [estimate(1234, 7, **rated)]),
             answer("mean wage", [estimate(43333.416921, 934.413051)], "dollars", mean="wage"),
             answer("median wage", [estimate(40000, None)], "dollars", median="wage"),
-            answer("sex by age", cells, margin=["sex", "age"]),
+            answer("sex by age", cells, table=["sex", "age"]),
         ],
         "receipt": dict(RECEIPT),
         "plan": "12" * 32,
@@ -101,14 +102,14 @@ def rehearsal() -> Release:
 def bare() -> Release:
     """Everything that may be null is null."""
     hollow = answer("nothing", [estimate(0, None)], "")
-    hollow |= {"query": None, "words": None, "claim": None, "parts": None, "error_bar": None, "unit": None}
-    gone = dict.fromkeys(("claim", "protects", "receipt", "planning", "software", "plan"), None)
-    return release(answers=[hollow, answer("empty", [])], **gone)
+    hollow |= {"query": None, "words": None, "guarantee": None, "parts": None, "interval": None, "unit": None}
+    gone = dict.fromkeys(("guarantee", "protects", "receipt", "planning", "software", "plan"), None)
+    return release(statistics=[hollow, answer("empty", [])], **gone)
 
 
 def huge(side: int) -> Release:
     cells = [estimate(i * j, 2, {"a": f"a{i}", "b": f"b{j}"}) for i in range(side) for j in range(side)]
-    return release(answers=[answer("grid", cells, margin=["a", "b"])])
+    return release(statistics=[answer("grid", cells, table=["a", "b"])])
 
 
 def read_back(made: Release) -> Release:

@@ -35,7 +35,8 @@ def test_every_number_of_the_release_is_in_a_chart_as_it_is():
     made = documents.read_back(release())
     names = ("value", "low", "high", "total_margin")
     drawn = [tuple(row[n] for n in names) for chart in specs(made) for row in rows_of(chart)]
-    stated = [tuple(e[n] for n in names) for a in made.document["answers"] for e in a["estimates"]]
+    keys = ("value", "privacy_low", "privacy_high", "total_margin")
+    stated = [tuple(e[k] for k in keys) for a in made.document["statistics"] for e in a["estimates"]]
     assert sorted(drawn, key=repr) == sorted(stated, key=repr)
 
 
@@ -53,7 +54,9 @@ def test_totals_and_weighted_counts_stand_apart():
         answer("people", [estimate(5)], count="*"),
         answer("state", [estimate(5000)], count="*", weight="w"),
     ]
-    found = {chart.title: [row["label"] for row in rows_of(chart)] for chart in specs(release(answers=asked))}
+    found = {
+        chart.title: [row["label"] for row in rows_of(chart)] for chart in specs(release(statistics=asked))
+    }
     assert found == {
         "dollars": ["mean"],
         "dollars, total": ["total", "more"],
@@ -85,7 +88,7 @@ def test_a_huge_table_is_cut_and_says_so():
 def test_bars_begin_at_zero():
     """A bar's length is its value: cells near 1000 must not look like cells near 0."""
     cells = [estimate(1000 + i, 1, {"a": f"a{i}"}) for i in range(3)]
-    (chart,) = specs(release(answers=[answer("t", cells, margin=["a"])]))
+    (chart,) = specs(release(statistics=[answer("t", cells, table=["a"])]))
     scales = [layer["encoding"]["x"].get("scale") for layer in chart.spec["layer"]]
     assert [scale for scale in scales if scale] == [{"zero": True}] * 4
 
@@ -95,7 +98,10 @@ def test_no_name_enters_an_expression():
     hostile = "'+(globalThis.x=1)+'"
     cells = [estimate(3, 1, {hostile: hostile, "b": hostile}), estimate(4, 1, {hostile: "c", "b": "d"})]
     made = release(
-        answers=[answer(hostile, [estimate(1)], hostile), answer("t", cells, hostile, margin=[hostile, "b"])]
+        statistics=[
+            answer(hostile, [estimate(1)], hostile),
+            answer("t", cells, hostile, table=[hostile, "b"]),
+        ]
     )
     plain = {text for chart in specs(release()) for text in expressions(chart.spec)}
     for chart in specs(made):
@@ -110,7 +116,7 @@ def test_alike_labels_stay_two_lines():
         estimate(1, 1, {"x": "g", "y": "a · b", "z": "c"}),
         estimate(2, 1, {"x": "g", "y": "a", "z": "b · c"}),
     ]
-    (chart,) = specs(release(answers=[answer("t", cells, margin=["x", "y", "z"])]))
+    (chart,) = specs(release(statistics=[answer("t", cells, table=["x", "y", "z"])]))
     first, second = rows_of(chart)
     assert first["label"] == second["label"] and first["place"] != second["place"]
     assert charts.svg(chart).count("a · b · c") == 2

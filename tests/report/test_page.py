@@ -86,8 +86,8 @@ def test_nothing_is_loaded_or_run(kind):
 def hostile_release(name: str) -> Release:
     """One hostile name in every place where a plan or a codebook can put one."""
     cells = [estimate(3, 1, {name: name, "age": name}), estimate(4, 1, {name: "b", "age": "c"})]
-    asked = [answer(name, [estimate(9)], name), answer(f"{name}2", cells, name, margin=[name, "age"])]
-    return release(title=name, id=name, dataset=name, answers=asked, protects={"unit": name, "at_most": 3})
+    asked = [answer(name, [estimate(9)], name), answer(f"{name}2", cells, name, table=[name, "age"])]
+    return release(title=name, id=name, dataset=name, statistics=asked, protects={"unit": name, "at_most": 3})
 
 
 def formatted(made: Release) -> bytes:

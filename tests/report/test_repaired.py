@@ -27,7 +27,7 @@ PIVOT = {**LAPLACE, "what": "noise scale", "epsilon": "0.25"}
 
 
 def repaired(*answers):
-    return release(answers=list(answers), repairs=[SAID])
+    return release(statistics=list(answers), imputation=[SAID])
 
 
 def bare(name="wages"):
@@ -44,12 +44,12 @@ def test_the_page_says_what_was_filled():
     text = text_of(repaired(bare()))
     assert "Missing wage was taken from the nearest donor in age and sex" in text
     assert SAID in words.methodology(repaired(bare()).document)
-    assert "What was done about missing answers" not in text_of(release())
+    assert "what was done about item nonresponse" not in text_of(release())
 
 
 def test_the_page_says_what_was_filled_before_and_what_the_promise_is_worth_then():
     told = "gaps were filled before; for one respondent the promise is that for a group of 41: epsilon 41"
-    made = release(brought={"words": told, "group": 41, "epsilon": "41", "delta": 0.0})
+    made = release(imputed_before={"words": told, "group": 41, "epsilon": "41", "delta": 0.0})
     assert told[1:] in text_of(made) and told[1:] in words.methodology(made.document)
     assert "for a group of" not in text_of(release())
 
@@ -94,6 +94,6 @@ def test_confidential_numbers_are_named_as_such():
 def test_files_hold_blanks_and_not_zeros(made):
     """An end that is not there is an empty cell in CSV, and the same page comes from the file read back."""
     line = next(csv.DictReader(io.StringIO(made.to_csv().decode())))
-    assert (line["value"], line["low"], line["high"], line["cv"]) == ("900", "", "", "")
+    assert (line["value"], line["privacy_low"], line["privacy_high"], line["cv"]) == ("900", "", "", "")
     assert page(made) == page(read_back(made))
     assert sheet(made)[:4] == b"PK\x03\x04"

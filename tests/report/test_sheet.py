@@ -45,7 +45,7 @@ def test_formulas_stay_text():
     # covers T28
     import xlsxwriter
 
-    release = made(answers=[answer("=cmd|' /C calc'!A0", [estimate(1)])])
+    release = made(statistics=[answer("=cmd|' /C calc'!A0", [estimate(1)])])
     mine = parts(sheet(release))
     assert "<f>" not in mine["xl/worksheets/sheet1.xml"] and "=cmd" in mine["xl/sharedStrings.xml"]
     out = io.BytesIO()

@@ -41,7 +41,7 @@ def text(made: Release) -> str:
 
 
 def test_a_page_says_how_rows_were_made_and_what_they_are_for():
-    said = text(release(holes="holes", copies=2))
+    said = text(release(missing="category", copies=2))
     assert "people (8 synthetic rows, 4 columns)" in said
     assert (
         "1-DP, one respondent added or removed, exact, for these rows and all that is made from them." in said
@@ -57,11 +57,14 @@ def test_a_page_says_how_rows_were_made_and_what_they_are_for():
 
 def test_numbers_with_a_bin_of_their_own_are_told():
     """On the page and in the paragraph to paste; a release without them does not speak of them."""
-    made = release(heaps={"age": ["20", "40"], "pay": ["0"]})
+    made = release(point_masses={"age": ["20", "40"], "pay": ["0"]})
     for said in (text(made), methodology(made.document)):
-        assert "A bin of its own in age: 20, 40. A bin of its own in pay: 0." in said
+        assert (
+            "Point masses of age, each with a bin of its own: 20, 40. Point masses of pay, each with a bin of its own: 0."
+            in said
+        )
         assert "bin of its own" not in text(release())
-    old = {key: value for key, value in made.document["synth"][0].items() if key != "heaps"}
+    old = {key: value for key, value in made.document["synth"][0].items() if key != "point_masses"}
     assert "bin of its own" not in text(Release({**made.document, "synth": [old]}))
 
 
@@ -83,7 +86,7 @@ def test_pictures_show_the_synthetic_rows_themselves():
 def test_a_paragraph_to_paste_speaks_of_rows_and_not_of_error_bars():
     said = methodology(release().document)
     assert "holds 8 rows of 4 columns" in said and "understate uncertainty" in said
-    assert "Error bars" not in said
+    assert "Intervals" not in said
 
 
 # covers T28

@@ -20,7 +20,7 @@ def test_promise_is_two_sentences():
 
 def test_promise_follows_change_and_unit():
     change = "one respondent's answers replaced"
-    made = document(protects={"unit": "household", "at_most": 4, "change": change})
+    made = document(protects={"privacy_unit": "household", "at_most": 4, "change": change})
     first, second = words.promise(made)
     assert (
         "everything recorded under one household, at most 4 rows" in first and "given other answers" in first
@@ -42,7 +42,7 @@ def test_promise_follows_change_and_unit():
     ],
 )
 def test_weaker_claims_say_what_is_weaker(changed, said):
-    assert said in " ".join(words.promise(document(claim={**CLAIM, **changed})))
+    assert said in " ".join(words.promise(document(guarantee={**CLAIM, **changed})))
 
 
 def test_a_rehearsal_promises_nothing():
@@ -68,7 +68,7 @@ def test_promises_are_rounded_up(steps):
 def test_a_shown_bar_covers_the_bar(value, half):
     """Rounded outward, by less than a unit of its last digit."""
     low, high, value = round(value - half, 6), round(value + half, 6), round(value, 6)
-    places = numbers.places({"low": low, "high": high})
+    places = numbers.places({"privacy_low": low, "privacy_high": high})
     unit = Decimal(1).scaleb(-places)
     shown = [
         Decimal(text.replace(",", ""))

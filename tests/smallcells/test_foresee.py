@@ -95,14 +95,14 @@ def released(raw: dict[str, Any], count: int = 5) -> Release:
     claim = cells.claim(plan.change)
     return Release(
         {
-            "format": "reticent-release/1",
+            "format": "reticent-release/2",
             "id": "r-1",
             "title": "t",
             "dataset": "tiny",
             "published": True,
-            "claim": {"words": str(claim), **claim.as_dict()},
-            "protects": {"unit": "row", "at_most": 1, "change": plan.change.value},
-            "answers": [],
+            "guarantee": {"words": str(claim), **claim.as_dict()},
+            "protects": {"privacy_unit": "row", "at_most": 1, "change": plan.change.value},
+            "statistics": [],
             "cells": [table],
             "receipt": None,
             "plan": "p",

@@ -14,7 +14,7 @@ from tests.noise.seeded import SeededBits
 
 COLUMNS = {
     "age": {"kind": "integer", "bounds": [0, 99]},
-    "sex": {"kind": "categorical", "levels": ["m", "f"], "missing": ["9"]},
+    "sex": {"kind": "categorical", "levels": ["m", "f"], "missing_codes": ["9"]},
     "wage": {
         "kind": "decimal",
         "bounds": [0, "1000.5"],

@@ -119,7 +119,7 @@ def test_what_does_not_fit_is_refused(wrong: str) -> None:
     heaps, match = WRONG[wrong]
     with pytest.raises(PlanError, match=match) as refused:
         domain_of(SCHEMA, heaps=heaps)
-    assert refused.value.field == "heaps"
+    assert refused.value.field == "point_masses"
 
 
 def test_a_column_that_is_left_out_has_no_heap() -> None:

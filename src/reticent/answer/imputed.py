@@ -23,7 +23,7 @@ from reticent.refine.ratio import quotient_interval
 
 Asked = Count | Total | Mean | Proportion | Variance
 
-HIDDEN_WORDS = "none: the scale of the noise is confidential; give error_bar an epsilon for an interval"
+HIDDEN_WORDS = "none: the scale of the noise is confidential; give interval an epsilon for an interval"
 PIVOT_WORDS = (
     "covers the value that the same respondents, their gaps filled, would give without privacy noise, with at least "
     "the stated probability; the scale of the noise is confidential, and the uncertainty about it is included"

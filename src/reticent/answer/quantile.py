@@ -127,4 +127,4 @@ def _rank_words(
     weight = weight_of(query.among, schema)
     ranks = Fraction(slack(candidates, bound=bound, epsilon=epsilon, chance=1 - level), query.at.denominator)
     ranks *= weight.grid if weight else 1
-    return f"{RANK_WORDS}: at most {ceil(ranks)}; give error_bar an epsilon for an interval of values"
+    return f"{RANK_WORDS}: at most {ceil(ranks)}; give interval an epsilon for an interval of values"

@@ -164,5 +164,5 @@ def _check_published(task: Task, each: Fraction, bar: Fraction, field: str) -> N
     if bar:
         raise PlanError(
             "the published mechanism has no error bar here; use the hub ladder, or leave it out.",
-            field="error_bar.epsilon",
+            field="interval.epsilon",
         )

@@ -26,7 +26,7 @@ from reticent.sensitivity.bounds import Smooth
 from reticent.sensitivity.moves import Moves
 from reticent.sensitivity.poststrata import Tally
 
-HIDDEN_WORDS = "none: the scale of the noise is confidential; give error_bar an epsilon for an interval"
+HIDDEN_WORDS = "none: the scale of the noise is confidential; give interval an epsilon for an interval"
 WEIGHTED_WORDS = (
     "covers the value that the same respondents, weighted to the same totals, would give without privacy noise, with "
     "at least the stated probability; the scale of the noise is confidential, and the uncertainty about it is included"

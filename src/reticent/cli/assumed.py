@@ -17,7 +17,7 @@ from reticent.release.target import ASSUMED_HUB
 def show_repairs(plan: Plan) -> None:
     """Every repair in words, with the default that stands last."""
     for said in plan.repair_words:
-        typer.echo(f"repair: {said}")
+        typer.echo(f"imputation: {said}")
 
 
 def show_assumed(expectations: Sequence[Expectation], *, target: bool) -> None:
@@ -28,16 +28,16 @@ def show_assumed(expectations: Sequence[Expectation], *, target: bool) -> None:
     typer.echo(
         "How busy donors are is confidential. If the busiest one served so many recipients, the noise would be"
     )
-    table = Table("ask", *("nobody missing" if hub == NOBODY else f"{hub}" for hub in HUBS))
+    table = Table("statistic", *("nobody missing" if hub == NOBODY else f"{hub}" for hub in HUBS))
     for each in smooth:
         table.add_row(Text(each.name), *(Text(_noise(found)) for found in each.assumed))
     Console().print(table)
     typer.echo(
-        "sd is its standard deviation, ± the error bar if one is bought and else the same quantile of the noise"
+        "sd is its standard deviation, ± the half-width of the interval if one is bought and else the same quantile of the noise"
     )
     if target:
         typer.echo(
-            f"for these asks the epsilon for the target assumes that the busiest donor serves {ASSUMED_HUB}"
+            f"for these statistics the epsilon for the target assumes that the busiest donor serves {ASSUMED_HUB}"
         )
 
 

@@ -27,7 +27,7 @@ def foreseen_cells(plan: Plan) -> list[dict[str, Any]]:
                 "words": cells.words(),
                 "method": cells.method.value,
                 "label": cells.label,
-                "claim": str(plan.resting(cells.claim(plan.change))),
+                "guarantee": str(plan.resting(cells.claim(plan.change))),
                 "epsilon": show(cells.cost),
                 "delta": show(cells.delta) if cells.delta else None,
                 "cells": cells.want(plan.schema).cells(plan.schema),
@@ -59,7 +59,7 @@ def show_foreseen(found: list[dict[str, Any]]) -> None:
         table.add_row(*(Text(text) for text in texts))
     Console().print(table)
     for each in found:
-        typer.echo(f"{each['name']}: {each['label'] or each['claim']}")
+        typer.echo(f"{each['name']}: {each['label'] or each['guarantee']}")
         typer.echo(f"  {each['words']}; {each['cells']:,} cells")
         typer.echo(f"  sd: {each['how']}")
         for said in each["unprotected"]:
@@ -70,7 +70,7 @@ def show_tables(release: Release) -> None:
     """One line for each table: its cells are in the CSV."""
     for table in release.document.get("cells", []):
         count = len(table["columns"]["cell"])
-        promise = table["label"] or table["claim"]["words"]
+        promise = table["label"] or table["guarantee"]["words"]
         typer.echo(f"{table['name']}: {count:,} cells by method {table['method']} in {release.id}.cells.csv")
         typer.echo(f"  {promise}")
         for said in table["unprotected"]:

@@ -10,7 +10,7 @@ app = typer.Typer(
 )
 
 
-@app.command(epilog="Example: reticent codebook draft survey.parquet --out survey.schema.toml")
+@app.command(epilog="Example: reticent codebook draft survey.parquet --out survey.codebook.toml")
 def draft(
     file: Annotated[str, typer.Argument(metavar="FILE", help="The survey file.")],
     out: Annotated[
@@ -29,7 +29,7 @@ def draft(
         typer.echo(f"drafted {out.name}; fill in what is marked TODO, then remove 'unfinished'")
 
 
-@app.command(epilog="Example: reticent codebook check survey.schema.toml")
+@app.command(epilog="Example: reticent codebook check survey.codebook.toml")
 def check(file: Annotated[Path, typer.Argument(metavar="CODEBOOK", help="The codebook file.")]) -> None:
     """Say whether a codebook is complete and consistent."""
     from reticent.schema import read_schema

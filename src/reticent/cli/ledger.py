@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 app = typer.Typer(
-    help="The budget of one data set, and everything charged to it.",
+    help="The privacy budget of one data set, and everything charged to it.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -17,7 +17,8 @@ File = Annotated[Path, typer.Argument(metavar="LEDGER", help="The ledger file.")
 def open_(
     ledger: Annotated[Path | None, typer.Argument(metavar="LEDGER", help="The ledger file to start.")] = None,
     epsilon: Annotated[
-        str, typer.Option("--epsilon", "--budget", help="The whole budget, for ever.", show_default=False)
+        str,
+        typer.Option("--epsilon", "--budget", help="The whole privacy budget, for ever.", show_default=False),
     ] = "",
     plan: Annotated[
         Path | None, typer.Option("--plan", help="Take file, data set and change from a plan.")
@@ -38,7 +39,7 @@ def open_(
         typer.Option("--separate-budget", help="These rows have another budget too; every receipt says so."),
     ] = False,
 ) -> None:
-    """Start a ledger. Its budget covers everything that will ever be published from the data set.
+    """Start a ledger. Its privacy budget covers everything that will ever be published from the data set.
 
     With a plan, the rows are read once for a fingerprint, which stays in the ledger, and compared with other ledgers.
     """
@@ -107,7 +108,7 @@ def note(
     ledger: File,
     text: Annotated[str, typer.Argument(help="A remark; the reason, where the budget is raised.")],
     raise_to: Annotated[
-        str | None, typer.Option("--raise-to", help="A larger budget; every later receipt says so.")
+        str | None, typer.Option("--raise-to", help="A larger privacy budget; every later receipt says so.")
     ] = None,
     separate: Annotated[
         bool,
@@ -116,7 +117,7 @@ def note(
         ),
     ] = False,
 ) -> None:
-    """Add a remark to the ledger; with --raise-to, raise its budget for the reason given."""
+    """Add a remark to the ledger; with --raise-to, raise its privacy budget for the reason given."""
     from reticent.privacy.ledger import Ledger
 
     Ledger.open(ledger).note(text, raise_budget_to=raise_to, separate_budget=separate)

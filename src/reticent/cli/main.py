@@ -12,7 +12,7 @@ import typer
 from typer import Abort
 from typer._click.exceptions import ClickException
 
-from reticent.cli import amplify, codebook, lab, ledger, missing, plans, report, synth
+from reticent.cli import amplify, codebook, lab, ledger, missing, plans, report, synth, upgrade
 from reticent.errors import PlanError, ReticentError
 
 INTERRUPTED = "interrupted: run the command again, or resume what was charged"
@@ -29,6 +29,7 @@ app = typer.Typer(
 plans.add_to(app)
 synth.add_to(app)
 report.add_to(app)
+upgrade.add_to(app)
 amplify.add_to(app)
 missing.add_to(app)
 app.add_typer(codebook.app, name="codebook")

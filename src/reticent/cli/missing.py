@@ -28,7 +28,7 @@ def missing(plan: PlanFile, data: Data = None) -> None:
 
     read = read_plan(plan, rows=data)
     source = data if data is not None else str(plan.parent / read.source)
-    engine = DuckDBEngine(open_path(source, table=read.table))
+    engine = DuckDBEngine(open_path(source, table=read.relation))
     try:
         engine.check(read.schema)
         columns = public_columns(read.schema)

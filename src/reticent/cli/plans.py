@@ -31,7 +31,7 @@ def preview(
     target: Annotated[str, typer.Option("--target", help="Say which epsilon would do, such as cv=5%.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Print the claim, the cost and the expected error. Reads no row and charges nothing."""
+    """Print the guarantee, the cost in privacy budget and the expected error. Reads no row and charges nothing."""
     from reticent.cli.show import show_preview
     from reticent.release.plan import read_plan
     from reticent.release.trial import try_plan
@@ -63,7 +63,7 @@ def release(
     out: Out = None,
     debug: Annotated[bool, typer.Option("--debug", hidden=True)] = False,
 ) -> None:
-    """Charge the ledger, compute, and write the release and its report."""
+    """Charge the privacy budget in the ledger, compute, and write the release and its report."""
     from reticent.cli.work import release_plan
 
     release_plan(plan, data=data, ledger=ledger, out=out)

@@ -28,7 +28,7 @@ from reticent.report.numbers import downward, nearest, places, upward
 
 
 def show_preview(plan: Plan, target: str, *, as_json: bool) -> None:
-    """The claim, the cost and the expected errors, as a table or as JSON."""
+    """The guarantee, the cost and the expected errors, as a table or as JSON."""
     cv = _cv(target)
     lines = [
         (e, epsilon_for(e, ask, plan, cv) if cv else None)
@@ -37,8 +37,8 @@ def show_preview(plan: Plan, target: str, *, as_json: bool) -> None:
     tables, synths = foreseen_cells(plan), foreseen_synths(plan)
     if as_json:
         asks = [_as_dict(expectation, wanted) for expectation, wanted in lines]
-        told = {"release": plan.release_id, "claim": plan.claim.as_dict(), "asks": asks}
-        told |= {"repairs": list(plan.repair_words)} if plan.repair_words else {}
+        told = {"release": plan.release_id, "guarantee": plan.claim.as_dict(), "statistics": asks}
+        told |= {"imputation": list(plan.repair_words)} if plan.repair_words else {}
         told |= told_brought(plan.brought, plan.claim)
         told |= {**weights_dict(plan), **drawn_told(plan), **files_told(plan)}
         told |= {**({"cells": tables} if tables else {}), **({"synth": synths} if synths else {})}
@@ -48,11 +48,13 @@ def show_preview(plan: Plan, target: str, *, as_json: bool) -> None:
     typer.echo(f"cost {show(plan.cost)} of at most {show(plan.cap)}; no row was read and nothing was charged")
     show_repairs(plan)
     for each in told_brought(plan.brought, plan.claim).values():
-        typer.echo(f"brought: {each['words']}")
+        typer.echo(f"imputed before: {each['words']}")
     show_weights(plan)
     show_drawn(plan)
     show_files(plan)
-    table = Table("ask", "epsilon", "parts", "margin", "kind", *(["epsilon for target"] if cv else []))
+    table = Table(
+        "statistic", "epsilon", "parts", "margin of noise", "kind", *(["epsilon for target"] if cv else [])
+    )
     for expectation, wanted in lines:
         extra = [show(wanted) if wanted else "not known"] if cv else []
         table.add_row(*_cells(expectation), *extra)
@@ -109,18 +111,18 @@ def _cv(target: str) -> float:
 def show_release(release: Release) -> None:
     """The answers, one line per estimate, with the digits that the page shows; the files hold them all."""
     show_bins(release)
-    table = Table("ask", "cell", "value", "error bar", "flag")
-    for answer in release.document["answers"]:
+    table = Table("statistic", "cell", "estimate", "interval for privacy noise", "reliability")
+    for answer in release.document["statistics"]:
         for estimate in answer["estimates"]:
             cell = "; ".join(f"{k} = {v}" for k, v in estimate["cell"].items())
             digits = places(estimate)
-            ends = (downward(estimate["low"], digits), upward(estimate["high"], digits))
+            ends = (downward(estimate["privacy_low"], digits), upward(estimate["privacy_high"], digits))
             bar = " to ".join(ends) if all(ends) else ""
             value = nearest(estimate["value"], digits)
             texts = (answer["name"], cell, value, bar, estimate["reliability"] or "")
             table.add_row(*(Text(text) for text in texts))
-    if release.document["answers"]:
+    if release.document["statistics"]:
         Console().print(table)
     show_tables(release)
     show_synths(release)
-    typer.echo(str(release.document["claim"]["words"]))
+    typer.echo(str(release.document["guarantee"]["words"]))

@@ -22,14 +22,14 @@ def foreseen_synths(plan: Plan) -> list[dict[str, Any]]:
                 "name": each.name,
                 "words": each.words(),
                 "method": each.method.name,
-                "holes": each.holes.value,
-                "claim": str(plan.resting(each.claim)),
+                "missing": each.holes.value,
+                "guarantee": str(plan.resting(each.claim)),
                 "epsilon": show(each.spend.epsilon),
                 "delta": show(each.spend.delta) if each.spend.delta else None,
                 "rows": each.rows,
                 "columns": list(each.domain.columns),
                 "cells": dict(zip(each.domain.columns, each.domain.shape, strict=True)),
-                "heaps": {name: list(values) for name, values in each.heaps.items()},
+                "point_masses": {name: list(values) for name, values in each.heaps.items()},
                 "never": list(each.never),
                 "determines": dict(each.determines),
                 "files": [f"{name}.csv" for name in each.files(plan.release_id, first)],
@@ -42,18 +42,18 @@ def show_foreseen_synths(found: list[dict[str, Any]]) -> None:
     """The synthetic tables of a plan: promise, cost, and what will be written."""
     if not found:
         return
-    table = Table("synthetic table", "method", "holes", "epsilon", "delta", "rows", "columns")
+    table = Table("synthetic table", "method", "missing values", "epsilon", "delta", "rows", "columns")
     for each in found:
         counts = (f"{each['rows']:,}", str(len(each["columns"])))
-        texts = (each["name"], each["method"], each["holes"], each["epsilon"], each["delta"] or "", *counts)
+        texts = (each["name"], each["method"], each["missing"], each["epsilon"], each["delta"] or "", *counts)
         table.add_row(*(Text(text) for text in texts))
     Console().print(table)
     for each in found:
-        typer.echo(f"{each['name']}: {each['claim']}")
+        typer.echo(f"{each['name']}: {each['guarantee']}")
         typer.echo(f"  {each['words']}")
         typer.echo(f"  will be written: {', '.join(each['files'])}, and the same as Parquet")
-        for name, values in each["heaps"].items():
-            typer.echo(f"  a bin of its own in {name}: {', '.join(values)}")
+        for name, values in each["point_masses"].items():
+            typer.echo(f"  point masses of {name}, each a bin of its own: {', '.join(values)}")
         for rule in each["never"]:
             typer.echo(f"  no row with: {rule}")
         for known, by in each["determines"].items():
@@ -65,4 +65,4 @@ def show_synths(release: Release) -> None:
     for table in release.document.get("synth", []):
         names = ", ".join(f"{name}.csv" for name in table["files"])
         typer.echo(f"{table['name']}: {table['rows']:,} synthetic rows by {table['method']} in {names}")
-        typer.echo(f"  {table['claim']['words']}")
+        typer.echo(f"  {table['guarantee']['words']}")

@@ -51,7 +51,7 @@ def release_plan(
             f"the plan's release is {plan.release_id!r}; name its own plan with --plan", field="ID"
         )
     book = Ledger.open(ledger or path.parent / plan.ledger)
-    survey = Survey(_rows(path, plan, data), schema=path.parent / plan.codebook, table=plan.table)
+    survey = Survey(_rows(path, plan, data), codebook=path.parent / plan.codebook, relation=plan.relation)
     show_files(plan)
     undrawn: list[str] = []
     curator = Curator(book, pages=ReportPages(endings=tuple(PAGES), tell=undrawn.append))
@@ -104,7 +104,7 @@ def _write_rehearsal(made: Release, folder: Path) -> None:
 def check_plan(path: Path, data: str | None, ledger: Path | None = None) -> None:
     """Show the curator what the rows hold, and whose else they are. Nothing is written and nothing is charged."""
     plan = read_plan(path, rows=data)
-    engine = DuckDBEngine(open_path(_rows(path, plan, data), table=plan.table))
+    engine = DuckDBEngine(open_path(_rows(path, plan, data), table=plan.relation))
     try:
         engine.check(plan.schema)
         findings = inspect(engine, plan.schema)

@@ -34,7 +34,9 @@ def check_bins(want: Bins, schema: Schema) -> None:
         raise PlanError("the base weight has too many steps; declare a coarser grid for it", field="weight")
     reach = 1 if want.value is None else max(abs(schema.coded[want.value].low), schema.coded[want.value].high)
     if heaviest * MOST_ROWS * reach >= LARGEST_VALUE:
-        raise PlanError("could overflow a 128-bit sum; declare a coarser grid or closer bounds", field="ask")
+        raise PlanError(
+            "could overflow a 128-bit sum; declare a coarser grid or closer bounds", field="statistic"
+        )
     if want.kept * want.size(schema) > MOST_KEPT:
         raise PlanError(
             "has too many base cells for weights that differ; use fewer, or a larger epsilon", field="weight"

@@ -72,7 +72,7 @@ class Coded:
         """The rows with silent cells drawn, one fill after the other: each row uses only itself."""
         for fill in fills:
             if fill.table.shape != tuple(self._sizes[place] for place in (*fill.given, fill.place)):
-                raise PlanError("a fill's table does not fit the cells of its columns", field="holes")
+                raise PlanError("a fill's table does not fit the cells of its columns", field="missing")
         return self._like([self._filled(block, fills, bits) for block in self._held])
 
     def close(self) -> None:

@@ -44,7 +44,7 @@ def check_coding(coding: Coding, schema: Schema, repair: Repair) -> None:
         raise PlanError(
             "donors do not go together with counting rows as cells: one answer may stand in several rows, and "
             "nothing here bounds how many; leave gaps to the synthesizer",
-            field="repair",
+            field="impute",
         )
 
 

@@ -13,7 +13,7 @@ from reticent.words import is_printable
 
 HEAD = """# Drafted from the header; no row was read. Every TODO needs an answer from the questionnaire or the design,
 # never from the rows: what you write here is public.
-format = 1
+format = 2
 
 [survey]
 name = "TODO"
@@ -66,7 +66,7 @@ def _column(name: str, header: str, kind: str, label: str, levels: dict[Any, str
     if label:
         lines.append(f"label = {_quoted(label)}")
     lines += _domain(name, kind, levels)
-    lines.append('# missing = ["-9"]    # codes that mean "no answer"')
+    lines.append('# missing_codes = ["-9"]    # codes that mean "no answer"')
     lines.append('# universe = "age >= 15"    # who was asked, if not everybody')
     return "\n".join(lines) + "\n"
 

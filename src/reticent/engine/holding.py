@@ -137,7 +137,7 @@ def check_rings(wants: Sequence[Ring], repair: Repair) -> None:
     """Rings are of columns that donors fill, over rows chosen by columns that they do not."""
     for want in wants:
         if want.column not in repair.filled():
-            raise PlanError(f"no donors fill {want.column}; it has no rings.", field="repair")
+            raise PlanError(f"no donors fill {want.column}; it has no rings.", field="impute")
         chosen = {*named(want.rows.where), *want.rows.known, *want.rows.answered, want.weight}
         if chosen & repair.filled():
             raise PlanError("recipients are chosen by a column that donors fill.", field="where")

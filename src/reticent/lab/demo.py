@@ -33,8 +33,8 @@ def plan(*, rows: int) -> str:
 
 
 def demo_survey(folder: Path, *, rows: int = 20_000, seed: int = 2026) -> None:
-    """Write `survey.parquet`, `survey.schema.toml` and `plan.toml` into the folder."""
+    """Write `survey.parquet`, `survey.codebook.toml` and `plan.toml` into the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     pq.write_table(survey(rows=rows, seed=seed), folder / "survey.parquet", compression="zstd")
-    (folder / "survey.schema.toml").write_text(codebook(), encoding="utf-8")
+    (folder / "survey.codebook.toml").write_text(codebook(), encoding="utf-8")
     (folder / "plan.toml").write_text(plan(rows=rows), encoding="utf-8")

@@ -3,7 +3,7 @@
 People come in fixed blocks, each with its own random stream. So a seed gives the same people (under the same
 NumPy; another may round a dollar differently), a small state is the beginning of a large one, and a state
 larger than memory can be written block by block.
-`state.schema.toml` beside this file is the codebook.
+`state.codebook.toml` beside this file is the codebook.
 """
 
 from collections.abc import Iterator
@@ -52,7 +52,7 @@ SCHEMA = pa.schema(
 
 def codebook() -> str:
     """The state's codebook, as TOML."""
-    return files("reticent.lab").joinpath("state.schema.toml").read_text(encoding="utf-8")
+    return files("reticent.lab").joinpath("state.codebook.toml").read_text(encoding="utf-8")
 
 
 def people(n: int, *, seed: int) -> pa.Table:

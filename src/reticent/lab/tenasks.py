@@ -49,18 +49,18 @@ def plan(epsilon: str, *, size: int, rows: int) -> Plan:
     each = Fraction(epsilon) / len(ASKS)
     asks = {name: {"name": name, "query": query, "epsilon": show(each)} for name, query in ASKS.items()}
     # Half of the median's share goes to its interval; the others have theirs for nothing.
-    asks[MEDIAN] |= {"epsilon": show(each / 2), "error_bar": {"epsilon": show(each / 2)}}
+    asks[MEDIAN] |= {"epsilon": show(each / 2), "interval": {"epsilon": show(each / 2)}}
     asks[MEAN_HOURS] |= {"variance": SPREAD}
     public = tomllib.loads(codebook())
     public["columns"]["weight"]["bounds"] = ["0", show(Fraction(size, rows))]  # what the design gives out
     # Drawn without replacement, the sample has 1 - rows/size of the variance of one drawn with it.
     drawn = {"design_effect": show(1 - Fraction(rows, size))} if rows < size else {}
     data = {
-        "survey": {"source": "rows", "schema": "codebook", "ledger": "none"},
+        "survey": {"source": "rows", "codebook": "codebook", "ledger": "none"},
         "release": {"id": "ten-asks"},
         "expect": {"rows": rows, **drawn},
         "protect": {"change": "one respondent added or removed", "epsilon": epsilon},
-        "ask": list(asks.values()),
+        "statistic": list(asks.values()),
     }
     return plan_from(data, public)
 
@@ -94,7 +94,7 @@ def _codes(state: pa.Table, name: str) -> Array:
 
 def tally(rows: pa.Table, asked: Plan) -> Tallies:
     """The engine's one pass, on one thread: an experiment's workers are the parallel part."""
-    engine = Survey(rows, schema={}, threads=1).open()
+    engine = Survey(rows, codebook={}, threads=1).open()
     try:
         return engine.tally(asked.schema, wants_of(asked))
     finally:
@@ -109,4 +109,4 @@ def answers(asked: Plan, tallies: Tallies, noise: Noise) -> dict[str, float]:
 def published(asked: Plan, tallies: Tallies, noise: Noise) -> dict[str, Row]:
     """Every ask as a release would print it: `value`, `low` and `high` of the noise, `total_margin`."""
     made = document(asked, evaluate(asked, tallies, noise), receipt=None, engine="lab")
-    return {answer["name"]: answer["estimates"][0] for answer in made["answers"]}
+    return {answer["name"]: answer["estimates"][0] for answer in made["statistics"]}

@@ -28,7 +28,7 @@ PILOT, PILOT_SEED = 50_000, 1
 POVERTY = 15_000
 STATE_AGES, WORKER_AGES = ((20, 59), (20, 29), (40, 49)), ((20, 50), (20, 29), (40, 49))
 NEAR: list[Any] = [{"column": "age", "by": "5"}, "sex", "race", "schooling", "employment"]
-DONORS = {"kind": "donors", "column": "wage", "near": NEAR, "k": 1, "default": "0"}
+DONORS = {"method": "donors", "column": "wage", "match": NEAR, "k": 1, "default": "0"}
 CENTRES = {(20, 59): "50000", (20, 29): "30000", (40, 49): "60000", (20, 50): "50000"}
 WORKERS = 0  # in place of a number of simulated people
 
@@ -123,14 +123,14 @@ def plan(
     listed = []
     for name, query in asks(size).items():
         ask: dict[str, Any] = {"name": name, "query": query, "epsilon": epsilon}
-        ask |= {"error_bar": {"epsilon": bar}} if bar else {}
+        ask |= {"interval": {"epsilon": bar}} if bar else {}
         ask |= {"size": sizes[name]} if sizes else {}
         listed.append(ask)
     data = {
-        "survey": {"source": "rows", "schema": "codebook", "ledger": "none"},
+        "survey": {"source": "rows", "codebook": "codebook", "ledger": "none"},
         "release": {"id": "donors-income"},
         "protect": {"change": "one respondent added or removed", "epsilon": "1000", "accept_large": True},
-        "repair": [{**DONORS, **more}] if donors else [],
-        "ask": listed,
+        "impute": [{**DONORS, **more}] if donors else [],
+        "statistic": listed,
     }
     return plan_from(data, tomllib.loads(codebook()))

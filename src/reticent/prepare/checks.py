@@ -35,7 +35,7 @@ def _check_donors(donors: Donors, repair: Repair, schema: Schema) -> None:
         raise PlanError(f"a default of {donors.column} is outside its bounds.", field="default")
     filled = [match.column for match in donors.near if match.column in repair.filled()]
     if filled:
-        raise PlanError(f"{filled[0]} is filled by donors itself; match on another column.", field="near")
+        raise PlanError(f"{filled[0]} is filled by donors itself; match on another column.", field="match")
     distances_of(donors, schema)
 
 

@@ -31,7 +31,7 @@ class Distances:
 
     def __post_init__(self) -> None:
         if not self.tables:
-            raise PlanError("no attribute to match on; name one.", field="near")
+            raise PlanError("no attribute to match on; name one.", field="match")
         for table in self.tables:
             if table.ndim != 2 or not 0 < len(table) == table.shape[1] or table.dtype != np.uint16:
                 raise ValueError("a table of distances is square and holds 16-bit numbers")
@@ -70,7 +70,7 @@ class Attribute:
 
     def __post_init__(self) -> None:
         if self.unit < 0:
-            raise PlanError("a weight is negative; make it 0 or more.", field="near")
+            raise PlanError("a weight is negative; make it 0 or more.", field="match")
 
     def reduced(self) -> "Attribute":
         """The same distances in as few steps as they allow."""
@@ -97,7 +97,7 @@ def scaled(positions: Sequence[Position], *, weight: Fraction = Fraction(1)) -> 
     low = min(known, default=Fraction(0))
     span = int((max(known, default=low) - low) * scale) or 1
     if span > 2**62:
-        raise PlanError("positions have no small common denominator; round them.", field="near")
+        raise PlanError("positions have no small common denominator; round them.", field="match")
     # Beyond every other by the span; two without a position are the same value only when they are one.
     at = np.array([-1 if p is None else int((Fraction(p) - low) * scale) for p in positions], np.int64)
     steps = np.abs(at[:, None] - at)
@@ -153,7 +153,7 @@ def _attribute(steps: NDArray[np.int64], unit: Fraction) -> Attribute:
         raise PlanError(
             f"an attribute has {len(steps)} values to match on, but from 1 to {MOST_VALUES} are compared; "
             "group them.",
-            field="near",
+            field="match",
         )
     return Attribute(steps=steps, unit=unit)
 
@@ -163,7 +163,7 @@ def _check(steps: int) -> None:
         raise PlanError(
             f"distances reach {steps} steps, but at most {FARTHEST} can be told apart; choose weights and "
             "positions with smaller common denominators, or a grain such as 1/1000.",
-            field="near",
+            field="match",
         )
 
 

@@ -83,7 +83,7 @@ class Repair:
         if not 3 <= self.smoothness <= 64:
             raise PlanError("is a whole number from 3 to 64.", field="smoothness")
         if self.donors and self.lines:
-            raise PlanError("donors and lines do not go together: nothing bounds the two.", field="repair")
+            raise PlanError("donors and lines do not go together: nothing bounds the two.", field="impute")
 
     def filled(self) -> frozenset[str]:
         """The columns that donors fill."""

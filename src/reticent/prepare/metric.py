@@ -33,7 +33,7 @@ def distances_of(donors: Donors, schema: Schema) -> Distances:
         raise PlanError(
             f"has {cells} cells to match on, but at most {MOST} are compared; name fewer attributes, or group "
             "them.",
-            field="near",
+            field="match",
         )
     if donors.metric is Metric.ONE_HOT:
         return _one_hot(donors, schema)
@@ -57,16 +57,16 @@ def silences(match: Match, schema: Schema) -> int:
 
 
 def _check(match: Match, schema: Schema) -> None:
-    schema.column(match.column, field="near")
+    schema.column(match.column, field="match")
     if answers(match, schema) > MOST_VALUES - 2:
         raise PlanError(
             f"{match.column} has too many values to match on one by one; group it, as in "
             f'{{ column = "{match.column}", starts = [...] }}.',
-            field="near",
+            field="match",
         )
     if match.weight <= 0:
         # Cells at no distance from each other would be one cell for donors and two for the bound.
-        raise PlanError(f"the weight of {match.column} is not above 0; leave the column out.", field="near")
+        raise PlanError(f"the weight of {match.column} is not above 0; leave the column out.", field="match")
 
 
 def _declared(match: Match, schema: Schema) -> Attribute:
@@ -87,7 +87,7 @@ def _positions(match: Match, column: Levels | Number) -> list[Position]:
 def _one_hot(donors: Donors, schema: Schema) -> Distances:
     """As published: numbers as they are, everything else coded; a silent value is a value like any other."""
     if any(match.weight != 1 for match in donors.near):
-        raise PlanError("the published distance has no weights; leave them out.", field="near")
+        raise PlanError("the published distance has no weights; leave them out.", field="match")
     return one_hot_euclidean([_coded(match, schema) for match in donors.near])
 
 

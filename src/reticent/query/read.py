@@ -1,4 +1,4 @@
-"""Read the `query` table of an ask into a query value, naming what does not fit."""
+"""Read the `query` of a statistic into a query value, naming what does not fit."""
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
@@ -37,7 +37,7 @@ ALLOWED = {
     "correlation": COMMON | {"centres"},
     "median": COMMON | {"step"},
     "quantile": COMMON | {"step", "at"},
-    "margin": COMMON | {"bins"},
+    "table": COMMON | {"bins"},
     "difference": set(),
     "ratio": set(),
 }
@@ -157,19 +157,19 @@ def _quantile(
     return Quantile(column=column.name, at=at, step=_step(raw, column, field), among=among)
 
 
-def _margin(
+def _table(
     raw: Mapping[str, Any], schema: Schema, among: Subpopulation, size: int | None, field: str
 ) -> Query:
-    columns = raw["margin"]
+    columns = raw["table"]
     if not isinstance(columns, list) or not columns or len(set(map(str, columns))) < len(columns):
-        raise PlanError('lists columns, each once: margin = ["sex", "region"]', field=field)
+        raise PlanError('lists columns, each once: table = ["sex", "region"]', field=field)
     found = {str(name): schema.column(str(name), field=field) for name in columns}
     bins = raw.get("bins", {})
     if not isinstance(bins, Mapping):
         raise PlanError("is a table: bins = { age = [0, 18, 65, 99] }", field=f"{field}.bins")
     for name in bins:
         if not isinstance(found.get(name), Number):
-            raise PlanError(f"{name} is not a number of this margin", field=f"{field}.bins")
+            raise PlanError(f"{name} is not a number of this table", field=f"{field}.bins")
     edges = tuple((n, _edges(bins.get(n), c, field)) for n, c in found.items() if isinstance(c, Number))
     query = Margin(columns=tuple(found), among=among, bins=edges)
     if query.table(schema).size(schema) > MOST_CELLS:
@@ -183,7 +183,7 @@ def _derived(
     verb = "difference" if "difference" in raw else "ratio"
     names = raw[verb]
     if not isinstance(names, list) or len(names) != 2 or not all(isinstance(n, str) for n in names):
-        raise PlanError("names two asks of this plan", field=field)
+        raise PlanError("names two statistics of this plan", field=field)
     return Derived(kind=verb, of=(names[0], names[1]))
 
 
@@ -244,7 +244,7 @@ _BUILD: dict[str, Callable[[Mapping[str, Any], Schema, Subpopulation, int | None
     "proportion": _proportion,
     "median": _median,
     "quantile": _quantile,
-    "margin": _margin,
+    "table": _table,
     "difference": _derived,
     "ratio": _derived,
 }

@@ -1,4 +1,4 @@
-"""Read the `[[ask]]` section of a plan: what is asked, its budget, and the error bar it wants."""
+"""Read the `[[statistic]]` sections of a plan: what is estimated, its budget, and the interval it wants."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from reticent.query.imputed import check as check_imputed
 from reticent.query.imputed import roles
 from reticent.query.kinds import Derived, Margin, Quantile, Query, Variance
 from reticent.query.read import read_query
-from reticent.release.sections import AskSection
+from reticent.release.sections import StatisticSection
 from reticent.schema import Schema
 from reticent.words import is_printable, nearest
 
@@ -27,7 +27,7 @@ DEEPEST = 2  # exact quotients of quotients double in length each time, and leav
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """One question: its query, its budget, and the error bar it wants; `weighted` to the plan's known totals, or not."""
+    """One statistic: its query, its budget, and the interval it wants; `weighted` to the plan's known totals, or not."""
 
     name: str
     query: Query
@@ -41,25 +41,26 @@ class Ask:
 
 
 def read_asks(
-    sections: Sequence[AskSection],
+    sections: Sequence[StatisticSection],
     schema: Schema,
     repair: Repair = NO_REPAIR,
     weighting: Weighting | None = None,
     copied: Repair = NO_REPAIR,
 ) -> tuple[Ask, ...]:
-    """Every ask of a plan, in order, of rows repaired by `repair`, those that say so weighted by `weighting`.
+    """Every statistic of a plan, in order, of rows repaired by `repair`, those that say so weighted by `weighting`.
 
     `copied` stands for the columns that are filled several times.
     """
     asks = tuple(
-        _ask(section, schema, repair, weighting, copied, f"ask[{i}]") for i, section in enumerate(sections)
+        _ask(section, schema, repair, weighting, copied, f"statistic[{i}]")
+        for i, section in enumerate(sections)
     )
     _check_names(asks)
     return asks
 
 
 def _ask(
-    section: AskSection,
+    section: StatisticSection,
     schema: Schema,
     repair: Repair,
     weighting: Weighting | None,
@@ -77,9 +78,9 @@ def _ask(
             field=f"{at}.query.weight",
         )
     check_imputed(query, schema, repair, field=f"{at}.query")
-    level = read_decimal(section.error_bar.level)
+    level = read_decimal(section.interval.level)
     if level is None or not Fraction(1, 2) <= level <= Fraction(9999, 10000):
-        raise PlanError("is a decimal from 0.5 to 0.9999", field=f"{at}.error_bar.level")
+        raise PlanError("is a decimal from 0.5 to 0.9999", field=f"{at}.interval.level")
     if isinstance(query, Derived):
         if section.epsilon is not None:
             raise PlanError("costs nothing (it uses released numbers); remove it", field=f"{at}.epsilon")
@@ -91,9 +92,9 @@ def _ask(
         query=query,
         epsilon=epsilon,
         level=level,
-        bar=_weighted_bar(section, weighting, f"{at}.error_bar.epsilon")
+        bar=_weighted_bar(section, weighting, f"{at}.interval.epsilon")
         if weighted and weighting is not None
-        else _bar(section, query, schema, repair, copied, f"{at}.error_bar.epsilon"),
+        else _bar(section, query, schema, repair, copied, f"{at}.interval.epsilon"),
         variance=section.variance,
         expected=_expected(section, at),
         written=section.query,
@@ -101,36 +102,38 @@ def _ask(
     )
 
 
-def _weighted_bar(section: AskSection, weighting: Weighting, field: str) -> Fraction:
-    """The scale of its noise is confidential, so a bar is bought; there is one for Lomax noise."""
-    if section.error_bar.epsilon is None:
+def _weighted_bar(section: StatisticSection, weighting: Weighting, field: str) -> Fraction:
+    """The scale of its noise is confidential, so an interval is bought; there is one for Lomax noise."""
+    if section.interval.epsilon is None:
         return Fraction(0)
     if weighting.law is not Law.LOMAX:
-        raise PlanError("error bars are proved for Lomax noise; take it, or no bar", field=field)
-    return read_epsilon(section.error_bar.epsilon, field=field)
+        raise PlanError("intervals are proved for Lomax noise; take it, or no interval", field=field)
+    return read_epsilon(section.interval.epsilon, field=field)
 
 
 def _bar(
-    section: AskSection, query: Query, schema: Schema, repair: Repair, copied: Repair, field: str
+    section: StatisticSection, query: Query, schema: Schema, repair: Repair, copied: Repair, field: str
 ) -> Fraction:
-    """What the error bar costs: nothing, unless an interval has to be bought."""
-    if section.error_bar.epsilon is None:
+    """What the interval costs: nothing, unless an interval has to be bought."""
+    if section.interval.epsilon is None:
         return Fraction(0)
-    bar = read_epsilon(section.error_bar.epsilon, field=field)
+    bar = read_epsilon(section.interval.epsilon, field=field)
     used = roles(query, schema, repair)
     if any(repair.of(role.column).bounding is Bounding.PUBLISHED for role in used):
-        raise PlanError("the published noise has no error bar; remove it, or bound by hubs", field=field)
+        raise PlanError("the published noise has no interval; remove it, or bound by hubs", field=field)
     if isinstance(query, Quantile) or used:
         return bar
     if roles(query, schema, copied) and isinstance(query, Copiable):
         if query.among.weight:
-            raise PlanError("intervals over copies are for asks without a base weight", field=field)
+            raise PlanError("intervals over copies are for statistics without a base weight", field=field)
         return bar
-    reason = "follows from the asks it uses" if isinstance(query, Derived) else "has noise of a public size"
-    raise PlanError(f"is not needed: this answer {reason}, so its error bar is free; remove it", field=field)
+    reason = (
+        "follows from the statistics it uses" if isinstance(query, Derived) else "has noise of a public size"
+    )
+    raise PlanError(f"is not needed: this estimate {reason}, so its interval is free; remove it", field=field)
 
 
-def _expected(section: AskSection, at: str) -> tuple[Fraction, int | None] | None:
+def _expected(section: StatisticSection, at: str) -> tuple[Fraction, int | None] | None:
     if section.expect is None:
         return None
     value = read_decimal(section.expect.value)
@@ -143,7 +146,7 @@ def read_epsilon(text: str | None, *, field: str) -> Fraction:
     """An amount of epsilon, large enough to say anything."""
     epsilon = amount(text, field=field)
     if epsilon < LEAST:
-        raise PlanError("is smaller than 0.000001; the answer would be noise alone", field=field)
+        raise PlanError("is smaller than 0.000001; the estimate would be noise alone", field=field)
     return epsilon
 
 
@@ -151,16 +154,23 @@ def _check_names(asks: tuple[Ask, ...]) -> None:
     names, depth = [ask.name for ask in asks], dict[str, int]()
     for place, ask in enumerate(asks):
         if names.index(ask.name) != place:
-            raise PlanError(f"two asks are called {ask.name!r}", field=f"ask[{place}].name")
+            raise PlanError(f"two statistics are called {ask.name!r}", field=f"statistic[{place}].name")
         known = {a.name: a.query for a in asks[:place] if not isinstance(a.query, Margin)}
         if isinstance(ask.query, Derived):
             for name in ask.query.of:
                 if name not in known:
-                    hint = nearest(name, known) or "; name asks that stand above this one and have one answer"
-                    raise PlanError(f"there is no ask {name!r} to use{hint}", field=f"ask[{place}].query")
+                    hint = (
+                        nearest(name, known)
+                        or "; name statistics that stand above this one and have one estimate"
+                    )
+                    raise PlanError(
+                        f"there is no statistic {name!r} to use{hint}", field=f"statistic[{place}].query"
+                    )
             depth[ask.name] = 1 + max(depth.get(name, 0) for name in ask.query.of)
             if depth[ask.name] > DEEPEST:
-                raise PlanError(f"is derived more than {DEEPEST} deep", field=f"ask[{place}].query")
+                raise PlanError(f"is derived more than {DEEPEST} deep", field=f"statistic[{place}].query")
         variances = {n for n, q in known.items() if isinstance(q, Variance)}
         if ask.variance is not None and ask.variance not in variances:
-            raise PlanError("names a variance asked above this one", field=f"ask[{place}].variance")
+            raise PlanError(
+                "names a variance that stands above this one", field=f"statistic[{place}].variance"
+            )

@@ -1,6 +1,6 @@
 """Gaps that were filled before the rows came here, by a rule that looks at other rows: what a promise is then worth.
 
-What was done to a file cannot be seen in it. The plan says it: `[survey] brought = { imputed = "deterministic",
+What was done to a file cannot be seen in it. The plan says it: `[survey] imputed_before = { rule = "deterministic",
 reach = 40 }`, where one respondent can move up to 40 filled rows beside their own. Reads no row.
 """
 
@@ -21,7 +21,7 @@ KINDS = ("deterministic",)
 
 
 class BroughtSection(Section):
-    imputed: str = KINDS[0]
+    rule: str = KINDS[0]
     reach: int = Field(ge=1, le=2**40)
 
 
@@ -59,10 +59,10 @@ def read_brought(raw: Mapping[str, Any] | None) -> Brought | None:
     """What the plan says of its rows; None where it says nothing."""
     if raw is None:
         return None
-    section = fill(BroughtSection, raw, error=PlanError, at="survey.brought")
-    if section.imputed not in KINDS:
+    section = fill(BroughtSection, raw, error=PlanError, at="survey.imputed_before")
+    if section.rule not in KINDS:
         raise PlanError(
-            "is 'deterministic': for other rules nothing is proved", field="survey.brought.imputed"
+            "is 'deterministic': for other rules nothing is proved", field="survey.imputed_before.rule"
         )
     return Brought(reach=section.reach)
 
@@ -87,14 +87,14 @@ def told_brought(brought: Brought | None, claim: Claim) -> dict[str, Any]:
         f"one respondent of the survey as it was answered the promise is that for a group of {k}"
     )
     if found is None:
-        return {"brought": {"words": f"{said}, about which nothing can be said here", "group": k}}
+        return {"imputed_before": {"words": f"{said}, about which nothing can be said here", "group": k}}
     epsilon, delta = found
     if delta is None:
         worth = f"{said}: a delta of 1, which promises nothing"
-        return {"brought": {"words": worth, "group": k, "epsilon": show(epsilon), "delta": "1"}}
+        return {"imputed_before": {"words": worth, "group": k, "epsilon": show(epsilon), "delta": "1"}}
     more = f" and delta {float(delta):.3g}" if delta else ""
     return {
-        "brought": {
+        "imputed_before": {
             "words": f"{said}: epsilon {show(epsilon)}{more}",
             "group": k,
             "epsilon": show(epsilon),

@@ -13,7 +13,8 @@ from typing import Any, Protocol
 from reticent.errors import PlanError
 from reticent.privacy.claim import Change, Claim, check_exact
 from reticent.privacy.ledger import Ledger, Origin, Reservation
-from reticent.release.plan import LARGE, digest_of
+from reticent.release.digest import digest_of
+from reticent.release.plan import LARGE
 from reticent.schema import Schema
 
 Account = str | PathLike[str] | Ledger
@@ -37,7 +38,7 @@ def open_account(account: Account | None) -> Ledger | None:
 def check_public(schema: Schema, change: Change) -> None:
     """What a plan would be refused for, whatever it asks."""
     if not schema.finished:
-        raise PlanError("is marked unfinished; complete it and remove 'unfinished'", field="schema")
+        raise PlanError("is marked unfinished; complete it and remove 'unfinished'", field="codebook")
     if schema.sample_size is not None and change is Change.ADD_REMOVE:
         raise PlanError("a public sample size goes with replaced = True", field="replaced")
 

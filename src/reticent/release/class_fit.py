@@ -81,5 +81,5 @@ def told_classes(model: ClassRepair, fit: TabledFit, schema: Schema) -> dict[str
         "epsilon": show(model.epsilon),
         "given": list(model.predictors),
         "chances": [[round(chance, 4) for chance in row] for row in fit.chances.tolist()],
-        "claim": {"words": str(fit.claim), **fit.claim.as_dict()},
+        "guarantee": {"words": str(fit.claim), **fit.claim.as_dict()},
     }

@@ -1,4 +1,4 @@
-"""Read a `[[repair]]` of kind "model" for a column with levels: private chances fill its gaps. Everything here is public.
+"""Read an `[[impute]]` of method "classes", for a column with levels: private chances fill its gaps. Everything here is public.
 
 Predictors are grouped: levels as they are, numbers in equal groups of their range. Silence about a predictor is a group
 of its own, and so is not having been asked.
@@ -17,7 +17,7 @@ from reticent.privacy.claim import Change, Claim
 from reticent.schema import Levels, Number, Schema
 
 TABLE = "table"
-FILLS = ("draws", "mode")
+FILLS = ("drawn", "mode")
 MOST_GROUPS = 50
 
 

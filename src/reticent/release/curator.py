@@ -74,15 +74,20 @@ class Curator:
         try:
             engine.check(plan.schema)
             self._ledger.check_alone(engine.files, out)
-            reservation = self._ledger.resume(plan.release_id, plan.digest, files=engine.files)
+            reservation = self._ledger.resume(plan.release_id, self._digest(plan), files=engine.files)
             return self._publish(self._committed(plan, engine, reservation, step), out)
         finally:
             engine.close()
 
+    def _digest(self, plan: Plan) -> str:
+        """The plan's digest; for a release that was charged before format 2, the one it was charged under."""
+        charged = self._ledger.plan(plan.release_id)
+        return charged if charged is not None and charged in plan.former else plan.digest
+
     def _reserve(self, plan: Plan, files: Sequence[Origin] = ()) -> Reservation:
         return self._ledger.reserve(
             release_id=plan.release_id,
-            plan_hash=plan.digest,
+            plan_hash=self._digest(plan),
             dataset=plan.schema.name,
             change=plan.change.value,
             unit="epsilon",
@@ -99,7 +104,7 @@ class Curator:
         done = carry_out(plan, engine, lot, step=step)
         if done.epsilon != plan.cost:
             raise ResourceError(
-                f"was planned at {show(plan.cost)} but ran otherwise; nothing is published", field="ask"
+                f"was planned at {show(plan.cost)} but ran otherwise; nothing is published", field="statistic"
             )
         made = done.told(
             plan,

@@ -1,4 +1,4 @@
-"""A release as a document: answers, what they promise, what they cost. Built from noisy answers only."""
+"""A release as a document: statistics, their guarantee, what they cost. Built from noisy answers only."""
 
 from collections.abc import Mapping
 from fractions import Fraction
@@ -26,6 +26,7 @@ from reticent.release.synth_table import SynthTable, told_synths
 from reticent.release.weights_told import weighted_words, weights_told
 from reticent.smallcells.table import CellTable, described
 
+COVERS = "privacy noise"
 TOTAL_WORDS = (
     "adds, as variances do, the sampling error implied by the declared design effect; it does not cover "
     "nonresponse bias"
@@ -64,19 +65,23 @@ def document(
         "title": plan.title or plan.schema.title or plan.release_id,
         "dataset": plan.schema.name,
         "published": receipt is not None,
-        "claim": {
+        "guarantee": {
             "words": str(compose(claims)),
             **compose(claims).as_dict(),
             "accept_large": plan.accepts_large,
         },
-        "protects": {"unit": plan.schema.unit, "at_most": plan.schema.at_most, "change": plan.change.value},
-        "repairs": list(plan.repair_words),
+        "protects": {
+            "privacy_unit": plan.schema.unit,
+            "at_most": plan.schema.at_most,
+            "change": plan.change.value,
+        },
+        "imputation": list(plan.repair_words),
         **told_brought(plan.brought, compose(claims)),
         **told_models(plan, modelled.fits),
         **weights_told(plan, weighed),
         **drawn_told(plan),
         **files_told(plan),
-        "answers": [_answer(ask, answers[ask.name], plan) for ask in plan.asks],
+        "statistics": [_answer(ask, answers[ask.name], plan) for ask in plan.asks],
         **_tables(plan, told),
         **told_synths(plan.synths, synths or {}, plan.release_id),
         "receipt": dict(receipt) if receipt is not None else None,
@@ -106,10 +111,13 @@ def _answer(ask: Ask, answer: Answer, plan: Plan) -> dict[str, Any]:
         "query": {key: _plain(value) for key, value in ask.written.items()},
         "words": ask_words(ask.query, plan.schema, plan.repair, plan.models) + weighted_words(ask, plan),
         "unit": unit,
-        "claim": {"words": str(claim), **claim.as_dict()} if claim else {"words": "post-processing, no cost"},
+        "guarantee": {"words": str(claim), **claim.as_dict()}
+        if claim
+        else {"words": "post-processing, no cost"},
         "parts": [_part(part) for part in answer.parts],
-        "error_bar": {
+        "interval": {
             "level": float(ask.level),
+            "covers": COVERS,
             "meaning": answer.meaning
             + lent_words(answer, ask.bar)
             + bar_words(ask.query, plan.schema, plan.models, bought=answer.meaning == COPIES_WORDS),
@@ -125,8 +133,8 @@ def _estimate(estimate: Estimate, ask: Ask, plan: Plan) -> dict[str, Any]:
     return {
         "cell": dict(estimate.cell),
         "value": number(estimate.value),
-        "low": number(low) if estimate.has_interval and abs(low) < UNBOUNDED else None,
-        "high": number(high) if estimate.has_interval and abs(high) < UNBOUNDED else None,
+        "privacy_low": number(low) if estimate.has_interval and abs(low) < UNBOUNDED else None,
+        "privacy_high": number(high) if estimate.has_interval and abs(high) < UNBOUNDED else None,
         "total_margin": None if margin is None else number(Fraction(margin)),
         "cv": None if cv is None else round(cv, 4),
         "reliability": _reliability(cv),
@@ -136,9 +144,9 @@ def _estimate(estimate: Estimate, ask: Ask, plan: Plan) -> dict[str, Any]:
 def _total(
     estimate: Estimate, ask: Ask, plan: Plan, low: Fraction, high: Fraction
 ) -> tuple[float | None, float | None]:
-    """The total margin of error at the ask's level, and the coefficient of variation; neither without a bar.
+    """The total margin of error at the ask's level, and the coefficient of variation; neither without an interval.
 
-    Where the noise has a confidential scale but an error bar was bought, there is a margin and no coefficient.
+    Where the noise has a confidential scale but an interval was bought, there is a margin and no coefficient.
     """
     if estimate.sampling is None or plan.design_effect is None or not estimate.has_interval:
         return None, None

@@ -1,4 +1,4 @@
-"""Read a `[[repair]]` of kind "donors": who answers for those who did not."""
+"""Read an `[[impute]]` of method "donors": who answers for those who did not."""
 
 from collections.abc import Mapping
 from fractions import Fraction
@@ -22,10 +22,10 @@ HEAVIEST = 1000
 
 
 class DonorsSection(Section):
-    kind: str
+    method: str
     column: str | None = None
     columns: list[str] | None = Field(default=None, min_length=1, max_length=100)
-    near: list[str | dict[str, Any]] = Field(min_length=1, max_length=100)
+    match: list[str | dict[str, Any]] = Field(min_length=1, max_length=100)
     k: int = Field(default=1, ge=1, le=MOST_DONORS)
     scheme: str | None = None
     default: Any = None
@@ -34,7 +34,7 @@ class DonorsSection(Section):
     smoothness: int | None = Field(default=None, ge=3, le=64)
 
 
-class NearSection(Section):
+class MatchSection(Section):
     column: str
     groups: list[Any] | None = Field(default=None, min_length=1, max_length=MOST_GROUPS)
     by: Any = None
@@ -48,8 +48,8 @@ def read_donors(raw: Mapping[str, Any], schema: Schema, at: str) -> tuple[tuple[
         raise PlanError("fills one column or several: write column or columns", field=f"{at}.column")
     named = section.columns if section.columns is not None else [str(section.column)]
     field = f"{at}.columns" if section.columns is not None else f"{at}.column"
-    near = tuple(_match(each, schema, f"{at}.near[{i}]") for i, each in enumerate(section.near))
-    _check_once([match.column for match in near], f"{at}.near")
+    near = tuple(_match(each, schema, f"{at}.match[{i}]") for i, each in enumerate(section.match))
+    _check_once([match.column for match in near], f"{at}.match")
     targets = [repairable(name, schema, verb="imputed", field=field) for name in named]
     return tuple(_donors(section, target, near, at) for target in targets), section.smoothness
 
@@ -94,7 +94,7 @@ def _defaults(section: DonorsSection, column: Levels | Number, field: str) -> tu
 
 
 def _match(raw: str | dict[str, Any], schema: Schema, at: str) -> Match:
-    section = fill(NearSection, {"column": raw} if isinstance(raw, str) else raw, error=PlanError, at=at)
+    section = fill(MatchSection, {"column": raw} if isinstance(raw, str) else raw, error=PlanError, at=at)
     column = repairable(section.column, schema, verb="matched on", field=at)
     weight = read_decimal(section.weight)
     if weight is None or not 0 < weight <= HEAVIEST:
@@ -102,7 +102,7 @@ def _match(raw: str | dict[str, Any], schema: Schema, at: str) -> Match:
     return Match(column=column.name, starts=_starts(section, column, at), weight=weight)
 
 
-def _starts(section: NearSection, column: Levels | Number, at: str) -> tuple[int, ...]:
+def _starts(section: MatchSection, column: Levels | Number, at: str) -> tuple[int, ...]:
     """The codes at which groups of a number begin; none where every value stands for itself."""
     if section.groups is None and section.by is None:
         return _each(column, at)

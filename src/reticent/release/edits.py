@@ -1,4 +1,4 @@
-"""Read a `[[repair]]` of kind "edit": what follows from a record's own answers."""
+"""Read an `[[edit]]` of a plan: what follows from a record's own answers."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -16,7 +16,6 @@ from reticent.tomlfile import Section, fill
 
 
 class EditSection(Section):
-    kind: str
     when: str = Field(alias="if", min_length=1)
     then: dict[str, Any] = Field(min_length=1)
     replace: bool = False

@@ -50,7 +50,7 @@ ACCUMULATOR = 2**126
 def wants_of(plan: Plan) -> list[Want]:
     """Everything the plan needs from the rows; refused from public numbers if a sum could overflow (R04)."""
     for place, ask in enumerate(plan.asks):
-        _check(ask, plan, f"ask[{place}]")
+        _check(ask, plan, f"statistic[{place}]")
     wants = [want for ask in plan.asks for want in _wants(ask, plan)]
     wants += [plan.weight.wanted] if plan.weight else []
     for want in wants:
@@ -63,14 +63,14 @@ def wants_of(plan: Plan) -> list[Want]:
                 largest *= max(abs(column.low), abs(column.high), 1)
         if largest >= ACCUMULATOR:
             raise PlanError(
-                "could overflow a 128-bit sum; declare a coarser grid or closer bounds", field="ask"
+                "could overflow a 128-bit sum; declare a coarser grid or closer bounds", field="statistic"
             )
         # A margin is measured without coarser steps, so its cells themselves must fit the sampler's 64 bits;
         # so must the weight of all recipients, which hubs add up.
         if _is_whole(want) and largest > LIMIT:
             what = "a margin" if isinstance(want, Table) else "an ask on filled columns"
             raise PlanError(
-                f"{what} needs a weight of fewer steps; declare a coarser grid for it", field="ask"
+                f"{what} needs a weight of fewer steps; declare a coarser grid for it", field="statistic"
             )
     return wants
 

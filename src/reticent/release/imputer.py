@@ -25,31 +25,31 @@ class DonorImputer(Params):
 
     CONFIDENTIAL: what comes out are respondents' answers, their donors' among them. It is not a release: it is
     charged to no ledger, carries no guarantee, and is for the curator's own eyes. To publish from filled data,
-    write the same words as a `[[repair]]` of a plan.
+    write the same words as an `[[impute]]` of a plan.
 
-    `schema` is the codebook: a file or a dictionary. The other arguments are the keys of `kind = "donors"` in a
-    plan; `edits` are repairs of `kind = "edit"`, carried out first. Arguments are checked when it is fitted.
+    `codebook` is a file or a dictionary. The other arguments are the keys of `method = "donors"` in a plan; `edits`
+    are its `[[edit]]` sections, carried out first. Arguments are checked when it is fitted.
 
-    >>> imputer = DonorImputer("survey.schema.toml", column="wage", near=["age", "sex"])  # doctest: +SKIP
+    >>> imputer = DonorImputer("survey.codebook.toml", column="wage", match=["age", "sex"])  # doctest: +SKIP
     >>> imputer.fit_transform(frame)  # doctest: +SKIP
     """
 
-    _NAMES = ("schema", "column", "columns", "near", "k", "scheme", "default", "distance", "edits")
+    _NAMES = ("codebook", "column", "columns", "match", "k", "scheme", "default", "distance", "edits")
 
     def __init__(
         self,
-        schema: str | PathLike[str] | Mapping[str, Any],
+        codebook: str | PathLike[str] | Mapping[str, Any],
         *,
         column: str | None = None,
         columns: Sequence[str] | None = None,
-        near: Sequence[Any] = (),
+        match: Sequence[Any] = (),
         k: int = 1,
         scheme: str | None = None,
         default: Any = None,
         distance: str = "declared",
         edits: Sequence[Mapping[str, Any]] = (),
     ) -> None:
-        self.schema, self.column, self.columns, self.near = schema, column, columns, near
+        self.codebook, self.column, self.columns, self.match = codebook, column, columns, match
         self.k, self.scheme, self.default, self.distance, self.edits = k, scheme, default, distance, edits
 
     def fit(self, frame: Any, y: None = None) -> "DonorImputer":
@@ -83,14 +83,20 @@ class DonorImputer(Params):
         return self.fit(frame).transform(frame)
 
     def _read(self) -> tuple[Schema, Repair]:
-        book = self.schema
+        book = self.codebook
         data = read_toml(Path(book), error=SchemaError) if isinstance(book, str | PathLike) else dict(book)
         schema = schema_from(data)
         keys = ("column", "columns", "scheme", "default")
         said = {name: getattr(self, name) for name in keys if getattr(self, name) is not None}
         said |= {"columns": list(self.columns)} if self.columns is not None else {}
-        donors = {"kind": "donors", "near": list(self.near), "k": self.k, "distance": self.distance, **said}
-        return schema, read_repairs([*map(dict, self.edits), donors], schema).repair
+        donors = {
+            "method": "donors",
+            "match": list(self.match),
+            "k": self.k,
+            "distance": self.distance,
+            **said,
+        }
+        return schema, read_repairs([donors], schema, edited=[*map(dict, self.edits)]).repair
 
 
 def _decoded(coded: pa.Table, schema: Schema) -> pa.Table:

@@ -53,7 +53,7 @@ def describe_missing(
 
     With a `ledger` the epsilon is charged before a row is read, and what is told is kept there before it is handed out.
     """
-    schema, amount = schema_from(survey.codebook()), read_epsilon(epsilon, field="epsilon")
+    schema, amount = schema_from(survey.book()), read_epsilon(epsilon, field="epsilon")
     names = public_columns(schema) if columns is None else tuple(columns)
 
     def told(found: Patterns) -> PrivateDescription:
@@ -92,7 +92,7 @@ def ask_missing(
 
     With a `ledger` the epsilon is charged before a row is read, and what is told is kept there before it is handed out.
     """
-    schema, amount = schema_from(survey.codebook()), read_epsilon(epsilon, field="epsilon")
+    schema, amount = schema_from(survey.book()), read_epsilon(epsilon, field="epsilon")
     looks = each_column(schema) if pairs is None else looks_of(schema, pairs)
 
     def told(tables: Sequence[Any], **few: int) -> Verdict:
@@ -141,7 +141,7 @@ def _asked(
             book,
             "missing",
             words=words,
-            codebook=survey.codebook(),
+            codebook=survey.book(),
             schema=schema,
             claim=claim,
             files=engine.files,

@@ -131,7 +131,7 @@ def check_models(plan: Plan) -> None:
         try:
             fit = _nobody(model, plan)
         except PlanError as problem:
-            raise PlanError(str(problem.args[0]), field=f"repair: {model.column}") from None
+            raise PlanError(str(problem.args[0]), field=f"impute: {model.column}") from None
         if Modelled(repair=plan.repair, fits=(fit,)).claims != [model.claim(plan.change)]:
             raise PlanError("a line would promise otherwise than was planned.", field=f"models[{place}]")
 

@@ -73,7 +73,7 @@ def _told(model: ModelRepair, fit: Fit, schema: Schema) -> dict[str, Any]:
             for f, slope in zip(model.features, fit.slopes, strict=True)
         ],
         "residual_sd": float(fit.variance) ** 0.5,
-        "claim": {"words": str(fit.claim), **fit.claim.as_dict()},
+        "guarantee": {"words": str(fit.claim), **fit.claim.as_dict()},
     }
 
 

@@ -1,4 +1,4 @@
-"""Read a `[[repair]]` of kind "model": a line for a number, chances for levels. Everything here is public."""
+"""Read an `[[impute]]` of method "regression", for numbers, or "classes", for levels. Everything here is public."""
 
 from collections.abc import Mapping
 from fractions import Fraction
@@ -19,7 +19,8 @@ from reticent.words import nearest
 MOST_TERMS = 50
 MOST_ROWS = 2**40
 ACCUMULATOR = 2**126
-FILLS = ("line", "draws")
+FILLS = ("predicted", "drawn")
+REGRESSION, CLASSES = "regression", "classes"
 CENTRED = "centred"
 MOST_COPIES = 100
 GROUPS = 4
@@ -27,7 +28,7 @@ GROUPS = 4
 
 
 class ModelSection(Section):
-    kind: str
+    method: str
     column: str
     predictors: list[str] = Field(alias="from", min_length=1, max_length=MOST_TERMS)
     epsilon: str
@@ -41,6 +42,7 @@ def read_model(raw: Mapping[str, Any], schema: Schema, at: str) -> AnyModel:
     """The line, or the chances, that `raw` writes down."""
     section = fill(ModelSection, raw, error=PlanError, at=at)
     response = repairable(section.column, schema, verb="imputed", field=f"{at}.column")
+    _check_method(section.method, response, f"{at}.method")
     if isinstance(response, Levels):
         return _read_classes(section, response, schema, at)
     if section.groups is not None:
@@ -56,7 +58,7 @@ def read_model(raw: Mapping[str, Any], schema: Schema, at: str) -> AnyModel:
         features=features,
         epsilon=read_epsilon(section.epsilon, field=f"{at}.epsilon"),
         estimator=section.estimator or CENTRED,
-        draws=_one_of(section.fill or FILLS[0], FILLS, f"{at}.fill") == "draws",
+        draws=_one_of(section.fill or FILLS[0], FILLS, f"{at}.fill") == "drawn",
         copies=section.copies,
     )
 
@@ -73,14 +75,21 @@ def _read_classes(section: ModelSection, response: Levels, schema: Schema, at: s
         column=response.name,
         sides=sides,
         epsilon=read_epsilon(section.epsilon, field=f"{at}.epsilon"),
-        draws=_one_of(section.fill or CHOICES[0], CHOICES, f"{at}.fill") == "draws",
+        draws=_one_of(section.fill or CHOICES[0], CHOICES, f"{at}.fill") == "drawn",
     )
 
 
+def _check_method(method: str, response: Levels | Number, field: str) -> None:
+    wanted = CLASSES if isinstance(response, Levels) else REGRESSION
+    if method != wanted:
+        what = "has levels" if isinstance(response, Levels) else "is a number"
+        raise PlanError(f"{response.name} {what}; write method = {wanted!r}", field=field)
+
+
 def _check_copies(section: ModelSection, at: str) -> None:
-    if section.copies > 1 and (section.fill != "draws" or section.estimator not in (None, CENTRED)):
+    if section.copies > 1 and (section.fill != "drawn" or section.estimator not in (None, CENTRED)):
         raise PlanError(
-            "several copies need fill = 'draws', and estimator 'centred', whose sums say how uncertain the line is",
+            "several copies need fill = 'drawn', and estimator 'centred', whose sums say how uncertain the line is",
             field=f"{at}.copies",
         )
 

@@ -1,9 +1,7 @@
 """A plan: what will be asked, of whom, at what cost. Everything about it is known before a row is read."""
 
-import hashlib
-import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -11,6 +9,7 @@ from typing import Any
 from reticent.answer.weighting import Weighting
 from reticent.decimals import read_decimal, show
 from reticent.errors import PlanError
+from reticent.former import FormerDigests, check_format
 from reticent.prepare.donors import NO_REPAIR, Repair
 from reticent.privacy.claim import Change, Claim, amount, check_exact, compose
 from reticent.privacy.pieces import resting_on_key
@@ -18,6 +17,7 @@ from reticent.publicfiles import PublicFiles, Read
 from reticent.release.asks import Ask, read_asks, read_epsilon
 from reticent.release.brought import Brought, check_brought, read_brought
 from reticent.release.cost import claim_of, claim_of_bins
+from reticent.release.digest import plan_digest
 from reticent.release.model_repair import AnyModel
 from reticent.release.partition import check_moved, check_partition, read_partition
 from reticent.release.partition_section import Partition
@@ -45,7 +45,7 @@ LARGE = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """The asks, the codebook they speak of, and the promise they add up to."""
+    """The statistics, the codebook they speak of, and the promise they add up to."""
 
     release_id: str
     title: str
@@ -54,6 +54,7 @@ class Plan:
     cap: Fraction
     asks: tuple[Ask, ...]
     digest: str
+    former: FormerDigests = field(default=FormerDigests({}, {}), repr=False, compare=False)
     cells: tuple[Cells, ...] = ()
     synths: tuple[Synth, ...] = ()
     weight: Weighting | None = None
@@ -66,7 +67,7 @@ class Plan:
     rows: int | None = None
     design_effect: Fraction | None = None
     source: str = ""
-    table: str | None = None
+    relation: str | None = None
     ledger: str = ""
     codebook: str = ""
     folder: Path = Path()
@@ -162,17 +163,18 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
     sections = _sections(data)
     schema = schema_from(dict(codebook))
     if not schema.finished:
-        raise PlanError("is marked unfinished; complete it and remove 'unfinished'", field="survey.schema")
+        raise PlanError("is marked unfinished; complete it and remove 'unfinished'", field="survey.codebook")
     change = _change(sections.protect.change, schema)
     neighbours = Neighbours(replaced=change is Change.REPLACE, records=schema.at_most)
     partition = read_partition(sections.partition, schema, codebook, change)
     rows = sections.expect.rows or schema.sample_size
     rows = partition.rows(sections.expect.rows, schema.sample_size) if partition else rows
     weight = read_weight(sections.weight, schema, rows=rows, neighbours=neighbours)
-    repairs = read_repairs(sections.repair, schema, derived_weights=[weight.name] if weight else [])
-    if not (sections.ask or sections.cells or sections.synth):
-        raise PlanError("asks nothing; add an [[ask]], [[cells]] or [[synth]]", field="ask")
-    asks = read_asks(sections.ask, schema, repairs.repair, weight, repairs.copied)
+    derived = [weight.name] if weight else []
+    repairs = read_repairs(sections.impute, schema, edited=sections.edit, derived_weights=derived)
+    if not (sections.statistic or sections.cells or sections.synth):
+        raise PlanError("asks nothing; add a [[statistic]], [[cells]] or [[synth]]", field="statistic")
+    asks = read_asks(sections.statistic, schema, repairs.repair, weight, repairs.copied)
     # A public number of rows is that of the whole survey: methods that would use it are not told of it for a piece.
     held = replace(schema, sample_size=None) if partition else schema
     plan = Plan(
@@ -190,23 +192,24 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
         repair=repairs.repair,
         models=repairs.models,
         repair_words=repairs.words,
-        brought=read_brought(sections.survey.brought),
-        digest=digest_of(data, codebook),
+        brought=read_brought(sections.survey.imputed_before),
+        digest=plan_digest(data, codebook),
+        former=FormerDigests(data, codebook),
         rows=rows,
         design_effect=_effect(sections.expect.design_effect),
         source=sections.survey.source,
-        table=sections.survey.table,
+        relation=sections.survey.relation,
         ledger=sections.survey.ledger,
         codebook=sections.survey.codebook,
         accepts_large=sections.protect.accept_large,
     )
     if plan.cost > plan.cap:
         raise PlanError(
-            f"is {show(plan.cap)}, but the asks need {show(plan.cost)}; raise it or ask for less",
+            f"is {show(plan.cap)}, but the plan needs {show(plan.cost)}; raise it or ask for less",
             field="protect.epsilon",
         )
-    for place, each in enumerate(sections.ask):
-        check_partition(partition, asks[place].query, each.size, f"ask[{place}].size")
+    for place, each in enumerate(sections.statistic):
+        check_partition(partition, asks[place].query, each.size, f"statistic[{place}].size")
     check_moved(partition, change, repair=plan.repair, others=(*plan.models, *plan.cells, *plan.synths))
     _check_delta(plan, sections.protect)
     _check_names(plan)
@@ -217,8 +220,7 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
 
 
 def _sections(data: Mapping[str, Any]) -> PlanSections:
-    if data.get("format", FORMAT) != FORMAT:
-        raise PlanError(f"this reticent reads plans of format {FORMAT}", field="format")
+    check_format(data, FORMAT, "plans", PlanError)
     sections = fill(PlanSections, data, error=PlanError, at="")
     if not is_printable(sections.release.title):
         raise PlanError("holds a control character", field="release.title")
@@ -236,12 +238,12 @@ def _cap(section: ProtectSection) -> Fraction:
 
 
 def _check_names(plan: Plan) -> None:
-    taken = {ask.name: "an ask" for ask in plan.asks}
+    taken = {ask.name: "a statistic" for ask in plan.asks}
     named = [(f"cells[{place}].name", cells.name) for place, cells in enumerate(plan.cells)]
     named += [(f"synth[{place}].name", synth.name) for place, synth in enumerate(plan.synths)]
-    for field, name in named:
+    for place_of, name in named:
         if name in taken:
-            raise PlanError(f"{taken[name]} is called {name!r} too; choose another", field=field)
+            raise PlanError(f"{taken[name]} is called {name!r} too; choose another", field=place_of)
         taken[name] = "a table"
 
 
@@ -277,12 +279,3 @@ def _effect(raw: object) -> Fraction | None:
     if effect is None or not Fraction(1, 100) <= effect <= 1000:
         raise PlanError("is a decimal from 0.01 to 1000", field="expect.design_effect")
     return effect
-
-
-def digest_of(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> str:
-    """A digest of what is asked and of what: file places may change, words may not."""
-    asked = {key: value for key, value in data.items() if key != "survey"}
-    brought = dict(data.get("survey") or {}).get("brought")
-    asked |= {"brought": brought} if brought is not None else {}
-    text = json.dumps([asked, codebook], sort_keys=True, ensure_ascii=False, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()

@@ -61,9 +61,9 @@ LEGEND = {
     AS_TOTALS: "if the expected rows had equal base weights and were spread as the totals are; how they are is "
     "confidential, and so is the noise",
     IN_RANKS: "respondents between the answer and the exact one",
-    DERIVED: "follows from the asks it uses",
+    DERIVED: "follows from the statistics it uses",
     OPEN: "depends on the spread of both columns, which is not known beforehand",
-    UNKNOWN: "give [expect] rows, or expect = { value, size } on the ask",
+    UNKNOWN: "give [expect] rows, or expect = { value, size } on the statistic",
 }
 
 

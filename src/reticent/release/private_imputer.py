@@ -29,7 +29,7 @@ class PrivateImputer(Params):
     fit is charged to it before a row is read; each row is then one respondent of that survey. Without one nobody counts.
 
     CONFIDENTIAL: what `transform` gives back are the rows you gave it. To publish from filled rows, write
-    `[[repair]] kind = "model"` in a plan.
+    `[[impute]] method = "regression"` in a plan.
     """
 
     _NAMES = ("epsilon", "bounds", "columns", "shares", "draws", "replaced", "estimator", "ledger")

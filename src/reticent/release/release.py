@@ -4,12 +4,13 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from reticent.errors import ReticentError
 from reticent.release.compact import written
 from reticent.release.format import FORMAT
+from reticent.release.former_release import FORMER, in_todays_words
 from reticent.release.synth_table import to_arrow
 from reticent.smallcells.table import LINE
 from reticent.smallcells.table import lines as cell_lines
@@ -20,41 +21,44 @@ if TYPE_CHECKING:
 
 COLUMNS = (
     "release",
-    "ask",
+    "statistic",
     "cell",
     "value",
     "unit",
     "level",
-    "low",
-    "high",
+    "privacy_low",
+    "privacy_high",
     "total_margin",
     "cv",
     "reliability",
-    "claim",
+    "guarantee",
     "meaning",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A finished release. Arithmetic on its numbers gives plain numbers, without claim or error bar."""
+    """A finished release. Arithmetic on its numbers gives plain numbers, without guarantee or interval."""
 
     document: Mapping[str, Any]
+    stored: bytes | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "Release":
-        """A release read back from its JSON."""
+        """A release read back from its JSON. One of format 1 is read in today's words, and stays the same bytes."""
         try:
             document = json.loads(data)
         except ValueError:
             document = None
+        if isinstance(document, dict) and document.get("format") == FORMER:
+            return cls(in_todays_words(document), data)
         if not isinstance(document, dict) or document.get("format") != FORMAT:
             raise ReticentError(f"is not a release of format {FORMAT}", field="release")
         return cls(document)
 
     def to_bytes(self) -> bytes:
         """The same release is the same bytes; keys stand in the order of the document, cells in the plan's."""
-        return written(self.document).encode() + b"\n"
+        return written(self.document).encode() + b"\n" if self.stored is None else self.stored
 
     @property
     def id(self) -> str:
@@ -62,8 +66,8 @@ class Release:
         return str(self.document["id"])
 
     def __getitem__(self, name: str) -> list[dict[str, Any]]:
-        """The estimates of one ask, or the lines of one table of cells, by its name."""
-        for answer in self.document["answers"]:
+        """The estimates of one statistic, or the lines of one table of cells, by its name."""
+        for answer in self.document["statistics"]:
             if answer["name"] == name:
                 return list(answer["estimates"])
         for table in self.document.get("cells", []):
@@ -89,23 +93,25 @@ class Release:
 
     def lines(self) -> Iterator[list[Any]]:
         """The estimates as tidy lines under `COLUMNS`, in the order of the plan."""
-        for answer in self.document["answers"]:
+        for answer in self.document["statistics"]:
             for estimate in answer["estimates"]:
                 yield self._line(answer, estimate)
 
     def _line(self, answer: Mapping[str, Any], estimate: Mapping[str, Any]) -> list[Any]:
         cell = "; ".join(f"{name} = {level}" for name, level in estimate["cell"].items())
-        numbers = [estimate[key] for key in ("low", "high", "total_margin", "cv", "reliability")]
+        numbers = [
+            estimate[key] for key in ("privacy_low", "privacy_high", "total_margin", "cv", "reliability")
+        ]
         return [
             self.id,
             answer["name"],
             cell,
             estimate["value"],
             answer["unit"],
-            answer["error_bar"]["level"],
+            answer["interval"]["level"],
             *numbers,
-            answer["claim"]["words"],
-            answer["error_bar"]["meaning"],
+            answer["guarantee"]["words"],
+            answer["interval"]["meaning"],
         ]
 
 

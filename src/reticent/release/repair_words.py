@@ -52,8 +52,8 @@ def lent_words(answer: Answer, bar: Fraction) -> str:
     if bar or not is_hidden or not answer.estimates[0].has_interval:
         return ""
     return (
-        "; this ask bought no error bar: the scale was published for an earlier ask over the same recipients, and "
-        "bounds this one, so that the bar may be wider than one of its own"
+        "; this statistic bought no interval: the scale was published for an earlier one over the same recipients, and "
+        "bounds it, so that the interval may be wider than one of its own"
     )
 
 

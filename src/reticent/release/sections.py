@@ -9,16 +9,16 @@ from pydantic import Field, field_validator
 from reticent.tomlfile import Section
 from reticent.words import is_printable
 
-FORMAT = 1
+FORMAT = 2
 RELEASE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
 
 
 class SurveySection(Section):
     source: str
-    codebook: str = Field(alias="schema")
+    codebook: str
     ledger: str
-    table: str | None = None
-    brought: dict[str, Any] | None = None
+    relation: str | None = None
+    imputed_before: dict[str, Any] | None = None
 
     @field_validator("source", "codebook", "ledger")
     @classmethod
@@ -57,7 +57,7 @@ class ProtectSection(Section):
     accept_large: bool = False
 
 
-class BarSection(Section):
+class IntervalSection(Section):
     level: Any = Decimal("0.95")
     epsilon: str | None = None
 
@@ -67,13 +67,13 @@ class ExpectAnswer(Section):
     size: int | None = Field(default=None, ge=1, le=2**40)
 
 
-class AskSection(Section):
+class StatisticSection(Section):
     name: str = Field(min_length=1, max_length=200)
     query: dict[str, Any]
     epsilon: str | None = None
     size: int | None = Field(default=None, ge=1, le=2**40)
     missing: str = "available"
-    error_bar: BarSection = BarSection()
+    interval: IntervalSection = IntervalSection()
     variance: str | None = None
     expect: ExpectAnswer | None = None
 
@@ -84,8 +84,9 @@ class PlanSections(Section):
     release: ReleaseSection
     expect: ExpectSection = ExpectSection()
     protect: ProtectSection
-    repair: list[dict[str, Any]] = Field(default=[])
-    ask: list[AskSection] = Field(default=[], max_length=1000)
+    edit: list[dict[str, Any]] = Field(default=[])
+    impute: list[dict[str, Any]] = Field(default=[])
+    statistic: list[StatisticSection] = Field(default=[], max_length=1000)
     cells: list[dict[str, Any]] = Field(default=[])
     synth: list[dict[str, Any]] = Field(default=[])
     weight: dict[str, Any] | None = None

@@ -18,7 +18,7 @@ def check_silence(asks: Sequence[Ask], models: Sequence[AnyModel]) -> None:
                 raise PlanError(
                     f"a model fills {status.column}, so after the repair nobody's is missing and {status} says "
                     "nothing; ask it in a release without this repair, or of a column that is not filled.",
-                    field=f"ask[{place}].query",
+                    field=f"statistic[{place}].query",
                 )
 
 

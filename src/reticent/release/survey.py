@@ -16,20 +16,20 @@ from reticent.tomlfile import read_toml
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """`rows` is a path, a glob, a pandas or Polars frame, or an Arrow table; `schema` a codebook file or table.
+    """`rows` is a path, a glob, a pandas or Polars frame, or an Arrow table; `codebook` a codebook file or dictionary.
 
-    >>> survey = Survey("survey.parquet", schema="survey.schema.toml")  # doctest: +SKIP
+    >>> survey = Survey("survey.parquet", codebook="survey.codebook.toml")  # doctest: +SKIP
     """
 
     rows: Any = field(repr=False)
-    schema: str | PathLike[str] | dict[str, Any]
-    table: str | None = None
+    codebook: str | PathLike[str] | dict[str, Any]
+    relation: str | None = None
     threads: int | None = None
 
     def open(self) -> DuckDBEngine:
         """An engine on the rows. It looks at the header now and at the rows when asked."""
         if isinstance(self.rows, str | PathLike):
-            source = open_path(str(self.rows), table=self.table)
+            source = open_path(str(self.rows), table=self.relation)
         else:
             source = open_frame(self.rows)
         return DuckDBEngine(source, threads=self.threads)
@@ -44,28 +44,28 @@ class Survey:
         release_id: str,
         *,
         epsilon: str,
-        asks: Sequence[dict[str, Any]] = (),
+        statistics: Sequence[dict[str, Any]] = (),
         cells: Sequence[dict[str, Any]] = (),
         synth: Sequence[dict[str, Any]] = (),
         **sections: Any,
     ) -> Plan:
-        """A plan written in Python. `asks`, `cells`, `synth` and further `sections` are what a plan file would hold."""
+        """A plan written in Python. `statistics`, `cells`, `synth` and further `sections` are what a plan file would hold."""
         protect = {
             "change": "one respondent added or removed",
             "epsilon": epsilon,
             **sections.pop("protect", {}),
         }
         release = {"id": release_id, **sections.pop("release", {})}
-        survey = {"source": "rows", "schema": "codebook", "ledger": "ledger"}
-        held = {"ask": list(asks), **({"cells": list(cells)} if cells else {})}
+        survey = {"source": "rows", "codebook": "codebook", "ledger": "ledger"}
+        held = {"statistic": list(statistics), **({"cells": list(cells)} if cells else {})}
         held |= {"synth": list(synth)} if synth else {}
         data = {"survey": survey, "release": release, "protect": protect, **held, **sections}
-        return plan_from(data, self.codebook())
+        return plan_from(data, self.book())
 
-    def codebook(self) -> dict[str, Any]:
+    def book(self) -> dict[str, Any]:
         """The codebook as a dictionary."""
-        if isinstance(self.schema, dict):
-            return self.schema
-        if isinstance(self.rows, str | PathLike) and identity(str(self.schema)) in identities(str(self.rows)):
-            raise SchemaError("is the rows; name the codebook, which is another file", field="schema")
-        return read_toml(Path(self.schema), error=SchemaError)
+        if isinstance(self.codebook, dict):
+            return self.codebook
+        if isinstance(self.rows, str | PathLike) and identity(str(self.codebook)) in identities(str(self.rows)):
+            raise SchemaError("is the rows; name the codebook, which is another file", field="codebook")
+        return read_toml(Path(self.codebook), error=SchemaError)

@@ -15,14 +15,14 @@ from reticent.synth.rules import read_rules
 from reticent.tomlfile import fill
 
 AT = "Synthesizer"
-ELSEWHERE = ("schema", "replaced", "ledger")
+ELSEWHERE = ("codebook", "replaced", "ledger")
 """Arguments that a plan has in other sections."""
 
 
 def planned(arguments: Mapping[str, Any], survey: Survey) -> Synth:
     """What is to be learned of this survey; refused where a plan would be. No row has been read."""
     change = Change.REPLACE if arguments["replaced"] else Change.ADD_REMOVE
-    return read_synth(section_of(arguments), schema_from(survey.codebook()), change=change, at=AT)
+    return read_synth(section_of(arguments), schema_from(survey.book()), change=change, at=AT)
 
 
 def ruled(arguments: Mapping[str, Any], domain: Domain) -> Rules:

@@ -1,6 +1,6 @@
 """The part of a plan that makes synthetic tables, as a plan of its own.
 
-Where a plan holds nothing else, the part is the plan: same id, same words, same digest. Otherwise asks and cells are left
+Where a plan holds nothing else, the part is the plan: same id, same words, same digest. Otherwise statistics and cells are left
 out, and what is left is another plan with another id, so that the ledger can tell the two apart.
 """
 
@@ -11,7 +11,7 @@ from typing import Any
 from reticent.errors import PlanError
 from reticent.release.plan import Plan, read_plan
 
-OTHERS = ("ask", "cells", "weight")
+OTHERS = ("statistic", "cells", "weight")
 SUFFIX = "-synth"
 
 
@@ -24,7 +24,7 @@ def read_synth_plan(path: Path, *, rows: str | None = None, ledger: Path | None 
 
 
 def only_synth(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The same words without asks, cells and weights; under the id with `-synth` where anything was left out."""
+    """The same words without statistics, cells and weights; under the id with `-synth` where anything was left out."""
     if not any(data.get(section) for section in OTHERS):
         return dict(data)
     left = {key: value for key, value in data.items() if key not in OTHERS}

@@ -29,13 +29,13 @@ LARGEST_DELTA = Fraction(1, 100)
 class SynthSection(Section):
     name: str = Field(min_length=1, max_length=200)
     method: str = Field(max_length=100)
-    holes: str = Holes.AVAILABLE.value
+    missing: str = Holes.AVAILABLE.value
     rows: int = Field(ge=1, le=MOST_VALUES)
     epsilon: str
     delta: str | None = None
     columns: list[str] | None = Field(default=None, min_length=1, max_length=1000)
     bins: int = Field(default=BINS, ge=2, le=1000)
-    heaps: dict[str, list[Any]] = Field(default={}, max_length=100)
+    point_masses: dict[str, list[Any]] = Field(default={}, max_length=100)
     copies: int | None = Field(default=None, ge=0, le=100)
     never: list[str] = Field(default=[], max_length=100)
     determines: dict[str, str] = Field(default={}, max_length=100)
@@ -70,16 +70,16 @@ def read_synth(
     if not is_printable(section.name):
         raise PlanError("holds a control character", field=f"{at}.name")
     with _placed(at):
-        domain = domain_of(schema, section.columns, bins=section.bins, heaps=section.heaps)
+        domain = domain_of(schema, section.columns, bins=section.bins, heaps=section.point_masses)
         check_coding(Coding(keys=tuple(axis.key for axis in domain.axes)), schema, repair)
         rules = read_rules(domain, never=section.never, determines=section.determines, known=section.known)
     synth = Synth(
         name=section.name,
         method=_method(section.method, f"{at}.method"),
-        holes=_holes(section.holes, f"{at}.holes"),
+        holes=_holes(section.missing, f"{at}.missing"),
         rows=section.rows,
         bins=section.bins,
-        heaps=heap_words(section.heaps, schema, domain.columns),
+        heaps=heap_words(section.point_masses, schema, domain.columns),
         domain=domain,
         spend=Spend(
             epsilon=read_epsilon(section.epsilon, field=f"{at}.epsilon"),
@@ -123,10 +123,10 @@ def _delta(text: str | None, field: str) -> Fraction:
 
 
 def _copies(section: SynthSection, at: str) -> int:
-    is_values = section.holes == Holes.VALUES.value
+    is_values = section.missing == Holes.VALUES.value
     if section.copies is not None and not is_values:
         raise PlanError(
-            f"goes with holes = {Holes.VALUES.value!r} alone; other rows have nothing left to fill",
+            f"goes with missing = {Holes.VALUES.value!r} alone; other rows have nothing left to fill",
             field=f"{at}.copies",
         )
     if section.copies is None:
@@ -151,4 +151,4 @@ def _placed(at: str, *, keep: bool = True) -> Iterator[None]:
     else:
         return
     inner = f"{at}.{field}" if keep and field in SynthSection.model_fields else at
-    raise PlanError(said.rstrip("."), field=field if field == "repair" else inner)
+    raise PlanError(said.rstrip("."), field=field if field == "impute" else inner)

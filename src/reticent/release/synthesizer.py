@@ -35,21 +35,21 @@ Book = str | PathLike[str] | dict[str, Any]
 
 
 class Synthesizer(Params):
-    """Rows like those of a survey: `Synthesizer(method="mst", epsilon="1", schema="book.toml").fit(frame).sample(1000)`.
+    """Rows like those of a survey: `Synthesizer(method="mst", epsilon="1", codebook="book.toml").fit(frame).sample(1000)`.
 
-    The arguments are the keys of a `[[synth]]` section of a plan; `schema` is the codebook, a file or a dictionary, and may
+    The arguments are the keys of a `[[synth]]` section of a plan; `codebook` is a file or a dictionary, and may
     be left out where `fit` is given a `Survey`. They are checked when it is fitted, before a row is read.
 
     The network is private and costs epsilon at every `fit`. Give the `ledger` of the survey, a `Ledger` or its path, and each
     fit is charged to it before a row is read, as a plan would be; without one nobody counts. Rows drawn from the network
     cost nothing, however many.
 
-    >>> model = Synthesizer(method="aim", epsilon="1", delta="0.000001", schema="survey.schema.toml")  # doctest: +SKIP
+    >>> model = Synthesizer(method="aim", epsilon="1", delta="0.000001", codebook="survey.codebook.toml")  # doctest: +SKIP
     >>> model.fit(frame).sample(30_000)  # doctest: +SKIP
     """
 
     _NAMES = (
-        *("method", "holes", "epsilon", "delta", "schema", "columns", "bins", "heaps", "copies"),
+        *("method", "missing", "epsilon", "delta", "codebook", "columns", "bins", "point_masses", "copies"),
         *("never", "determines", "known", "replaced", "ledger"),
     )
 
@@ -57,13 +57,13 @@ class Synthesizer(Params):
         self,
         *,
         method: str = "aim",
-        holes: str = "available",
+        missing: str = "available",
         epsilon: str,
         delta: str | None = None,
-        schema: Book | None = None,
+        codebook: Book | None = None,
         columns: Sequence[str] | None = None,
         bins: int = BINS,
-        heaps: Heaps | None = None,
+        point_masses: Heaps | None = None,
         copies: int | None = None,
         never: Sequence[str] = (),
         determines: Mapping[str, str] | None = None,
@@ -71,8 +71,9 @@ class Synthesizer(Params):
         replaced: bool = False,
         ledger: Account | None = None,
     ) -> None:
-        self.method, self.holes, self.epsilon, self.delta = method, holes, epsilon, delta
-        self.schema, self.columns, self.bins, self.heaps, self.copies = schema, columns, bins, heaps, copies
+        self.method, self.missing, self.epsilon, self.delta = method, missing, epsilon, delta
+        self.codebook, self.columns, self.bins, self.copies = codebook, columns, bins, copies
+        self.point_masses = point_masses
         self.never, self.determines, self.known, self.replaced = never, determines, known, replaced
         self.ledger = ledger
         self._noise: SynthNoise = SystemSynthNoise()
@@ -84,7 +85,7 @@ class Synthesizer(Params):
         With a ledger: charged before the rows are read, and what was learned is noted there before it is handed out. A fit
         that fails in between keeps its charge.
         """
-        survey = rows if isinstance(rows, Survey) else Survey(rows, schema=self._book())
+        survey = rows if isinstance(rows, Survey) else Survey(rows, codebook=self._book())
         synth, ledger = planned(self.get_params(), survey), open_account(self.ledger)
         check_public(synth.domain.schema, synth.claim.change)
         engine: Engine = survey.open()
@@ -121,19 +122,19 @@ class Synthesizer(Params):
         save(self._fitted, Path(folder))
 
     @classmethod
-    def load(cls, folder: str | PathLike[str], *, schema: Book, **arguments: Any) -> "Synthesizer":
+    def load(cls, folder: str | PathLike[str], *, codebook: Book, **arguments: Any) -> "Synthesizer":
         """A synthesizer that has learned already. The codebook must be the one it was made with.
 
         What was promised comes back with it. The method does not, and is needed only to fit again: say it in `arguments`.
         """
-        network = load(Path(folder), _schema(schema))
+        network = load(Path(folder), _schema(codebook))
         claim = network.claim
         made = cls(
             **{
                 "epsilon": show(claim.epsilon),
                 "delta": show(claim.delta) if claim.delta else None,
                 "replaced": claim.change is Change.REPLACE,
-                "schema": schema,
+                "codebook": codebook,
                 **arguments,
             }
         )
@@ -150,7 +151,7 @@ class Synthesizer(Params):
             ledger,
             "synthesizer",
             words=synth.written,
-            codebook=survey.codebook(),
+            codebook=survey.book(),
             schema=synth.domain.schema,
             claim=synth.claim,
             files=files,
@@ -169,9 +170,9 @@ class Synthesizer(Params):
         return self.network_
 
     def _book(self) -> Book:
-        if self.schema is None:
-            raise PlanError("is the codebook of the frame, a file or a dictionary", field="schema")
-        return self.schema
+        if self.codebook is None:
+            raise PlanError("is the codebook of the frame, a file or a dictionary", field="codebook")
+        return self.codebook
 
     def _like(self, table: pa.Table) -> Any:
         """The table as the kind of frame that was given."""
@@ -181,7 +182,7 @@ class Synthesizer(Params):
 
 
 def _schema(book: Book) -> Schema:
-    return schema_from(Survey(None, schema=book).codebook())
+    return schema_from(Survey(None, codebook=book).book())
 
 
 def _try(synth: Synth) -> None:

@@ -99,12 +99,12 @@ def serving(weighting: Weighting, asks: Sequence[Ask], schema: Schema, neighbour
         for sheet in sheets(ask.query, schema)
     ]
     if not shares:
-        raise PlanError(f"no ask says weight = {weighting.name!r}; drop the section", field="weight")
+        raise PlanError(f"no statistic says weight = {weighting.name!r}; drop the section", field="weight")
     for place, each in shares:
         if each / weighting.smoothness < LEAST_BETA:
             raise PlanError(
                 f"leaves {float(each):.2g} to one of its sums, for one record; weights to known totals need at least "
                 f"{float(LEAST_BETA * weighting.smoothness):.2g}",
-                field=f"ask[{place}].epsilon",
+                field=f"statistic[{place}].epsilon",
             )
     return weighting.serving([each / weighting.smoothness for _, each in shares])

@@ -20,7 +20,7 @@ def margin_of(section: WeightSection, schema: Schema) -> Margin:
     for name in names:
         if schema.column(name, field="weight.by").role == "weight":
             raise PlanError(f"{name} is a base weight; write base = {name!r} instead", field="weight.by")
-    raw = {"margin": names, "bins": bins}
+    raw = {"table": names, "bins": bins}
     query = read_query(raw, schema, missing="available", size=None, field="weight.by")
     if not isinstance(query, Margin):
         raise TypeError("a margin was asked for")

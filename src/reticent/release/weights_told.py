@@ -44,7 +44,7 @@ def weights_told(plan: Plan, weighed: Weighed | None) -> dict[str, Any]:
         "bins": len(strategy.totals),
         "totals": [show(total) for total in strategy.totals],
         "bin_of_cell": list(strategy.bins),
-        "claim": {"words": str(claim), **claim.as_dict()} if claim else {"words": "public, no cost"},
+        "guarantee": {"words": str(claim), **claim.as_dict()} if claim else {"words": "public, no cost"},
         **({"noisy_counts": list(weighed.counts)} if weighed.counts else {}),
         **_each_told(plan, weighed),
         **({"raked": raked_told(plan.weight, weighed.fitted)} if weighed.fitted else {}),

@@ -22,7 +22,7 @@ def columns_of(answer: Mapping[str, Any]) -> list[str]:
     found = sorted(
         {name for estimate in answer.get("estimates") or [] for name in estimate.get("cell") or {}}
     )
-    asked = (answer.get("query") or {}).get("margin")
+    asked = (answer.get("query") or {}).get("table")
     order = [name for name in asked if name in found] if isinstance(asked, list) else []
     return order + [name for name in found if name not in order]
 
@@ -36,7 +36,7 @@ def is_table(answer: Mapping[str, Any]) -> bool:
 def unit_of(answer: Mapping[str, Any]) -> str:
     """The unit in words; a weighted count stands for more people than were asked, and says so."""
     unit, query = str(answer.get("unit") or "no unit"), answer.get("query") or {}
-    is_weighted = query.get("weight") and {"count", "margin"} & set(query)
+    is_weighted = query.get("weight") and {"count", "table"} & set(query)
     return f"{unit}, weighted" if is_weighted and not unit.endswith(", weighted") else unit
 
 
@@ -54,4 +54,4 @@ def barless(answers: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _lacks_ends(answer: Mapping[str, Any]) -> bool:
     estimates = answer.get("estimates") or []
-    return all(each.get("low") is None and each.get("high") is None for each in estimates)
+    return all(each.get("privacy_low") is None and each.get("privacy_high") is None for each in estimates)

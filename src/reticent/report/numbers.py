@@ -12,7 +12,7 @@ HUGE = 10**6
 
 def places(estimate: dict[str, Any]) -> int:
     """Decimals that show two digits of the error bar; all that the files carry where there is no bar."""
-    low, high = estimate.get("low"), estimate.get("high")
+    low, high = estimate.get("privacy_low"), estimate.get("privacy_high")
     if low is None or high is None or high <= low:
         return MOST
     return min(MOST, max(0, DIGITS - 1 - floor(log10((high - low) / 2))))

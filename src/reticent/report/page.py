@@ -23,7 +23,7 @@ _MARKS = {"reliable": "●", "use with caution": "◆", "unreliable": "▲"}
 def page(release: Release) -> bytes:
     """The page as HTML. It needs no network, no script, and nothing beside it."""
     document = clean(release.document)
-    answers = document.get("answers") or []
+    answers = document.get("statistics") or []
     drawn = [(chart, _inline(svg(chart))) for chart in specs(release)]
     view = {
         "document": document,
@@ -81,7 +81,7 @@ def _lines(answers: list[Any], columns: list[str]) -> dict[str, Any]:
 
 def _line(answer: Mapping[str, Any], estimate: dict[str, Any], columns: list[str]) -> dict[str, Any]:
     digits, rating = places(estimate), estimate.get("reliability") or ""
-    low, high = downward(estimate.get("low"), digits), upward(estimate.get("high"), digits)
+    low, high = downward(estimate.get("privacy_low"), digits), upward(estimate.get("privacy_high"), digits)
     return {
         "name": answer.get("name"),
         "unit": unit_of(answer),
@@ -89,7 +89,7 @@ def _line(answer: Mapping[str, Any], estimate: dict[str, Any], columns: list[str
         "exact": estimate.get("value"),
         "value": nearest(estimate.get("value"), digits) or "not given",
         "bar": f"{low or 'no bound'}\N{NO-BREAK SPACE}to {high or 'no bound'}" if low or high else "",
-        "level": (answer.get("error_bar") or {}).get("level"),
+        "level": (answer.get("interval") or {}).get("level"),
         "margin": upward(estimate.get("total_margin"), digits),
         "cv": percent(estimate.get("cv")),
         "rating": rating,
@@ -101,7 +101,7 @@ def _meanings(answers: list[Any]) -> dict[str, list[Any]]:
     """What each kind of error bar means, with the answers it is said of."""
     found: dict[str, list[Any]] = {}
     for answer in answers:
-        meaning = (answer.get("error_bar") or {}).get("meaning")
+        meaning = (answer.get("interval") or {}).get("meaning")
         if meaning:
             found.setdefault(meaning, []).append(answer.get("name"))
     return found

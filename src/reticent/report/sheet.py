@@ -62,8 +62,8 @@ def _about(book: Any, document: Any) -> None:
         "status": "published"
         if document["published"] is True
         else "rehearsal on simulated rows, not a release",
-        "promise": document["claim"]["words"],
-        "missing answers": "; ".join(document.get("repairs") or []) or "used as they are",
+        "guarantee": document["guarantee"]["words"],
+        "missing answers": "; ".join(document.get("imputation") or []) or "used as they are",
         "plan": document["plan"],
         "software": ", ".join(f"{name} {version}" for name, version in document["software"].items()),
     }

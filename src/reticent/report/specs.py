@@ -12,7 +12,7 @@ from reticent.report.marks import Spec
 from reticent.report.synth import synth_charts
 
 MOST_CELLS = 60
-NUMBERS = ("value", "low", "high", "total_margin")
+NUMBERS = {"value": "value", "low": "privacy_low", "high": "privacy_high", "total_margin": "total_margin"}
 Drawn = tuple[str, str | None, tuple[str, Spec]]  # title, table, (caption, specification)
 
 
@@ -31,7 +31,7 @@ def specs(release: Release) -> tuple[Chart, ...]:
     """Single answers by unit, then each table, in the order of the plan."""
     document = clean(release.document)
     rehearsal = document.get("published") is not True
-    answers = document.get("answers") or []
+    answers = document.get("statistics") or []
     singles: dict[str, list[Mapping[str, Any]]] = {}
     for answer in answers:
         if not is_table(answer):
@@ -91,13 +91,13 @@ def _table(answer: Mapping[str, Any]) -> tuple[str, Spec]:
 
 def _row(place: int, label: str, estimate: Mapping[str, Any]) -> dict[str, Any]:
     """One line of a chart's data: the release's own numbers, untouched."""
-    numbers = {name: estimate.get(name) for name in NUMBERS}
+    numbers = {name: estimate.get(key) for name, key in NUMBERS.items()}
     rating = estimate.get("reliability") or "not rated"
     return {"place": place, "label": label, **numbers, "rating": rating}
 
 
 def _levels(group: list[Mapping[str, Any]]) -> str:
-    levels = dict.fromkeys((answer.get("error_bar") or {}).get("level") for answer in group)
+    levels = dict.fromkeys((answer.get("interval") or {}).get("level") for answer in group)
     said = " and ".join(f"{100 * level:g} %" for level in levels if level is not None) or "unstated"
-    bare = " A point without a bar: its noise has a confidential scale." if barless(group) else ""
-    return f"Error bars at {said}.{bare}"
+    bare = " A point without an interval: its noise has a confidential scale." if barless(group) else ""
+    return f"Intervals for privacy noise at {said}.{bare}"

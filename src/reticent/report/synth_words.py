@@ -16,7 +16,7 @@ USE = (
     ),
     (
         "Not for: final numbers. Standard errors and tests computed from synthetic rows are too small, since they know neither of the "
-        "noise, nor of the sampling, nor that the model is one. Ask the question in a plan instead, and get an error bar."
+        "noise, nor of the sampling, nor that the model is one. Ask the question in a plan instead, and get an interval."
     ),
     (
         "The number of rows comes from the plan. More rows are no more information, and say nothing about how many "
@@ -29,7 +29,7 @@ USE = (
 
 def promised(table: Document) -> str:
     """The claim, and how far it reaches."""
-    return f"{table['claim']['words']}, for these rows and all that is made from them."
+    return f"{table['guarantee']['words']}, for these rows and all that is made from them."
 
 
 def ruled(table: Document) -> list[str]:
@@ -41,15 +41,18 @@ def ruled(table: Document) -> list[str]:
 
 def heaped(table: Document) -> list[str]:
     """The numbers that had a bin of their own, a sentence for each column."""
-    heaps = (table.get("heaps") or {}).items()
-    return [f"A bin of its own in {name}: {', '.join(map(str, values))}." for name, values in heaps]
+    masses = (table.get("point_masses") or {}).items()
+    return [
+        f"Point masses of {name}, each with a bin of its own: {', '.join(map(str, values))}."
+        for name, values in masses
+    ]
 
 
 def methodology(document: Document) -> str:
     """A paragraph on the synthetic tables of a release, to paste; nothing where it has none."""
     said = [
         f"“{table['name']}” holds {table['rows']:,} rows of {len(table['columns'])} columns, drawn from a model that was "
-        f"learned by the method {table['method']!r} ({table['claim']['words']}). Of missing answers: {table['holes_words']}."
+        f"learned by the method {table['method']!r} ({table['guarantee']['words']}). Of missing answers: {table['missing_words']}."
         + "".join(f" {each}" for each in heaped(table))
         for table in document.get("synth") or []
     ]

@@ -16,8 +16,8 @@ UNPROVED = (
     "Nothing is promised about what a determined reader could learn from it about one respondent.",
 )
 NO_BAR = (
-    "The noise of this answer is scaled by how many recipients one donor serves, which is confidential, so the size of "
-    'the noise is too. To publish an error bar, give the ask a budget for it: error_bar = { epsilon = "0.25" }.'
+    "The noise of this estimate is scaled by how many recipients one donor serves, which is confidential, so the size of "
+    'the noise is too. To publish an interval, give the statistic a budget for it: interval = { epsilon = "0.25" }.'
 )
 CARRIES = {"pure": ("epsilon",), "approximate": ("epsilon", "delta"), "zcdp": ("rho",)}
 Document = Mapping[str, Any]
@@ -25,7 +25,7 @@ Document = Mapping[str, Any]
 
 def promise(document: Document) -> list[str]:
     """Two plain sentences, and a third only where the claim needs a caveat."""
-    claim, protects = document.get("claim") or {}, document.get("protects") or {}
+    claim, protects = document.get("guarantee") or {}, document.get("protects") or {}
     if document.get("published") is not True:
         return [NOTHING]
     carried = CARRIES.get(str(claim.get("measure")))
@@ -36,7 +36,7 @@ def promise(document: Document) -> list[str]:
 
 
 def _someone(protects: Document) -> str:
-    unit, most = protects.get("unit") or "row", protects.get("at_most") or 1
+    unit, most = protects.get("privacy_unit") or "row", protects.get("at_most") or 1
     if unit == "row":
         return "respondent"
     return (
@@ -117,8 +117,8 @@ def _sum(before: Any, charged: Any) -> str:
 
 def methodology(document: Document) -> str:
     """A paragraph to paste."""
-    claim, protects = document.get("claim") or {}, document.get("protects") or {}
-    answers = document.get("answers") or []
+    claim, protects = document.get("guarantee") or {}, document.get("protects") or {}
+    answers = document.get("statistics") or []
     used = dict.fromkeys(str(p.get("mechanism")) for a in answers for p in a.get("parts") or [])
     software = document.get("software") or {}
     noises = " and ".join(used) or "no mechanism of its own"
@@ -162,21 +162,21 @@ def _observed_methodology(document: Document) -> str:
 
 
 def _repaired(document: Document) -> str:
-    said = "; ".join(str(each) for each in document.get("repairs") or [])
+    said = "; ".join(str(each) for each in document.get("imputation") or [])
     own = f" Before anything was computed, {said}; the promise covers this repair." if said else ""
     return own + "".join(f" {each[:1].upper()}{each[1:]}." for each in _brought(document))
 
 
 def repaired(document: Document) -> list[str]:
     """What was done about missing answers, with weights and by lot, a sentence each."""
-    done = [*(document.get("repairs") or []), *_brought(document)]
+    done = [*(document.get("imputation") or []), *_brought(document)]
     said = [*done, *_weighted(document), *_drawn(document)]
     return [f"{str(each)[:1].upper()}{str(each)[1:]}." for each in said]
 
 
 def _brought(document: Document) -> list[str]:
     """What was done to the rows before they came, and what the promise is worth then."""
-    told = document.get("brought") or {}
+    told = document.get("imputed_before") or {}
     return [str(told.get("words"))] if told else []
 
 
@@ -201,7 +201,7 @@ def _drawn(document: Document) -> list[str]:
 
 def citation(document: Document) -> str:
     """How to cite. Publisher and year are the publisher's to fill in: a release carries no date."""
-    claim, receipt = document.get("claim") or {}, document.get("receipt") or {}
+    claim, receipt = document.get("guarantee") or {}, document.get("receipt") or {}
     mark = f" Receipt {str(receipt['hash'])[:16]}." if receipt.get("hash") else ""
     return (
         f"[Publisher] ([year]). {document.get('title')}. Release {document.get('id')} of "

@@ -62,7 +62,7 @@ class Schema:
         """The numeric column `name`, which is not the base weight; `field` is where it was asked for."""
         column = self.column(name, field=field)
         if not isinstance(column, Number):
-            raise PlanError(f"{name} is not a number; ask for a margin or a proportion instead", field=field)
+            raise PlanError(f"{name} is not a number; ask for a table or a proportion instead", field=field)
         if column.role == "weight":
             raise PlanError(f"{name} is the base weight; write weight = {name!r} instead", field=field)
         return column

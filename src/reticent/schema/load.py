@@ -9,6 +9,7 @@ from pydantic import Field
 
 from reticent.decimals import read_decimal
 from reticent.errors import PlanError, SchemaError
+from reticent.former import check_format
 from reticent.predicate.parse import parse
 from reticent.predicate.tree import Predicate
 from reticent.predicate.words import is_column_name
@@ -17,7 +18,7 @@ from reticent.schema.columns import Column, Identifier, Levels, Number
 from reticent.tomlfile import Section, fill, read_toml
 from reticent.words import is_printable, nearest
 
-FORMAT = 1
+FORMAT = 2
 KINDS = ("categorical", "ordinal", "integer", "decimal", "identifier")
 Numeric = str | int | Decimal
 
@@ -41,7 +42,7 @@ class ColumnPart(Section):
     positions: list[Numeric] = Field(default=[])
     bounds: list[Numeric] = Field(default=[])
     grid: Numeric = 1
-    missing: list[Numeric] = Field(default=[])
+    missing_codes: list[Numeric] = Field(default=[])
     universe: str = ""
     text: bool = False
 
@@ -59,8 +60,7 @@ def read_schema(path: Path) -> Schema:
 
 def schema_from(data: dict[str, Any]) -> Schema:
     """A codebook from the dictionary that its TOML stands for."""
-    if data.get("format", FORMAT) != FORMAT:
-        raise SchemaError(f"this reticent reads codebooks of format {FORMAT}", field="format")
+    check_format(data, FORMAT, "codebooks", SchemaError)
     book = fill(CodebookPart, data, error=SchemaError, at="")
     _check_text(book.survey.name, "survey.name")
     _check_text(book.survey.title, "survey.title")
@@ -90,7 +90,7 @@ def _column(name: str, raw: dict[str, Any]) -> Column:
         raise SchemaError(f"is one of {', '.join(KINDS)}{nearest(part.kind, KINDS)}", field=f"{at}.kind")
     if part.role not in ("", "weight", "stratum"):
         raise SchemaError("is 'weight' or 'stratum', where given", field=f"{at}.role")
-    for text in (part.label, part.unit, part.source, *map(str, part.levels), *map(str, part.missing)):
+    for text in (part.label, part.unit, part.source, *map(str, part.levels), *map(str, part.missing_codes)):
         _check_text(text, at)
     common = {
         "name": name,
@@ -98,7 +98,7 @@ def _column(name: str, raw: dict[str, Any]) -> Column:
         "label": part.label,
         "unit": part.unit,
         "role": part.role,
-        "missing": tuple(str(code) for code in part.missing),
+        "missing": tuple(str(code) for code in part.missing_codes),
         "universe": _universe(part.universe, at),
     }
     if part.kind == "identifier":

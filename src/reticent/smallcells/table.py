@@ -53,7 +53,7 @@ def described(cells: Cells, made: CellTable, schema: Schema, change: Change) -> 
         "method": cells.method.value,
         "label": label,
         "unprotected": list(made.unprotected),
-        "claim": {"words": str(claim), **claim.as_dict()},
+        "guarantee": {"words": str(claim), **claim.as_dict()},
         "epsilon": {name: show(budget) for name, budget in budgets.items() if budget},
         "cell": cells.cell,
         "unit": schema.columns[cells.y].unit,
@@ -86,7 +86,7 @@ def _columns(cells: Cells, made: CellTable, schema: Schema) -> dict[str, list[An
 
 def lines(table: Mapping[str, Any], release_id: str) -> Iterator[list[Any]]:
     """The lines of one table under `LINE`."""
-    guarantee = table["label"] or table["claim"]["words"]
+    guarantee = table["label"] or table["guarantee"]["words"]
     columns = [table["columns"][name] for name in COLUMNS]
     for values in zip(*columns, strict=True):
         yield [release_id, table["name"], *values, table["method"], guarantee]

@@ -28,7 +28,7 @@ class Holes(StrEnum):
     MEAN = "impute-mean"
     MODEL = "impute-model"
     AVAILABLE = "available"
-    VALUES = "holes"
+    VALUES = "category"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,34 +37,39 @@ def with_heaps(starts: Sequence[int], heaps: Sequence[int], high: int) -> tuple[
 def _number(name: str, schema: Schema, columns: Sequence[str]) -> Number:
     if name not in columns:
         raise PlanError(
-            f"{name[:80]!r} is not among the columns of this table{nearest(name, columns)}", field="heaps"
+            f"{name[:80]!r} is not among the columns of this table{nearest(name, columns)}",
+            field="point_masses",
         )
     column = schema.coded[name]
     if isinstance(column, Levels):
-        raise PlanError(f"{name} has levels, and each is by itself already; leave it out", field="heaps")
+        raise PlanError(
+            f"{name} has levels, and each is by itself already; leave it out", field="point_masses"
+        )
     return column
 
 
 def _codes(values: Sequence[object], column: Number) -> tuple[int, ...]:
     name = column.name
     if isinstance(values, str) or not 1 <= len(values) <= MOST:
-        raise PlanError(f'lists 1 to {MOST} values of {name}, such as {name} = ["0"]', field="heaps")
+        raise PlanError(f'lists 1 to {MOST} values of {name}, such as {name} = ["0"]', field="point_masses")
     found = [_code(value, column) for value in values]
     if len(set(found)) < len(found):
-        raise PlanError(f"names a value of {name} twice; keep one", field="heaps")
+        raise PlanError(f"names a value of {name} twice; keep one", field="point_masses")
     return tuple(sorted(found))
 
 
 def _code(value: object, column: Number) -> int:
     exact = read_decimal(value)
     if exact is None:
-        raise PlanError(f'has a value of {column.name} that is no decimal, such as "0"', field="heaps")
+        raise PlanError(f'has a value of {column.name} that is no decimal, such as "0"', field="point_masses")
     if not column.lower <= exact <= column.upper:
         bounds = f"from {show(column.lower)} to {show(column.upper)}"
-        raise PlanError(f"{show(exact)} is no value of {column.name}, which runs {bounds}", field="heaps")
+        raise PlanError(
+            f"{show(exact)} is no value of {column.name}, which runs {bounds}", field="point_masses"
+        )
     if (exact / column.grid).denominator != 1:
         raise PlanError(
             f"{show(exact)} is no value of {column.name}, which has the grid {show(column.grid)}",
-            field="heaps",
+            field="point_masses",
         )
     return int(exact / column.grid)

@@ -20,7 +20,7 @@ REAL = [
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_codebooks_are_whole_without_any_row(name):
-    text = files("reticent.lab.trials").joinpath(f"{name}.schema.toml").read_text(encoding="utf-8")
+    text = files("reticent.lab.trials").joinpath(f"{name}.codebook.toml").read_text(encoding="utf-8")
     schema = schema_from(tomllib.loads(text))
     assert len(schema.coded) == SHAPES[name][1] and tables.TARGETS[name] in schema.coded
 

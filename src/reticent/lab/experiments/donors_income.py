@@ -79,7 +79,7 @@ def silent(size: int, mask: int) -> Silent:
     shared = world(size)
     rows = wages.silent(shared.state, seed=mask) if size != wages.WORKERS else wages.flagged()
     ours, plain = wages.plan(size, epsilon="1"), wages.plan(size, epsilon="1", donors=False)
-    engine: Engine = Survey(rows, schema={}, threads=1).open()
+    engine: Engine = Survey(rows, codebook={}, threads=1).open()
     try:
         filled = engine.tally(ours.schema, wants_of(ours), ours.repair)
         available = engine.tally(plain.schema, wants_of(plain))

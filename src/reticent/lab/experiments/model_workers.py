@@ -36,7 +36,7 @@ from reticent.release.survey import Survey
 LEVELS = ("some-high", "high-school", "some-college", "bachelor", "graduate")
 PREDICTORS = ["age", "hours", "sex", "schooling"]
 EPSILONS = ("1", "4")
-METHODS = {"available": None, "line": "line", "draws": "draws"}
+METHODS = {"available": None, "line": "predicted", "draws": "drawn"}
 
 
 def plan(epsilon: str, fill: str | None) -> Plan:
@@ -44,7 +44,7 @@ def plan(epsilon: str, fill: str | None) -> Plan:
     whole = amount(epsilon)
     repair: list[dict[str, Any]] = []
     if fill is not None:
-        line = {"kind": "model", "column": "wage", "from": PREDICTORS, "fill": fill}
+        line = {"method": "regression", "column": "wage", "from": PREDICTORS, "fill": fill}
         repair = [{**line, "epsilon": show(whole / 2)}]
     asks = [
         {
@@ -55,11 +55,11 @@ def plan(epsilon: str, fill: str | None) -> Plan:
         for level in LEVELS
     ]
     data = {
-        "survey": {"source": "rows", "schema": "codebook", "ledger": "none"},
+        "survey": {"source": "rows", "codebook": "codebook", "ledger": "none"},
         "release": {"id": "model-workers"},
         "protect": {"change": "one respondent added or removed", "epsilon": epsilon},
-        "repair": repair,
-        "ask": asks,
+        "impute": repair,
+        "statistic": asks,
     }
     return plan_from(data, tomllib.loads(codebook()))
 
@@ -86,7 +86,7 @@ def run(index: int, seed: int) -> list[Outcome]:
 def _answers(method: str, epsilon: str, rng: np.random.Generator) -> Iterator[Outcome]:
     made, noise = plan(epsilon, METHODS[method]), QuickModelNoise(rng)
     start = process_time()
-    engine = Survey(flagged(), schema={}, threads=1).open()
+    engine = Survey(flagged(), codebook={}, threads=1).open()
     try:
         modelled = fit_models(made, engine, None, noise=noise, bits=SeededBits(rng))
         tallies = engine.tally(made.schema, wants_of(made), modelled.repair)

@@ -116,7 +116,11 @@ def _released(
     outcomes = []
     for name, one in made.items():
         at = {"query": name, "epsilon": float(epsilon), "estimate": one["value"]}
-        outcomes.append(Outcome(method="privacy", truth=left[name], low=one["low"], high=one["high"], **at))
+        outcomes.append(
+            Outcome(
+                method="privacy", truth=left[name], low=one["privacy_low"], high=one["privacy_high"], **at
+            )
+        )
         margin = one["total_margin"]
         ends = {} if margin is None else {"low": one["value"] - margin, "high": one["value"] + margin}
         outcomes.append(Outcome(method=OURS, truth=truth[name], seconds=spent, **ends, **at))

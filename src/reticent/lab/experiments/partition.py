@@ -40,10 +40,10 @@ def plan(epsilon: str) -> Plan:
     """A proportion under replacement, at this epsilon."""
     columns = {"age": {"kind": "integer", "bounds": [0, 99]}}
     data = {
-        "survey": {"source": "rows", "schema": "codebook", "ledger": "none"},
+        "survey": {"source": "rows", "codebook": "codebook", "ledger": "none"},
         "release": {"id": "partition"},
         "protect": {"change": "one respondent's answers replaced", "epsilon": "20"},
-        "ask": [{"name": QUERY, "query": {"proportion": "age >= 18"}, "epsilon": epsilon}],
+        "statistic": [{"name": QUERY, "query": {"proportion": "age >= 18"}, "epsilon": epsilon}],
     }
     return plan_from(data, {"survey": {"name": "males", "unit": "row"}, "columns": columns})
 

@@ -33,7 +33,7 @@ from reticent.synth.base import Holes
 
 FLOORS = ("bootstrap", "decode-floor")
 METHODS = ("privbayes", "mst", "aim")
-STRATEGIES = (*(str(holes) for holes in Holes), NO_MISSING)
+STRATEGIES = (*("holes" if each is Holes.VALUES else str(each) for each in Holes), NO_MISSING)
 BASELINE = ("independent", "available")
 LINES = (
     BASELINE,

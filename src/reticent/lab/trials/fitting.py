@@ -19,6 +19,13 @@ NO_MISSING = "no-missing"
 WITHOUT = Fraction(100)  # what a method is told it may spend when the noise is switched off
 
 
+def holes_of(strategy: str) -> Holes:
+    """What a strategy of the document does about missing values; its *holes* are a category of their own."""
+    if strategy == NO_MISSING:
+        return Holes.COMPLETE
+    return Holes.VALUES if strategy == "holes" else Holes(strategy)
+
+
 def synthesize(
     table: Trial,
     lost: Mask,
@@ -31,7 +38,7 @@ def synthesize(
     """As many synthetic rows as the table has. Without an epsilon there is no noise, and the draws are still by chance."""
     domain = table.domain()
     codes = table.codes if strategy == NO_MISSING else with_holes(table.codes, lost)
-    holes = Holes.COMPLETE if strategy == NO_MISSING else Holes(strategy)
+    holes = holes_of(strategy)
     noise = NoSynthNoise(rng) if epsilon is None else QuickSynthNoise(rng)
     spend = Spend(epsilon=WITHOUT if epsilon is None else epsilon, delta=DELTA)
     held = Held(domain=domain, cells=cells_of(codes, domain))

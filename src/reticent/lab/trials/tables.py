@@ -80,7 +80,7 @@ def _read(name: str) -> Trial:
     path = data_folder() / f"{FILES[name]}.parquet"
     if not path.is_file():
         raise PlanError(f"needs {path.name}; name its folder in RETICENT_DATA", field="dataset")
-    text = files("reticent.lab.trials").joinpath(f"{name}.schema.toml").read_text(encoding="utf-8")
+    text = files("reticent.lab.trials").joinpath(f"{name}.codebook.toml").read_text(encoding="utf-8")
     schema = schema_from(tomllib.loads(text))
     columns = tuple(schema.coded)
     codes = codes_of(pq.read_table(path), schema, columns)

@@ -106,6 +106,11 @@ class Ledger:
         standing = self._history().releases.get(release_id)
         return "none" if standing is None else standing.state
 
+    def plan(self, release_id: str) -> str | None:
+        """The digest of the plan that a release was charged under, if it was charged."""
+        standing = self._history().releases.get(release_id)
+        return None if standing is None else standing.plan
+
     def answer(self, release_id: str) -> bytes | None:
         """The bytes that were committed for a release, if any."""
         with self._book.reading() as page:

@@ -48,7 +48,7 @@ class PrivBayesPrinted:
             raise PlanError(
                 f"privbayes-printed divides by the number of rows of each table, and with {holes.value!r} that number is "
                 "confidential; use 'privbayes', or fill the cells first.",
-                field="holes",
+                field="missing",
             )
         if _largest(domain, self._degree(domain)) > MOST_CELLS:
             raise PlanError("makes tables that are too large; use fewer parents or bins", field="degree")
