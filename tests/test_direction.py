@@ -12,7 +12,7 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "reticent"
 
 ORDER = (
-    *("errors", "words", "decimals", "balls", "files", "tomlfile", "publicfiles"),
+    *("errors", "words", "former", "decimals", "balls", "files", "tomlfile", "publicfiles"),
     *("predicate", "schema", "prepare", "engine", "query", "sensitivity", "noise", "privacy"),
     *("refine", "missing", "models", "answer", "smallcells", "synth", "release", "report", "cli"),
 )

@@ -25,7 +25,7 @@ MARK = "walked: "
 HEAD = """
 [survey]
 source = "survey.parquet"
-schema = "survey.schema.toml"
+codebook = "survey.codebook.toml"
 ledger = "walk.ledger.db"
 
 [release]
@@ -39,17 +39,17 @@ change = "one respondent added or removed"
 epsilon = "8"
 """
 MEAN = """
-[[repair]]
-kind = "donors"
+[[impute]]
+method = "donors"
 column = "wage"
-near = [{ column = "age", by = "10" }, "sex", "employment"]
+match = [{ column = "age", by = "10" }, "sex", "employment"]
 default = "40000"
 
-[[ask]]
+[[statistic]]
 name = "mean wage"
 query = { mean = "wage", where = "employment = 'employed'", centre = "40000" }
 epsilon = "1"
-error_bar = { level = 0.95, epsilon = "0.5" }
+interval = { level = 0.95, epsilon = "0.5" }
 """
 AIM = """delta = "0.000001"
 [[synth]]
@@ -136,7 +136,7 @@ def command(*arguments: str) -> None:
 def _synthesize(folder: Path) -> None:
     package, read = import_module("reticent"), import_module("pyarrow.parquet").read_table
     columns = ["age", "sex", "marital", "employment", "hours"]
-    given = {"schema": str(folder / "survey.schema.toml"), "columns": columns}
+    given = {"schema": str(folder / "survey.codebook.toml"), "columns": columns}
     model = package.Synthesizer(method="mst", epsilon="1", delta="0.000001", **given)
     model.fit(read(folder / "survey.parquet")).sample(500)
 

@@ -30,7 +30,7 @@ CELLS = (
     'accept_observed = true\nepsilon = "1"\ncount_epsilon = "1"\n'
 )
 WEIGHED = """
-[[ask]]
+[[statistic]]
 name = "men of the town"
 query = { count = "*", where = "sex = 'm'", weight = "w" }
 epsilon = "1"
@@ -42,15 +42,15 @@ KINDS = {
     "weight.strategy[0].totals": f'[weight]\nname = "w"\n{BY}[[weight.strategy]]\nname = "s"\nby = ["sex"]\ntotals = "FILE"\n',
     "weight.rake.margin[0].totals": f'{RAKE}[[weight.rake.margin]]\nby = ["sex"]\ntotals = "FILE"\n',
     "cells[0].groups.file": f'{CELLS}groups = {{ file = "FILE", cell = "sex", group = "rent" }}\n',
-    "survey.schema": "",
+    "survey.codebook": "",
 }
 """Every section of a plan that names a file, by the field a refusal speaks of."""
 
 
 def plan_naming(name: str, kind: str) -> str:
     """A plan in which the section of this kind names the file."""
-    if kind == "survey.schema":
-        return PLAN.replace("town.schema.toml", name)
+    if kind == "survey.codebook":
+        return PLAN.replace("town.codebook.toml", name)
     return (
         PLAN.replace('epsilon = "6"', 'epsilon = "2"')
         + WEIGHED * ("weight" in kind)
@@ -201,13 +201,13 @@ def test_python_compares_the_rows_of_a_survey_with_the_files_of_the_plan(tmp_pat
     (tmp_path / "totals.csv").write_text("sex,total\nf,10\nm,12\n", encoding="utf-8")
     house.plan.write_text(plan_naming("totals.csv", "weight.totals"), encoding="utf-8")
     plan, ledger = read_plan(house.plan), Ledger.open(house.ledger)
-    survey = Survey(tmp_path / "here" / "totals.csv", schema=house.codebook)
+    survey = Survey(tmp_path / "here" / "totals.csv", codebook=house.codebook)
     for run_ in (Curator(ledger).release, Curator(ledger).resume):
         with pytest.raises(PlanError, match="holds the rows"):
             run_(plan, survey, house.out)
     assert ledger.spent == 0
     with pytest.raises(ReticentError, match="is the rows"):
-        Survey(house.rows, schema=tmp_path / "linked.csv").codebook()
+        Survey(house.rows, codebook=tmp_path / "linked.csv").book()
 
 
 # --- the naive guard ------------------------------------------------------------------------------------------------------
@@ -221,7 +221,7 @@ def by_spelling(files: PublicFiles, name: str, *, field: str) -> Path:
 
 
 # covers T33
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "survey.schema"])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "survey.codebook"])
 def test_a_guard_that_compares_spellings_is_noticed(kind, tmp_path):
     """It stops one name of seven; behind the others the rows are opened."""
     house = office(tmp_path)
@@ -297,7 +297,7 @@ def test_no_text_quotes_a_cell_of_a_file(tmp_path_factory, kind, line, cell, how
     folder = tmp_path_factory.mktemp("texts")
     text = plan_naming("public.csv", kind)
     (folder / "plan.toml").write_text(text, encoding="utf-8")
-    (folder / "town.schema.toml").write_text(CODEBOOK, encoding="utf-8")
+    (folder / "town.codebook.toml").write_text(CODEBOOK, encoding="utf-8")
     (folder / "public.csv").write_text(GOOD_FILES[kind], encoding="utf-8")
     assert read_plan(folder / "plan.toml").files  # nothing else is wrong with it
     (folder / "public.csv").write_text(spoilt(GOOD_FILES[kind], line, cell, how), encoding="utf-8")
@@ -336,7 +336,7 @@ def test_another_confidential_file_as_a_codebook_is_not_quoted(tmp_path):
         f'a = "{MARK}\\q"\n',
     ):
         (tmp_path / "other.toml").write_text(words, encoding="utf-8")
-        for seen, _ in attempts(house, "survey.schema", "other.toml"):
+        for seen, _ in attempts(house, "survey.codebook", "other.toml"):
             assert_refused(seen, "other.toml", "not valid TOML", "line")
             assert MARK not in seen.err
 

@@ -41,20 +41,27 @@ COLUMNS: dict[str, Any] = {
     "pay": {"kind": "decimal", "bounds": [20, 180], "grid": "0.5"},
     "w": {"kind": "integer", "bounds": [0, 4], "role": "weight"},
 }
-JOB = {"kind": "model", "column": "job", "from": ["age", "sex"], "epsilon": "1"}
-PAY = {"kind": "model", "column": "pay", "from": ["job", "age"], "epsilon": "1", "fill": "draws"}
-COPIES = {"kind": "model", "column": "pay", "from": ["age"], "epsilon": "2", "fill": "draws", "copies": 2}
+JOB = {"method": "classes", "column": "job", "from": ["age", "sex"], "epsilon": "1"}
+PAY = {"method": "regression", "column": "pay", "from": ["job", "age"], "epsilon": "1", "fill": "drawn"}
+COPIES = {
+    "method": "regression",
+    "column": "pay",
+    "from": ["age"],
+    "epsilon": "2",
+    "fill": "drawn",
+    "copies": 2,
+}
 ASKS: list[dict[str, Any]] = [
     {"count": "*", "where": "job = 'full'"},
     {"total": "pay"},
     {"mean": "age", "weight": "w"},
-    {"margin": ["sex", "job"]},
+    {"table": ["sex", "job"]},
     {"median": "age", "step": "10"},
     {"count": "*", "where": "pay is missing"},
 ]
-FILLED: list[dict[str, Any]] = [{"margin": ["job"]}, {"proportion": "job = 'full'"}, {"mean": "pay"}]
+FILLED: list[dict[str, Any]] = [{"table": ["job"]}, {"proportion": "job = 'full'"}, {"mean": "pay"}]
 COPIED: list[dict[str, Any]] = [{"mean": "pay"}, {"total": "pay"}, {"count": "*", "where": "pay < 60"}]
-BARS = {place: {"error_bar": {"epsilon": "1"}} for place in range(3)}
+BARS = {place: {"interval": {"epsilon": "1"}} for place in range(3)}
 SMOOTH = {
     "name": "smooth", "cell": "tract", "y": "pay", "estimate": {"mean": True}, "method": "smooth",
     "epsilon": "4", "count_epsilon": "1", "noise_epsilon": "1",

@@ -75,8 +75,8 @@ def test_findings_read_a_frame_as_a_release_does():
     book = {
         "survey": {"name": "tiny", "unit": "row"},
         "columns": {
-            "age": {"kind": "integer", "bounds": [0, 99], "missing": ["-9"]},
-            "grade": {"kind": "categorical", "levels": ["01", "02"], "missing": ["09"]},
+            "age": {"kind": "integer", "bounds": [0, 99], "missing_codes": ["-9"]},
+            "grade": {"kind": "categorical", "levels": ["01", "02"], "missing_codes": ["09"]},
         },
     }
     cells = {"age": [17.0, "017", -9.0, True, "1e3", float("nan")], "grade": [1, "2.0", 9, "?", None, " "]}

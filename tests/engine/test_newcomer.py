@@ -38,7 +38,7 @@ BOOK = schema_from(
             "grade": {"kind": "categorical", "levels": ["01", "02", "03"]},
             "vote": {"kind": "categorical", "levels": ["false", "true"]},
             "day": {"kind": "categorical", "levels": ["2026-01-01", "2026-01-02"]},
-            "age": {"kind": "integer", "bounds": [0, 99], "missing": ["-9"]},
+            "age": {"kind": "integer", "bounds": [0, 99], "missing_codes": ["-9"]},
             "pay": {"kind": "decimal", "bounds": ["0", "100"], "grid": "0.01"},
         },
     }

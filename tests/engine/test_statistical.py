@@ -159,9 +159,9 @@ def test_a_release_does_not_notice_a_broken_cell(kind, tmp_path):
     """Charged, published, and of the same shape as without it."""
     codebook = '[survey]\nname = "town-2026"\nunit = "row"\n[columns.town]\nkind = "categorical"\nlevels = ["Leeds"]\n'
     plan = (
-        f'[survey]\nsource = "{kind}"\nschema = "town.schema.toml"\nledger = "town.ledger.db"\n[release]\nid = "town-1"\n'
+        f'[survey]\nsource = "{kind}"\ncodebook = "town.codebook.toml"\nledger = "town.ledger.db"\n[release]\nid = "town-1"\n'
         '[protect]\nchange = "one respondent added or removed"\nepsilon = "1"\n'
-        '[[ask]]\nname = "Leeds"\nquery = { count = "*", where = "town = \'Leeds\'" }\nepsilon = "1"\n'
+        '[[statistic]]\nname = "Leeds"\nquery = { count = "*", where = "town = \'Leeds\'" }\nepsilon = "1"\n'
     )
     shapes = []
     for place_, cell in (("good", b"Leeds"), ("bad", BROKEN)):

@@ -54,7 +54,7 @@ def _furnished(name: str, folder: Path) -> Path:
     plan = folder / "plan.toml"
     text = demo.plan(rows=ROWS) if name == "demo" else (HERE / "plans" / f"{name}.toml").read_text("utf-8")
     plan.write_text(text, encoding="utf-8")
-    (folder / "survey.schema.toml").write_bytes((HERE / "survey.schema.toml").read_bytes())
+    (folder / "survey.codebook.toml").write_bytes((HERE / "survey.codebook.toml").read_bytes())
     (folder / "rows.csv").write_text(rows_csv(ROWS), encoding="utf-8")
     return plan
 

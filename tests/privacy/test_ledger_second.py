@@ -347,13 +347,17 @@ def rename(house: House, name: str) -> str:
     """The same rows copied and described under another name, in a plan with a ledger of its own."""
     for old, new in (
         (house.plan, "plan2.toml"),
-        (house.codebook, "two.schema.toml"),
+        (house.codebook, "two.codebook.toml"),
         (house.rows, "copy.csv"),
     ):
         shutil.copy(old, house.folder / new)
-    book, plan = house.folder / "two.schema.toml", house.folder / "plan2.toml"
+    book, plan = house.folder / "two.codebook.toml", house.folder / "plan2.toml"
     book.write_text(book.read_text().replace('"town-2026"', f'"{name}"'))
-    text = plan.read_text().replace("town.schema.toml", "two.schema.toml").replace("town.ledger.db", "two.db")
+    text = (
+        plan.read_text()
+        .replace("town.codebook.toml", "two.codebook.toml")
+        .replace("town.ledger.db", "two.db")
+    )
     plan.write_text(text.replace('"town-1"', '"two-1"'))
     return str(plan)
 

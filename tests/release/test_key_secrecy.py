@@ -22,7 +22,7 @@ GROUND = {"theorem": KEY_GROUND[0], "proof": KEY_GROUND[1]}
 PIECE = """
 [survey]
 source = "rows.csv"
-schema = "town.schema.toml"
+codebook = "town.codebook.toml"
 ledger = "town.ledger.db"
 [release]
 id = "piece-1"
@@ -32,7 +32,7 @@ epsilon = "5"
 [partition]
 name = "analysts"
 SECTION
-[[ask]]
+[[statistic]]
 name = "women"
 query = { count = "*", where = "sex = 'f'" }
 epsilon = "1"

@@ -38,8 +38,8 @@ def released(size: Any, day: Any, folder: Path) -> list[str]:
     """The files of a release from the frame, and what was charged."""
     folder.mkdir()
     ledger = Ledger.create(folder / "l.db", dataset="tiny", change=ADD, unit="epsilon", budget="9")
-    plan = make_plan([{"total": "size"}, {"margin": ["day"]}], CODEBOOK, change=ADD)
-    survey = Survey(pd.DataFrame({"size": size, "day": day}), schema=CODEBOOK)
+    plan = make_plan([{"total": "size"}, {"table": ["day"]}], CODEBOOK, change=ADD)
+    survey = Survey(pd.DataFrame({"size": size, "day": day}), codebook=CODEBOOK)
     Curator(ledger).release(plan, survey, folder / "out")
     return [*sorted(path.name for path in (folder / "out").iterdir()), str(ledger.spent)]
 

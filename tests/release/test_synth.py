@@ -21,9 +21,9 @@ from reticent.release.synth_run import run_synths
 from reticent.synth.noise import SystemSynthNoise
 from tests.doubles import passed
 from tests.release.synthetic import COLUMNS, Flat, open_ledger, plan, rows, survey
-from tests.tables import REPLACE, book
+from tests.tables import REPLACE, book, steps
 
-EVERY_STRATEGY = ("complete", "impute-random", "impute-mean", "impute-model", "available", "holes")
+EVERY_STRATEGY = ("complete", "impute-random", "impute-mean", "impute-model", "available", "category")
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def test_a_size_taken_from_the_rows_would_be_seen(monkeypatch):
 # covers L06 T16
 def test_the_same_plan_again_gives_the_same_bytes_and_no_charge(tmp_path: Path):
     """Files deleted in between come back byte for byte, from the ledger alone: the second survey cannot be read."""
-    ledger, wanted = open_ledger(tmp_path), plan({"holes": "holes", "copies": 2})
+    ledger, wanted = open_ledger(tmp_path), plan({"missing": "category", "copies": 2})
     Curator(ledger).release(wanted, survey(), tmp_path)
     names = {
         f"s1{end}"
@@ -124,7 +124,7 @@ def test_a_release_that_was_cut_off_is_finished_once_without_a_charge(tmp_path: 
 
 def test_parquet_and_csv_and_arrow_hold_the_same_rows(tmp_path: Path):
     """With their holes kept: an empty cell each."""
-    wanted = plan({"holes": "holes", "copies": 0, "rows": 300, "epsilon": "9"})
+    wanted = plan({"missing": "category", "copies": 0, "rows": 300, "epsilon": "9"})
     made = Curator(open_ledger(tmp_path)).release(wanted, survey(), tmp_path)
     table = pq.read_table(tmp_path / "s1.1.synth.parquet")
     assert table.equals(made.synthetic("people")) and table["age"].null_count > 0
@@ -141,7 +141,7 @@ def test_synthetic_files_are_read_with_the_same_codebook(tmp_path: Path):
     columns = {name: given for name, given in COLUMNS.items() if name != "w"}
     columns["sex"] = {**columns["sex"], "levels": ["f", "'=1+1"]}
     again = survey(codebook=book(columns)).plan(
-        "s2", epsilon="1", asks=[{"name": "n", "query": {"count": "*"}, "epsilon": "1"}]
+        "s2", epsilon="1", statistics=[{"name": "n", "query": {"count": "*"}, "epsilon": "1"}]
     )
     engine = DuckDBEngine(open_frame(pq.read_table(tmp_path / "s1.1.synth.parquet")))
     engine.check(again.schema)
@@ -152,7 +152,7 @@ def test_synthetic_files_are_read_with_the_same_codebook(tmp_path: Path):
 def test_every_strategy_leaves_no_hole(holes: str, tmp_path: Path):
     """But for those who were not asked; a table of small budget is lawful too."""
     made = Curator(open_ledger(tmp_path)).release(
-        plan({"holes": holes, "epsilon": "0.5"}), survey(), tmp_path
+        plan({"missing": holes, "epsilon": "0.5"}), survey(), tmp_path
     )
     table = made.synthetic("people").to_pylist()
     assert len(table) == 200
@@ -174,13 +174,13 @@ def test_asks_and_synthetic_tables_share_one_promise(tmp_path: Path):
     """Epsilons and deltas add up, in the plan, in the document and in the ledger."""
     asks = [{"name": "n", "query": {"count": "*"}, "epsilon": "0.5"}]
     tables = ({"delta": "0.000001"}, {"name": "more", "columns": ["age", "sex"], "epsilon": "2"})
-    wanted = plan(*tables, asks=asks, protect={"delta": "0.000001"})
+    wanted = plan(*tables, statistics=asks, protect={"delta": "0.000001"})
     assert (wanted.claim.epsilon, wanted.claim.delta) == (Fraction(7, 2), Fraction(1, 10**6))
     assert wanted.cost == Fraction(7, 2)
     ledger = open_ledger(tmp_path)
     made = Curator(ledger).release(wanted, survey(), tmp_path)
     assert ledger.spent == Fraction(7, 2)
-    assert made.document["claim"]["words"] == str(wanted.claim)
+    assert made.document["guarantee"]["words"] == str(wanted.claim)
     assert [table["files"] for table in made.document["synth"]] == [["s1.1.synth"], ["s1.2.synth"]]
     assert made.synthetic("more").column_names == ["age", "Sex, as told"]
     with pytest.raises(BudgetError):
@@ -200,15 +200,15 @@ def test_a_piece_of_the_survey_is_all_that_is_read(flat: Flat, tmp_path: Path):
 
 def test_edits_and_lines_come_before_the_cells(flat: Flat, tmp_path: Path):
     """Both are a row's own; donors are refused, with the reason."""
-    edit = {"kind": "edit", "if": "age < 10", "then": {"sex": "f"}}
-    line = {"kind": "model", "column": "pay", "from": ["age"], "epsilon": "1"}
-    wanted = plan({}, repair=[edit, line])
+    edit = {"if": "age < 10", "then": {"sex": "f"}}
+    line = {"method": "regression", "column": "pay", "from": ["age"], "epsilon": "1"}
+    wanted = plan({}, **steps([edit, line]))
     assert wanted.cost == 2
     made = Curator(open_ledger(tmp_path)).release(wanted, survey(), tmp_path)
     assert made.document["models"] and flat.seen == [0, 400]
-    donors = {"kind": "donors", "column": "pay", "near": ["age"]}
-    with pytest.raises(PlanError, match="repair: donors do not go together with counting rows as cells"):
-        plan({}, repair=[donors])
+    donors = {"method": "donors", "column": "pay", "match": ["age"]}
+    with pytest.raises(PlanError, match="impute: donors do not go together with counting rows as cells"):
+        plan({}, **steps([donors]))
 
 
 def test_several_records_of_a_respondent_scale_the_spend():

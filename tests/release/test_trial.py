@@ -23,7 +23,7 @@ from reticent.release.trial import try_plan
 from tests.badinput.house import House, assert_refused, run
 from tests.doubles import passed
 from tests.release.synthetic import Flat, open_ledger, survey
-from tests.tables import ADD, REPLACE, book, every_plan, make_plan
+from tests.tables import ADD, REPLACE, book, every_plan, make_plan, steps
 
 EXTREMES = ("0.000001", "0.00001", "0.001", "0.5", "1", "20", "700", "2000", "1000000", "999999999999")
 EPSILONS = st.sampled_from(EXTREMES) | st.integers(1, 10**18).map(lambda n: f"{n // 10**6}.{n % 10**6:06}")
@@ -37,7 +37,7 @@ WIDTHS += (
 LEVELS = st.sampled_from(["0.5", "0.9", "0.95", "0.9999"])
 MANY = st.sampled_from([1, 2, 3, 40, 10**6, 2**40])
 WEIGHTS = ((1, "1"), (4, "0.25"), (10**6, "0.001"), (10**12, "1"))
-DONORS = {"kind": "donors", "near": ["sex"]}
+DONORS = {"method": "donors", "match": ["sex"]}
 REPAIRS: tuple[list[dict[str, Any]], ...] = (
     [],
     [DONORS | {"column": "pay"}],
@@ -57,8 +57,8 @@ QUERIES: tuple[dict[str, Any], ...] = (
     {"correlation": ["pay", "age"]},
     {"median": "pay"},
     {"quantile": "pay", "at": "0.999", "weight": "w"},
-    {"margin": ["sex"]},
-    {"margin": ["sex"], "weight": "w"},
+    {"table": ["sex"]},
+    {"table": ["sex"], "weight": "w"},
 )
 ROWS = pa.table(
     {
@@ -80,23 +80,25 @@ def numbers(draw: st.DrawFn) -> dict[str, Any]:
     ask: dict[str, Any] = {"name": "asked", "query": query, "epsilon": draw(EPSILONS)}
     repair = draw(
         st.sampled_from(REPAIRS)
-        | EPSILONS.map(lambda each: [{"kind": "model", "column": "pay", "from": ["age"], "epsilon": each}])
+        | EPSILONS.map(
+            lambda each: [{"method": "regression", "column": "pay", "from": ["age"], "epsilon": each}]
+        )
     )
     is_bought = {"median", "quantile"} & set(query) or (repair and repair[0]["kind"] == "donors")
     bar = {"level": draw(LEVELS)}
     bar |= draw(st.just({}) | EPSILONS.map(lambda each: {"epsilon": each})) if is_bought else {}
-    ask["error_bar"] = bar
+    ask["interval"] = bar
     if {"mean", "variance", "correlation", "proportion"} & set(query):
         ask |= draw(st.just({}) | MANY.map(lambda size: {"size": size}))
     (bounds, grid), (heavy, fine) = draw(st.sampled_from(WIDTHS)), draw(st.sampled_from(WEIGHTS))
     return {
-        "ask": ask,
+        "statistic": ask,
         "bounds": bounds,
         "grid": grid,
         "weight": (heavy, fine),
         "at_most": draw(st.sampled_from([1, 1, 7, 10_000])),
         "change": draw(st.sampled_from([ADD, REPLACE])),
-        "repair": repair,
+        **steps(repair),
         "expect": {"rows": draw(MANY), "design_effect": draw(st.sampled_from(["0.01", "1", "1000"]))},
     }
 
@@ -118,10 +120,10 @@ def codebook(given_: dict[str, Any]) -> dict[str, Any]:
 
 
 def plan_of(given_: dict[str, Any]) -> Plan:
-    return Survey(ROWS, schema=codebook(given_)).plan(
+    return Survey(ROWS, codebook=codebook(given_)).plan(
         "r-1",
         epsilon="999999999999",
-        asks=[given_["ask"]],
+        statistics=[given_["statistic"]],
         protect={"accept_large": True, "change": given_["change"]},
         **({"repair": given_["repair"]} if given_["repair"] else {}),
         expect=given_["expect"],
@@ -136,7 +138,7 @@ def fate(folder: Path, given_: dict[str, Any]) -> tuple[str, bool]:
         folder / "a.db", dataset="tiny", change=given_["change"], unit="epsilon", budget="999999999999"
     )
     try:
-        Curator(ledger).release(plan_of(given_), Survey(ROWS, schema=codebook(given_)), folder)
+        Curator(ledger).release(plan_of(given_), Survey(ROWS, codebook=codebook(given_)), folder)
         fared = "released"
     except ReticentError as problem:
         fared = "refused" if problem.status in (2, 3) else "failed"
@@ -146,13 +148,13 @@ def fate(folder: Path, given_: dict[str, Any]) -> tuple[str, bool]:
 
 
 HUGE: dict[str, Any] = {
-    "ask": {"name": "asked", "query": {"mean": "pay"}, "epsilon": "2000"},
+    "statistic": {"name": "asked", "query": {"mean": "pay"}, "epsilon": "2000"},
     "bounds": (-50, 150),
     "grid": "0.5",
     "weight": (4, "0.25"),
     "at_most": 1,
     "change": ADD,
-    "repair": [DONORS | {"column": "pay"}],
+    **steps([DONORS | {"column": "pay"}]),
     "expect": {"rows": 40},
 }
 
@@ -182,13 +184,13 @@ def test_without_the_trial_a_plan_is_charged_and_fails(folder, monkeypatch):
 
 
 def test_the_refusal_names_the_statistic_and_a_way_out():
-    with pytest.raises(PlanError, match=r"ask\[0\] 'asked': no noise .* take a smaller one"):
+    with pytest.raises(PlanError, match=r"statistic\[0\] 'asked': no noise .* take a smaller one"):
         try_plan(plan_of(HUGE))
 
 
 def test_a_failure_without_words_is_a_refusal_with_some(monkeypatch):
     """Whatever is raised, on nobody it is a matter of public numbers. Memory is not."""
-    plan = plan_of({**HUGE, "repair": [], "ask": {**HUGE["ask"], "epsilon": "1"}})
+    plan = plan_of({**HUGE, **steps([]), "statistic": {**HUGE["statistic"], "epsilon": "1"}})
 
     def broken(problem):
         def evaluate(*_, **__):
@@ -197,7 +199,7 @@ def test_a_failure_without_words_is_a_refusal_with_some(monkeypatch):
         return evaluate
 
     monkeypatch.setattr("reticent.release.carry.evaluate", broken(OverflowError("int too large")))
-    with pytest.raises(PlanError, match=r"ask\[0\] 'asked': cannot be computed.*Nothing was charged"):
+    with pytest.raises(PlanError, match=r"statistic\[0\] 'asked': cannot be computed.*Nothing was charged"):
         try_plan(plan)
     monkeypatch.setattr("reticent.release.carry.evaluate", broken(MemoryError()))
     with pytest.raises(MemoryError):
@@ -210,9 +212,11 @@ def test_every_door_tells_the_same_refusal(command, tmp_path):
     house = House(tmp_path)
     house.edit('epsilon = "20"', 'epsilon = "2016"\naccept_large = true')
     house.edit('centre = "400" }\nepsilon = "6"', 'centre = "400" }\nepsilon = "2000"')
-    house.edit("[[ask]]", '[[repair]]\nkind = "donors"\ncolumn = "rent"\nnear = ["sex"]\n\n[[ask]]')
+    house.edit(
+        "[[statistic]]", '[[impute]]\nmethod = "donors"\ncolumn = "rent"\nmatch = ["sex"]\n\n[[statistic]]'
+    )
     before = house.digests()
-    assert_refused(run(command, str(house.plan)), "ask[1] 'mean rent of adults': no noise")
+    assert_refused(run(command, str(house.plan)), "statistic[1] 'mean rent of adults': no noise")
     assert house.digests() == before
 
 
@@ -220,7 +224,7 @@ TRIED: dict[str, dict[str, Any]] = {
     "asks": {},
     "donors": {
         "repair": [
-            {"kind": "donors", "column": "pay", "near": ["sex", {"column": "age", "groups": [0, 30, 99]}]}
+            {"method": "donors", "column": "pay", "match": ["sex", {"column": "age", "groups": [0, 30, 99]}]}
         ]
     },
 }
@@ -249,7 +253,7 @@ def test_the_trial_reads_no_row_and_leaves_no_file(tmp_path, monkeypatch):
     """Before the charge no engine but that of nobody is asked for anything but its header."""
     asked: list[str] = []
     monkeypatch.setattr(DuckDBEngine, "tally", lambda *_, **__: asked.append("rows"))
-    plan = plan_of({**HUGE, "ask": {**HUGE["ask"], "epsilon": "1"}})
+    plan = plan_of({**HUGE, "statistic": {**HUGE["statistic"], "epsilon": "1"}})
     monkeypatch.chdir(tmp_path)
     try_plan(plan)
     assert asked == [] and list(tmp_path.iterdir()) == []

@@ -39,7 +39,7 @@ DEATHS = {
     "aborted": ["sh", "-c", "ulimit -c 0; kill -ABRT $$"],
     "failed": ["false"],
     "silent": ["true"],
-    "missing": ["/nowhere/renderer"],
+    "missing_codes": ["/nowhere/renderer"],
 }
 
 
@@ -145,7 +145,7 @@ def test_drawing_before_publishing_loses_the_release(house):
     """What the others reject: the same death, and nothing of what was paid for is out."""
     # covers T35
     plan = read_plan(house.plan)
-    survey = Survey(str(house.rows), schema=house.codebook)
+    survey = Survey(str(house.rows), codebook=house.codebook)
     child = os.fork()
     if child == 0:
         try:
@@ -161,7 +161,7 @@ def test_a_page_from_python(house, monkeypatch):
     """The curator of the library does the same, and says so by a warning."""
     # covers T35
     plan, ledger = read_plan(house.plan), Ledger.open(house.ledger)
-    survey = Survey(str(house.rows), schema=house.codebook)
+    survey = Survey(str(house.rows), codebook=house.codebook)
     monkeypatch.setattr(pages, "command", lambda ending: DEATHS["missing"])
     with pytest.warns(UserWarning, match="could not be drawn"):
         made = Curator(ledger, pages=ReportPages()).release(plan, survey, house.out)
@@ -180,7 +180,7 @@ def test_pages_that_raise_stop_nothing(house):
         def draw(self, published: Path) -> None:
             raise RuntimeError("at the worst time")
 
-    survey = Survey(str(house.rows), schema=house.codebook)
+    survey = Survey(str(house.rows), codebook=house.codebook)
     Curator(Ledger.open(house.ledger), pages=Loud()).release(read_plan(house.plan), survey, house.out)
     assert holds_out(house)
 

@@ -28,7 +28,7 @@ from reticent.smallcells.observed_table import LABEL
 from reticent.smallcells.table import LINE
 from tests.noise.seeded import chosen_bits
 from tests.smallcells.doors import Doors, shut, violations
-from tests.tables import book
+from tests.tables import book, steps
 
 DATA = Path(os.environ.get("RETICENT_DATA", Path(__file__).parents[3] / "shared" / "data"))
 EXAMPLE = DATA / "mose_example.parquet"
@@ -86,7 +86,7 @@ def plan_of(*cells: dict[str, Any], release_id: str = "r-1") -> Plan:
         "accept_large": True,
         **({"delta": "0.00001"} if any("delta" in each for each in cells) else {}),
     }
-    return Survey(frame([]), schema=BOOK).plan(release_id, epsilon="60", cells=cells, protect=protect)
+    return Survey(frame([]), codebook=BOOK).plan(release_id, epsilon="60", cells=cells, protect=protect)
 
 
 def seen(plan: Plan, rows: Sequence[Row]) -> bytes:
@@ -151,11 +151,11 @@ def test_an_edit_comes_first_and_donors_of_another_column_change_nothing(monkeyp
     monkeypatch.setattr(smooth, "add_lomax_many", lambda answers, **_: list(answers))
     wide = book({**COLUMNS, "rooms": {"kind": "integer", "bounds": [1, 9]}})
     mean = {key: value for key, value in SMOOTH.items() if key != "x"} | {"estimate": {"mean": True}}
-    edit = {"kind": "edit", "if": "parent > 50", "then": {"kid": "20"}, "replace": True}
-    donors = {"kind": "donors", "column": "rooms", "near": ["tract"]}
+    edit = {"if": "parent > 50", "then": {"kid": "20"}, "replace": True}
+    donors = {"method": "donors", "column": "rooms", "match": ["tract"]}
     rows = people()
     table = frame(rows).append_column("rooms", pa.array(["3", None] * 15))
-    plan = Survey(table, schema=wide).plan("r-1", epsilon="20", cells=[mean], repair=[edit, donors])
+    plan = Survey(table, codebook=wide).plan("r-1", epsilon="20", cells=[mean], **steps([edit, donors]))
     engine = DuckDBEngine(open_frame(table), threads=1)
     tallies = engine.tally(plan.schema, cell_wants(plan), plan.repair)
     engine.close()
@@ -269,7 +269,7 @@ def test_several_records_and_replaced_answers_are_paid_for():
     from reticent.smallcells.run import spec_of, steps_between
 
     owned = book(COLUMNS, unit="pid", at_most=3)
-    survey = Survey(frame([]), schema=owned)
+    survey = Survey(frame([]), codebook=owned)
     change = {"change": "one respondent's answers replaced"}
     plan = survey.plan("r-1", epsilon="20", cells=[SMOOTH], protect=change)
     assert steps_between(plan.neighbours) == 6
@@ -294,7 +294,7 @@ def ledger(tmp_path: Path) -> Ledger:
 
 def test_a_release_writes_its_cells_and_repeats_itself(ledger: Ledger, tmp_path: Path):
     """The same id and plan again: the same bytes, no charge (T30)."""
-    survey, plan, out = Survey(frame(people()), schema=BOOK), plan_of(SMOOTH, POOLED), tmp_path / "out"
+    survey, plan, out = Survey(frame(people()), codebook=BOOK), plan_of(SMOOTH, POOLED), tmp_path / "out"
     made = Curator(ledger).release(plan, survey, out)
     written = {path.name: path.read_bytes() for path in out.iterdir()}
     assert set(written) == {"r-1.json", "r-1.csv", "r-1.cells.csv"} and ledger.spent == plan.cost == 12
@@ -308,14 +308,14 @@ def test_a_release_writes_its_cells_and_repeats_itself(ledger: Ledger, tmp_path:
 
 def test_columns_stand_on_one_line_each(ledger: Ledger, tmp_path: Path):
     """73,000 cells would otherwise be half a million lines."""
-    made = Curator(ledger).release(plan_of(SMOOTH), Survey(frame(people()), schema=BOOK), tmp_path / "out")
+    made = Curator(ledger).release(plan_of(SMOOTH), Survey(frame(people()), codebook=BOOK), tmp_path / "out")
     text = made.to_bytes().decode()
     assert '"cell": ["1","2","3","4","5"]' in text and json.loads(text) == made.document
 
 
 def test_what_cannot_run_is_refused_before_it_is_charged(ledger: Ledger, tmp_path: Path):
     """A noise level so fine that no ladder can carry it; a budget that is not there."""
-    survey = Survey(frame(people()), schema=BOOK)
+    survey = Survey(frame(people()), codebook=BOOK)
     tiny = plan_of({**SMOOTH, "epsilon": "0.000002", "smoothness": 64})
     with pytest.raises(PlanError):
         Curator(ledger).release(tiny, survey, tmp_path / "out")
@@ -328,13 +328,13 @@ def test_what_ran_at_another_price_is_not_published(ledger, tmp_path, monkeypatc
     plan = plan_of(SMOOTH)
     monkeypatch.setattr(smooth.SmoothCells, "cost", property(lambda self: Fraction(1)))
     with pytest.raises(Exception, match="nothing is published"):
-        Curator(ledger).release(plan, Survey(frame(people()), schema=BOOK), tmp_path / "out")
+        Curator(ledger).release(plan, Survey(frame(people()), codebook=BOOK), tmp_path / "out")
     assert ledger.spent == plan.cost and not (tmp_path / "out").exists()
 
 
 def test_an_observed_table_says_so_in_every_file(ledger: Ledger, tmp_path: Path):
     """Document, both tables, page and ledger; and nowhere does its table wear the words of a promise."""
-    survey, out = Survey(frame(people()), schema=BOOK), tmp_path / "out"
+    survey, out = Survey(frame(people()), codebook=BOOK), tmp_path / "out"
     plan = plan_of(OBSERVED)
     Curator(ledger, pages=ReportPages()).release(plan, survey, out)
     for name in ("r-1.json", "r-1.cells.csv", "r-1.html"):
@@ -349,7 +349,7 @@ def test_an_observed_table_says_so_in_every_file(ledger: Ledger, tmp_path: Path)
 
 def test_later_releases_do_not_promise_for_an_observed_one(ledger: Ledger, tmp_path: Path):
     """A ledger's sum of epsilon is a promise only where every charge in it was one."""
-    survey, out = Survey(frame(people()), schema=BOOK), tmp_path / "out"
+    survey, out = Survey(frame(people()), codebook=BOOK), tmp_path / "out"
     curator = Curator(ledger, pages=ReportPages())
     curator.release(plan_of(SMOOTH), survey, out)
     assert "promise together what epsilon 6 promises" in (out / "r-1.html").read_text(encoding="utf-8")
@@ -364,7 +364,7 @@ def test_later_releases_do_not_promise_for_an_observed_one(ledger: Ledger, tmp_p
 
 
 def test_a_plan_with_a_delta_says_how_much_it_allows():
-    survey = Survey(frame([]), schema=BOOK)
+    survey = Survey(frame([]), codebook=BOOK)
     with pytest.raises(PlanError, match=r"protect\.delta: the cells need 0\.000001"):
         survey.plan("r-1", epsilon="20", cells=[POOLED])
     with pytest.raises(PlanError, match=r"the cells need 0\.000002"):
@@ -372,17 +372,17 @@ def test_a_plan_with_a_delta_says_how_much_it_allows():
         survey.plan("r-1", epsilon="20", cells=two, protect={"delta": "0.000001"})
     with pytest.raises(PlanError, match=r"protect\.delta: does not go with pure noise"):
         survey.plan("r-1", epsilon="20", cells=[SMOOTH], protect={"delta": "0.000001"})
-    with pytest.raises(PlanError, match=r"protect\.epsilon: is 5, but the asks need 6"):
+    with pytest.raises(PlanError, match=r"protect\.epsilon: is 5, but the plan needs 6"):
         survey.plan("r-1", epsilon="5", cells=[SMOOTH])
     with pytest.raises(PlanError, match="asks nothing"):
         survey.plan("r-1", epsilon="5")
 
 
 def test_an_ask_and_a_table_do_not_share_a_name():
-    survey = Survey(frame([]), schema=BOOK)
+    survey = Survey(frame([]), codebook=BOOK)
     ask = {"name": "smooth", "query": {"count": "*"}, "epsilon": "1"}
-    with pytest.raises(PlanError, match=r"cells\[0\]\.name: an ask is called 'smooth' too"):
-        survey.plan("r-1", epsilon="20", asks=[ask], cells=[SMOOTH])
+    with pytest.raises(PlanError, match=r"cells\[0\]\.name: a statistic is called 'smooth' too"):
+        survey.plan("r-1", epsilon="20", statistics=[ask], cells=[SMOOTH])
 
 
 def test_another_public_file_of_groups_is_another_plan(tmp_path: Path):
@@ -396,7 +396,7 @@ def test_another_public_file_of_groups_is_another_plan(tmp_path: Path):
         encoding="utf-8",
     )
     text = (
-        '[survey]\nsource = "rows.csv"\nschema = "s.toml"\nledger = "l.db"\n[release]\nid = "g"\n'
+        '[survey]\nsource = "rows.csv"\ncodebook = "s.toml"\nledger = "l.db"\n[release]\nid = "g"\n'
         '[protect]\nchange = "one respondent added or removed"\nepsilon = "9"\n'
         '[[cells]]\nname = "seen"\ncell = "tract"\ny = "kid"\nestimate = { mean = true }\nmethod = "observed"\n'
         'accept_observed = true\nepsilon = "1"\ncount_epsilon = "1"\n'
@@ -429,7 +429,7 @@ def test_the_published_example_from_parquet_to_csv(tmp_path: Path):
     }
     rows = tmp_path / EXAMPLE.name  # a charge leaves a mark beside the rows
     copyfile(EXAMPLE, rows)
-    survey = Survey(str(rows), schema=book(columns))
+    survey = Survey(str(rows), codebook=book(columns))
     cells = {
         "name": "rank",
         "cell": "cell",

@@ -73,7 +73,7 @@ def open_by_plan(asked: Opening, path: Path, data: str | None) -> None:
 
 def _rows(plan: Plan, data: str) -> DuckDBEngine | None:
     try:
-        return DuckDBEngine(open_path(data, table=plan.table))
+        return DuckDBEngine(open_path(data, table=plan.relation))
     except SourceError:
         return None
 

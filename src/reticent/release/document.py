@@ -17,7 +17,7 @@ from reticent.release.brought import told_brought
 from reticent.release.cost import claim_of_bins, claim_of_parts
 from reticent.release.drawn_told import drawn_told, resting_told
 from reticent.release.files_told import files_told
-from reticent.release.format import CAUTION, FORMAT, RELIABLE
+from reticent.release.format import CAUTION, COVERS, FORMAT, RELIABLE
 from reticent.release.model_fit import NO_MODELS, Modelled
 from reticent.release.model_lines import told_models
 from reticent.release.plan import Ask, Plan
@@ -26,7 +26,6 @@ from reticent.release.synth_table import SynthTable, told_synths
 from reticent.release.weights_told import weighted_words, weights_told
 from reticent.smallcells.table import CellTable, described
 
-COVERS = "privacy noise"
 TOTAL_WORDS = (
     "adds, as variances do, the sampling error implied by the declared design effect; it does not cover "
     "nonresponse bias"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from reticent.release.document import COVERS, FORMAT
+from reticent.release.format import COVERS, FORMAT
 
 FORMER = "reticent-release/1"
 TOP = {"answers": "statistics", "repairs": "imputation", "brought": "imputed_before", "claim": "guarantee"}

@@ -17,7 +17,6 @@ from reticent.answer.base import Answer, Estimate, Interval
 from reticent.decimals import read_decimal
 from reticent.engine.lots import BITS
 from reticent.errors import PlanError
-from reticent.former import as_format_1
 from reticent.prepare.donors import Repair
 from reticent.privacy.claim import Change
 from reticent.privacy.ledger import Piece

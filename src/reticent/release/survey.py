@@ -66,6 +66,8 @@ class Survey:
         """The codebook as a dictionary."""
         if isinstance(self.codebook, dict):
             return self.codebook
-        if isinstance(self.rows, str | PathLike) and identity(str(self.codebook)) in identities(str(self.rows)):
+        if isinstance(self.rows, str | PathLike) and identity(str(self.codebook)) in identities(
+            str(self.rows)
+        ):
             raise SchemaError("is the rows; name the codebook, which is another file", field="codebook")
         return read_toml(Path(self.codebook), error=SchemaError)

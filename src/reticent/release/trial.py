@@ -55,7 +55,7 @@ def _carry_out(plan: Plan, step: Callable[[str], None]) -> None:
     lot = plan.partition.lot(token_hex(32)) if plan.partition else None
     done = carry_out(plan, Nobody(), lot, step=step)
     if done.epsilon != plan.cost:
-        raise PlanError(f"was planned at {show(plan.cost)} but would run otherwise", field="ask")
+        raise PlanError(f"was planned at {show(plan.cost)} but would run otherwise", field="statistic")
     made = Release(done.told(plan, receipt=None, engine=Nobody.version))
     for write in files_of(made).values():
         write(Release.from_bytes(made.to_bytes()))
