@@ -23,7 +23,7 @@ from reticent.lab import atlas
 from reticent.smallcells.estimators import Predict
 from reticent.smallcells.fits import Floats
 from reticent.smallcells.local import local_sensitivity
-from reticent.smallcells.points import Points
+from reticent.smallcells.points import GridPoints
 
 SEED, AT = 2026, Fraction(1, 4)
 LOOPED = 100  # cells that the loop goes through
@@ -81,7 +81,7 @@ def _best(work: Any) -> tuple[float, float]:
     return min(wall for wall, _ in found), min(cpu for _, cpu in found)
 
 
-def _whole_loop(points: Points, expected: Floats) -> float:
+def _whole_loop(points: GridPoints, expected: Floats) -> float:
     """What the loop would need for all cells, in processor seconds, from the time of one refit."""
     sizes = np.diff(points.starts)
     by_size = np.argsort(sizes, kind="stable")
@@ -94,7 +94,7 @@ def _whole_loop(points: Points, expected: Floats) -> float:
     return each * int((sizes + len(CORNERS) + 1).sum())
 
 
-def _looped(points: Points, cell: int) -> float:
+def _looped(points: GridPoints, cell: int) -> float:
     """The largest move of one cell's prediction over removals and corners, by refitting each time."""
     here = slice(points.starts[cell], points.starts[cell + 1])
     x, y = points.x[here] / points.x_steps, points.y[here] / points.y_steps

@@ -24,8 +24,8 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from bench.others import installed
-from reticent.synth.graph.estimate import Fitted, estimate
-from reticent.synth.graph.measured import Measured
+from reticent.synth.graph.estimate import FittedGraph, estimate
+from reticent.synth.graph.measured import NoisyTable
 from reticent.synth.graph.tree import tree_cells
 
 HERE = Path(__file__).parent
@@ -49,7 +49,7 @@ class Case:
 
     name: str
     shape: tuple[int, ...]
-    measured: list[Measured]
+    measured: list[NoisyTable]
     total: float
     ours: dict[str, Any]
     theirs: int = 1000
@@ -130,7 +130,7 @@ def cases(name: str, rows: np.ndarray, shape: tuple[int, ...]) -> list[Case]:
             sets.append(pair)
     rng = np.random.default_rng(SEED)
     measured = [
-        Measured(
+        NoisyTable(
             places=places,
             table=counted(rows, shape, places) + rng.normal(0, DEVIATION, [shape[i] for i in places]),
             deviation=DEVIATION,
@@ -147,7 +147,7 @@ def small(rows: np.ndarray) -> Case:
     rows, shape = rows[:, [1, 7, 8, 9]], tuple(SHAPE[i] for i in (1, 7, 8, 9))
     rng = np.random.default_rng(SEED)
     measured = [
-        Measured(
+        NoisyTable(
             places=pair,
             table=counted(rows, shape, pair) + rng.normal(0, DEVIATION, [shape[i] for i in pair]),
             deviation=DEVIATION,
@@ -161,7 +161,7 @@ def small(rows: np.ndarray) -> Case:
 
 def ours(case: Case) -> dict[str, Any]:
     """Seconds, seconds of the processor, and the measured sets' marginals."""
-    start: Fitted | None = None
+    start: FittedGraph | None = None
     if case.new:
         start = estimate(case.shape, case.measured[: -case.new], total=case.total, **case.ours)
     wall, cpu = time.perf_counter(), time.process_time()

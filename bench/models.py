@@ -20,7 +20,7 @@ import numpy as np
 from bench.others import installed
 from reticent.models.adassp import AdaSSP
 from reticent.models.centred import Centred
-from reticent.models.design import Bounded, Design
+from reticent.models.design import Bounded, RegressionDesign
 from reticent.models.functional import Functional
 from reticent.models.objective import Objective
 from reticent.models.output import Output
@@ -35,7 +35,7 @@ OTHERS = HERE / "out" / "models-others"
 PACKAGES = ("diffprivlib==0.6.6", "scikit-learn<1.6")
 ROWS, RUNS, SEED = 10_000, 200, 2026
 COLUMNS = [Bounded.between(name, Fraction(0), Fraction(1)) for name in ("x1", "x2", "y")]
-PLAN = Design(predictors=tuple(COLUMNS[:2]), response=COLUMNS[2])
+PLAN = RegressionDesign(predictors=tuple(COLUMNS[:2]), response=COLUMNS[2])
 NOISE = SystemModelNoise()
 SMALL = Fraction(1, 10**6)
 ESTIMATORS = {

@@ -27,7 +27,7 @@ ROWS, LEDGER = "the rows", "the ledger"
 COMPANIONS = ("", "-wal", "-shm", "-journal", ".wal", ".head")
 
 
-class Cell(str):
+class PublicCell(str):
     """A cell of a public file. Shown in a text, it says where it stands and not what it holds."""
 
     __slots__ = ("column", "line")
@@ -122,7 +122,7 @@ class PublicFiles:
         self.read.append(Read(at=field, name=name, identity=identity(path)))
         return read_toml(path, error=PlanError)
 
-    def lines(self, name: str, *, field: str) -> Iterator[dict[str, Cell]]:
+    def lines(self, name: str, *, field: str) -> Iterator[dict[str, PublicCell]]:
         """The lines of a CSV file by column, cells stripped. The first line names the columns."""
         text = self._text(self.check(name, field=field), name, field)
         try:
@@ -133,7 +133,7 @@ class PublicFiles:
                         f"line {table.line_num} has more or fewer cells than the first", field=field
                     )
                 yield {
-                    str(column).strip(): Cell(str(cell).strip(), table.line_num, str(column).strip())
+                    str(column).strip(): PublicCell(str(cell).strip(), table.line_num, str(column).strip())
                     for column, cell in line.items()
                 }
         except csv.Error:

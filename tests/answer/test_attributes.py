@@ -12,7 +12,7 @@ from reticent.answer.strategy import STEPS, Selection
 from reticent.balls import ball
 from reticent.errors import PlanError
 from reticent.prepare.bins import BaseCells, BaseWeights, Stratifier
-from reticent.prepare.crossing import Attribute, Crossing, Way
+from reticent.prepare.crossing import Crossing, StratifierGroup, Way
 from tests.doubles import FrozenNoise
 from tests.sensitivity.binned import World, tally
 
@@ -33,7 +33,7 @@ def ways(name: str) -> tuple[Way, ...]:
 def crossing(*, totals=ONES, prices=PRICES) -> Crossing:
     named = zip(("age", "sex"), prices, strict=True)
     return Crossing(
-        attributes=tuple(Attribute(by=(n,), ways=ways(n), epsilon=e) for n, e in named), totals=totals
+        attributes=tuple(StratifierGroup(by=(n,), ways=ways(n), epsilon=e) for n, e in named), totals=totals
     )
 
 
@@ -144,12 +144,12 @@ def test_crossed_bins_are_pairs_of_groups_with_the_totals_of_their_cells():
 
 
 def test_what_contradicts_itself_is_refused():
-    age = Attribute(by=("age",), ways=ways("age"), epsilon=F(1))
+    age = StratifierGroup(by=("age",), ways=ways("age"), epsilon=F(1))
     for wrong in (
         lambda: Crossing(attributes=(age, age), totals=ONES),
-        lambda: Attribute(by=("age",), ways=ways("age")),
-        lambda: Attribute(by=("age",), ways=ways("age")[:1], epsilon=F(1)),
-        lambda: Attribute(by=("age",), ways=ways("age")[:1] * 2, epsilon=F(1)),
+        lambda: StratifierGroup(by=("age",), ways=ways("age")),
+        lambda: StratifierGroup(by=("age",), ways=ways("age")[:1], epsilon=F(1)),
+        lambda: StratifierGroup(by=("age",), ways=ways("age")[:1] * 2, epsilon=F(1)),
     ):
         with pytest.raises(PlanError):
             wrong()

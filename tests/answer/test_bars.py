@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import binom
 
 from reticent.answer.base import Answer
-from reticent.answer.parts import Hidden, Part
+from reticent.answer.parts import HiddenScale, Measurement
 from reticent.answer.shares import planned_parts
 from reticent.errors import PlanError
 from reticent.lab.quick import QuickNoise
@@ -105,7 +105,7 @@ def test_a_bar_that_forgets_the_noise_on_the_scale_is_found_out(monkeypatch):
     assert too_many(misses, 400)
 
 
-def oracle(part: Hidden) -> float:
+def oracle(part: HiddenScale) -> float:
     """The quantile of Lomax noise alone."""
     m = 8
     return float(1 - LEVEL) ** (-1 / m) - 1
@@ -190,15 +190,15 @@ def test_the_parts_are_known_before_a_row_is_read(change, bar):
 
 
 def is_coarse(part: Any) -> bool:
-    return isinstance(part, Part) and part.is_coarse
+    return isinstance(part, Measurement) and part.is_coarse
 
 
 def test_a_count_that_no_donor_enters_keeps_its_laplace_noise():
     """Under a mean of filled values; not where filled values decide who is a member."""
     plan = plan_of([{"mean": "y", "where": "z > 4"}, {"mean": "z", "where": "y > 4"}], {}, epsilon="2")
     own, decided = answers_of(plan, ZeroNoise())
-    assert [type(part) for part in own.parts] == [Part, Hidden]
-    assert [type(part) for part in decided.parts] == [Hidden, Hidden]
+    assert [type(part) for part in own.parts] == [Measurement, HiddenScale]
+    assert [type(part) for part in decided.parts] == [HiddenScale, HiddenScale]
 
 
 def test_a_public_size_costs_nothing():

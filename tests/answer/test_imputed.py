@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from reticent.answer.parts import Hidden
+from reticent.answer.parts import HiddenScale
 from reticent.balls import ball
 from reticent.noise.calibrate import lomax
 from reticent.predicate.truth import truth
@@ -210,7 +210,7 @@ def test_a_mean_of_donors_that_forgets_rounding_is_found_out(monkeypatch):
     world = line_world({"total": "y"}, [(3, None)] * 7 + [(3, 1)], k=2)
     assert newcomer(world) == set()
     naive = lambda self, low, high: Fraction(high - low) / self.averaged
-    monkeypatch.setattr("reticent.sensitivity.constants.Part.step", naive)
+    monkeypatch.setattr("reticent.sensitivity.constants.FilledPart.step", naive)
     assert "moved too far" in newcomer(world)
 
 
@@ -322,5 +322,5 @@ def test_all_that_is_visible_is_a_function_of_the_noisy_numbers():
     here = seen(world, (0, 1, 3, 4, 6, 8, 9), 3)
     assert all(seen(world, other, 3) == here for other in world.neighbours((0, 1, 3, 4, 6, 8, 9))[::4])
     answers = evaluate(world.plan, world.tallies((0, 1, 3)), ZeroNoise())
-    hidden = [part for answer in answers.values() for part in answer.parts if isinstance(part, Hidden)]
+    hidden = [part for answer in answers.values() for part in answer.parts if isinstance(part, HiddenScale)]
     assert hidden and all(part.sd is None and not hasattr(part, "scale") for part in hidden)

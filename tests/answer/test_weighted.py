@@ -12,7 +12,7 @@ from reticent.answer.weighting import Choice
 from reticent.lab.quick import QuickNoise
 from reticent.prepare.strategies import Strategy
 from reticent.release.evaluate import evaluate, weigh_plan
-from reticent.release.weights_told import weights_told
+from reticent.release.weights_told import weights_section
 from tests.answer.weighing import COLLAPSE, EACH, RAKE, cell_of, textbook, weighted_plan
 from tests.attacks.people import ORDINARY, STRANGE, Person
 from tests.attacks.replay import run
@@ -95,7 +95,7 @@ def test_no_respondent_moves_an_answer_further_than_declared(way, change):
             known[key] = tally(plan, arrow(rows, plan.schema))
         weighed = weigh_plan(plan, known[key], noise)
         seen = visible(plan, evaluate(plan, known[key], noise, weighed=weighed))
-        return seen + repr(weights_told(plan, weighed)).encode()
+        return seen + repr(weights_section(plan, weighed)).encode()
 
     neighbours = (one_more_or_less if change == ADD else one_exchanged)(ORDINARY)[::5]
     here = run(release, ORDINARY)

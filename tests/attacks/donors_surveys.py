@@ -13,10 +13,10 @@ from reticent.engine.cells import needed
 from reticent.engine.duckdb import DuckDBEngine
 from reticent.engine.results import RingTable, SufficientStatistics, Tallies
 from reticent.engine.sources import open_frame
-from reticent.engine.wants import Ring, Sum, Want
+from reticent.engine.wants import Aggregate, Ring, Sum
 from reticent.release.evaluate import evaluate, wants_of
 from reticent.release.plan import Plan
-from reticent.sensitivity.book import Book
+from reticent.sensitivity.book import HubCache
 from tests.doubles import Call, FrozenNoise
 from tests.engine import donors_reference as reference
 from tests.engine import slow
@@ -88,8 +88,8 @@ def plan_of(
 # --- through the engine ---------------------------------------------------------------------------------------------
 
 _ENGINES: dict[pa.Schema, DuckDBEngine] = {}
-_WANTS: dict[str, tuple[Want, ...]] = {}
-_KNOWN: dict[tuple[object, ...], tuple[Tallies, Book]] = {}
+_WANTS: dict[str, tuple[Aggregate, ...]] = {}
+_KNOWN: dict[tuple[object, ...], tuple[Tallies, HubCache]] = {}
 
 
 def close_engines() -> None:
@@ -110,7 +110,7 @@ def tally(plan: Plan, rows: Sequence[Row], types: Mapping[str, pa.DataType] | No
     return engine.tally(plan.schema, _wants(plan), plan.repair)
 
 
-def _wants(plan: Plan) -> tuple[Want, ...]:
+def _wants(plan: Plan) -> tuple[Aggregate, ...]:
     if plan.digest not in _WANTS:
         _WANTS[plan.digest] = tuple(wants_of(plan))
     return _WANTS[plan.digest]
@@ -146,12 +146,12 @@ def alike(plan: Plan, one: Tallies, other: Tallies) -> bool:
 
 def tallied(
     plan: Plan, rows: Sequence[Row], how: Callable[[Plan, Sequence[Row]], Tallies] = tally
-) -> tuple[Tallies, Book]:
+) -> tuple[Tallies, HubCache]:
     """Each table once, with what is found of its rings."""
     key = (plan.schema.unit, plan.repair, _wants(plan), repr(rows), how)
     if key not in _KNOWN:
         found = how(plan, rows)
-        _KNOWN[key] = found, Book(found, plan.schema, plan.repair)
+        _KNOWN[key] = found, HubCache(found, plan.schema, plan.repair)
     return _KNOWN[key]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from reticent.noise.bits import Bits
 from reticent.privacy.claim import Change
-from reticent.synth.base import Conditional, Holes, Network, Spend, Synthesizer
+from reticent.synth.base import Conditional, Holes, Network, Spend, SynthesisMethod
 from reticent.synth.domain import Domain
 from reticent.synth.marginals.aim import AIM
 from reticent.synth.marginals.independent import Independent
@@ -19,7 +19,7 @@ from reticent.synth.spending import rho_within
 from tests.synth.replay import alike
 from tests.synth.standins import Cells, FrozenSynthNoise, Met, counted, sized, spent, toy
 
-METHODS: tuple[Synthesizer, ...] = (
+METHODS: tuple[SynthesisMethod, ...] = (
     Independent(),
     PrivBayes(useful=0.01),  # so few rows would be worth no parents
     PrivBayesPrinted(),
@@ -125,7 +125,9 @@ class Fit:
     heard: tuple[str, ...]
 
 
-def fitted(method: Synthesizer, here: Records, holes: Holes, spend: Spend, noise: FrozenSynthNoise) -> Fit:
+def fitted(
+    method: SynthesisMethod, here: Records, holes: Holes, spend: Spend, noise: FrozenSynthNoise
+) -> Fit:
     heard: list[str] = []
     network = method.fit(here, here.domain, holes, spend, noise=noise, step=heard.append)  # type: ignore[arg-type]
     return Fit(network, tuple(noise.met), tuple(noise.given), tuple(heard))
@@ -143,7 +145,7 @@ def apart(one: Fit, other: Fit) -> list[str]:
     return found
 
 
-def faults(method: Synthesizer, here: Records, holes: Holes, spend: Spend) -> list[str]:
+def faults(method: SynthesisMethod, here: Records, holes: Holes, spend: Spend) -> list[str]:
     """All neighbours both ways, along the transcript of either; and what the calls cost together."""
 
     def along(rows: Records, script: Sequence[tuple[int, ...]] = ()) -> Fit:
@@ -176,7 +178,7 @@ class Forced(FrozenSynthNoise):
         return given
 
 
-def allows(method: Synthesizer, holes: Holes, spend: Spend) -> bool:
+def allows(method: SynthesisMethod, holes: Holes, spend: Spend) -> bool:
     """One published score needs every row in every table, a public number of them, and so a replacement."""
     if method.name != "privbayes-printed":
         return True

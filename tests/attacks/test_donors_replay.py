@@ -13,7 +13,7 @@ from reticent.engine.results import Tallies
 from reticent.noise.source import Noise
 from reticent.release.evaluate import evaluate, wants_of
 from reticent.release.plan import Plan
-from reticent.sensitivity.book import Book
+from reticent.sensitivity.book import HubCache
 from reticent.sensitivity.hubs import Hubs
 from tests.attacks.donors_cubes import some_person
 from tests.attacks.donors_surveys import COLUMNS, EDIT, SITE, close_engines, faults, person, tally
@@ -133,7 +133,7 @@ def test_nothing_but_noisy_answers_tells_neighbours_apart() -> None:
 def shows_the_scale(tallies: Tallies, noise: Noise) -> bytes:
     """The bound stands beside the answer, as scales of noise usually do."""
     rings = [ring for ring in wants_of(PLAN) if ring in tallies.rings]
-    served = [Book(tallies, PLAN.schema, PLAN.repair).hubs(ring).first for ring in rings]
+    served = [HubCache(tallies, PLAN.schema, PLAN.repair).hubs(ring).first for ring in rings]
     return ours(tallies, noise) + json.dumps(served).encode()
 
 

@@ -18,7 +18,7 @@ from reticent.release.evaluate import evaluate, wants_of
 from reticent.release.plan import Plan
 from reticent.schema import Schema
 from reticent.sensitivity import ladder as lad
-from reticent.sensitivity.book import Book
+from reticent.sensitivity.book import HubCache
 from reticent.sensitivity.bounds import Smooth
 from reticent.sensitivity.moves import Moves
 from tests.answer import donating
@@ -67,7 +67,7 @@ Served = tuple[tuple[Fraction, tuple[int, ...]], ...]
 Rule = Callable[[Fraction, Served, Fraction], Fraction]
 
 
-class Noting(Book):
+class Noting(HubCache):
     """A book that notes c0 and what is served, question by question, and bounds nothing."""
 
     def __init__(self, tallies: Tallies, plan: Plan) -> None:
@@ -85,7 +85,7 @@ def smooth(c0: Fraction, served: Served, beta: Fraction) -> Fraction:
     """The bound: rungs as listed, then on as the last two. With so few records they are on a line by then."""
     rungs = rungs_of(c0, served)
     slope = rungs[-1] - rungs[-2]
-    line = lad.Line(base=rungs[-1] - slope * (RUNGS - 1), slope=slope)
+    line = lad.LadderLine(base=rungs[-1] - slope * (RUNGS - 1), slope=slope)
     if any(line.at(k) < rung for k, rung in enumerate(rungs)):
         raise ValueError("the last rung listed is not yet on the line")
     return lad.smooth_bound(lad.listed(rungs, line=line), beta).bound

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from reticent.errors import PlanError, ReticentError
 from reticent.privacy.ledger import Ledger
-from reticent.publicfiles import Cell, PublicFiles
+from reticent.publicfiles import PublicCell, PublicFiles
 from reticent.release.curator import Curator
 from reticent.release.plan import read_plan
 from reticent.release.survey import Survey
@@ -320,7 +320,7 @@ def test_a_text_that_quotes_its_cell_would_be_noticed(tmp_path):
 # covers T33
 def test_a_cell_of_a_file_says_where_it_stands_and_not_what_it_holds():
     """However it is shown; compared and hashed it is the text it holds."""
-    cell = Cell(MARK, 3, "sex")
+    cell = PublicCell(MARK, 3, "sex")
     assert MARK in f"{str(cell)!r}"  # a text that has forgotten its file
     assert MARK not in f"{cell} {cell!r} {cell:>10} {[cell]} {(cell,)}" and "line 3" in f"{cell}"
     assert cell == MARK and json.dumps({"a": cell}) == json.dumps({"a": MARK})

@@ -17,7 +17,7 @@ from scipy.stats import binom
 
 from reticent.noise.bits import Bits
 from reticent.privacy.claim import Change
-from reticent.synth.base import Holes, Spend, Synthesizer, SynthNoise
+from reticent.synth.base import Holes, Spend, SynthesisMethod, SynthNoise
 from reticent.synth.noise import SystemSynthNoise
 from tests.attacks.synth_worlds import METHODS, Records
 from tests.audit import ALARM
@@ -33,7 +33,7 @@ CELLS = np.array([[0, 0], [1, 1], [2, 0]] * 4)
 ADDED, REPLACED = Spend(epsilon=Fraction(1)), Spend(epsilon=Fraction(1), change=Change.REPLACE)
 
 
-def pair(method: Synthesizer) -> tuple[Records, Records, Holes, Spend]:
+def pair(method: SynthesisMethod) -> tuple[Records, Records, Holes, Spend]:
     """A record more of one who answers both; where rows are counted in public, the same in place of a silent one."""
     is_counted = method.name == "privbayes-printed"
     domain = sized(toy([2, 2]), len(CELLS)) if is_counted else toy([2, 2])
@@ -79,7 +79,7 @@ def chance(met: Met, given: tuple[int, ...]) -> float:
     return -away * float(met.amount / met.sensitivity)
 
 
-def losses(method: Synthesizer, noise: SynthNoise, coins: Sequence[bool]) -> Iterator[float]:
+def losses(method: SynthesisMethod, noise: SynthNoise, coins: Sequence[bool]) -> Iterator[float]:
     """For each coin a run on that table, and how much likelier its transcript is there than on the neighbour."""
     zero, one, holes, spend = pair(method)
     for coin in coins:
@@ -95,7 +95,7 @@ def losses(method: Synthesizer, noise: SynthNoise, coins: Sequence[bool]) -> Ite
         yield here - there
 
 
-def shown(method: Synthesizer) -> float:
+def shown(method: SynthesisMethod) -> float:
     """The epsilon of all that can tell anything: a choice among one candidate is paid for and says nothing."""
     zero, _, holes, spend = pair(method)
     noise = FrozenSynthNoise()
@@ -109,7 +109,7 @@ def p_value(loss: np.ndarray, cut: float, epsilon: float) -> float:
     return float(binom.sf(right - 1, guessed, 1 / (1 + np.exp(-epsilon))))
 
 
-def audited(method: Synthesizer, noise: SynthNoise, runs: int, *, seed: int, cut: float = CUT) -> float:
+def audited(method: SynthesisMethod, noise: SynthNoise, runs: int, *, seed: int, cut: float = CUT) -> float:
     """The p-value of so many fresh runs, with a guess where the loss uses up `cut` of what can be shown."""
     coins, epsilon = np.random.default_rng(seed).random(runs) < 0.5, shown(method)
     return p_value(np.array(list(losses(method, noise, coins))), cut * epsilon, epsilon)
@@ -129,7 +129,7 @@ class Quieter(QuickSynthNoise):
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
-def test_coins_do_not_show_more_than_epsilon(method: Synthesizer) -> None:
+def test_coins_do_not_show_more_than_epsilon(method: SynthesisMethod) -> None:
     """80 runs, seeded (nightly 4,000 of the system's noise): a false alarm once in 1e9."""
     assert 0.5 <= shown(method) <= 1
     noise = SystemSynthNoise() if IS_NIGHTLY else QuickSynthNoise(1)
@@ -137,7 +137,7 @@ def test_coins_do_not_show_more_than_epsilon(method: Synthesizer) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
-def test_a_twin_with_less_noise_is_caught(method: Synthesizer) -> None:
+def test_a_twin_with_less_noise_is_caught(method: SynthesisMethod) -> None:
     """Of 80 runs a sixteenth of the noise is plain (nightly: half of the noise, 4,000 runs and for AIM 8,000).
 
     AIM shows its all only where the noise of four tables falls the same way, about once in six runs.

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from reticent.synth import fills
-from reticent.synth.base import Holes, Spend, Synthesizer
+from reticent.synth.base import Holes, Spend, SynthesisMethod
 from reticent.synth.marginals import independent, privbayes, scoring, study
 from reticent.synth.marginals.aim import AIM
 from reticent.synth.marginals.bayes_search import Search
 from reticent.synth.marginals.independent import Independent
 from reticent.synth.marginals.mst import MST
 from reticent.synth.marginals.privbayes import PrivBayes
-from reticent.synth.marginals.study import Study
-from reticent.synth.spending import Purse
+from reticent.synth.marginals.study import MarginalFit
+from reticent.synth.spending import Accountant
 from tests.attacks.synth_worlds import SMALL, Records, apart, faults, fitted, records
 from tests.synth.standins import FrozenSynthNoise, NoSynthNoise, toy
 
@@ -40,7 +40,7 @@ def pruned_by_the_data(patch: Patch) -> None:
     """Candidates are pairs that somebody is in, and in every cell."""
     honest = AIM._small
 
-    def small(self: AIM, seen: Study, options: Any) -> Any:
+    def small(self: AIM, seen: MarginalFit, options: Any) -> Any:
         kept = honest(self, seen, options)
         return [each for each in kept if seen.held[each.places][:2].all()] or kept[:1]
 
@@ -50,18 +50,18 @@ def pruned_by_the_data(patch: Patch) -> None:
 def scaled_by_the_confidential_n(patch: Patch) -> None:
     """Shares for counts: a score divided by the rows there are."""
 
-    def score(self: Study, places: Any, model: Any) -> int:
+    def score(self: MarginalFit, places: Any, model: Any) -> int:
         table = self.view.table(self.held[places], places)
         return int(scoring.UNIT * np.abs(100 * table / max(1, table.sum()) - model).sum())
 
-    patch.setattr(Study, "score", score)
+    patch.setattr(MarginalFit, "score", score)
 
 
 def merged_by_exact_counts(patch: Patch) -> None:
     """Cells that few are in are put together, before the noise."""
-    honest, honest_merged = Study.start, study.merged
+    honest, honest_merged = MarginalFit.start, study.merged
 
-    def start(self: Study, **given: Any) -> None:
+    def start(self: MarginalFit, **given: Any) -> None:
         def merged(view: Any, ones: Any, *, least: Any) -> Any:
             exact = [view.table(self.held[(place,)], (place,)).astype(float) for place in range(len(ones))]
             return honest_merged(view, exact, least=[1.5] * len(ones))
@@ -69,12 +69,12 @@ def merged_by_exact_counts(patch: Patch) -> None:
         patch.setattr(study, "merged", merged)
         honest(self, **given)
 
-    patch.setattr(Study, "start", start)
+    patch.setattr(MarginalFit, "start", start)
 
 
 def levels_seen(patch: Patch) -> None:
     """Empty cells are dropped: only answers that were given get noise."""
-    honest, honest_alone = independent.Purse.measure, independent._alone
+    honest, honest_alone = independent.Accountant.measure, independent._alone
 
     def measure(self: Any, tables: Any, **given: Any) -> Any:
         return honest(self, [table[table > 0] for table in tables], **given)
@@ -82,21 +82,21 @@ def levels_seen(patch: Patch) -> None:
     def alone(place: int, cells: Any) -> Any:
         return honest_alone(place, np.resize(cells, 2))
 
-    patch.setattr(independent.Purse, "measure", measure)
+    patch.setattr(independent.Accountant, "measure", measure)
     patch.setattr(independent, "_alone", alone)
 
 
 def filled_from_exact_histograms(patch: Patch) -> None:
     """Means of the answers that were given, without noise: every filled row tells of every other."""
 
-    class Open(Purse):
+    class Open(Accountant):
         def measure(self, tables: Any, *, amount: Any) -> Any:
-            noisy = Purse.measure(self, tables, amount=amount)
+            noisy = Accountant.measure(self, tables, amount=amount)
             return [
                 replace(each, cells=table.astype(float)) for each, table in zip(noisy, tables, strict=True)
             ]
 
-    patch.setattr(fills, "Purse", Open)
+    patch.setattr(fills, "Accountant", Open)
 
 
 def filled_for_free(patch: Patch) -> None:
@@ -136,7 +136,7 @@ def parents_of_most_answers(patch: Patch) -> None:
 
     def first(self: Search) -> Any:
         silent = [(self.counts.cells[:, a] == axis.silence).sum() for a, axis in enumerate(self.domain.axes)]  # type: ignore[attr-defined]
-        return privbayes.Candidate(place=int(np.argmin(silent)), parents=())
+        return privbayes.ParentChoice(place=int(np.argmin(silent)), parents=())
 
     patch.setattr(Search, "by_lot", first)
 
@@ -151,7 +151,7 @@ EVEN = rows([2, 2], [[2, 0], [0, 2], [1, 1]])
 RICH = replace(PURE, epsilon=Fraction(50))
 NOBODY = records(SMALL, 0, 6)
 NINE = records(toy([3, 3, 3]), 9, 3, is_counted=True)
-TWINS: list[tuple[Callable[[Patch], None], Synthesizer, Records, Holes, Spend, set[str]]] = [
+TWINS: list[tuple[Callable[[Patch], None], SynthesisMethod, Records, Holes, Spend, set[str]]] = [
     (pruned_by_the_data, QUICK_AIM, HERE, Holes.VALUES, PURE, {CALLS}),
     (scaled_by_the_confidential_n, QUICK_AIM, HERE, Holes.COMPLETE, PURE, {MOVES}),
     (merged_by_exact_counts, QUICK_MST, RARE, Holes.RANDOM, PURE, {CALLS, TELLS}),

@@ -20,7 +20,7 @@ from reticent.release import synth_run
 from reticent.release.plan import Plan
 from reticent.release.synth_csv import to_csv
 from reticent.release.synth_run import run_synths
-from reticent.release.synth_table import told_synths
+from reticent.release.synth_table import synths_section
 from reticent.synth.base import Holes
 from tests.attacks.people import ORDINARY, Person, person
 from tests.attacks.synth_worlds import METHODS, allows, within
@@ -77,7 +77,7 @@ def released(wanted: Plan, people: Sequence[Person], along: Sequence[tuple[int, 
         made = run_synths(wanted, engine, None, repair=wanted.repair, noise=noise)
     finally:
         engine.close()
-    told = told_synths(wanted.synths, made, wanted.release_id)
+    told = synths_section(wanted.synths, made, wanted.release_id)
     seen = json.dumps([told, *(to_csv(table).decode().splitlines() for table in told["synth"])])
     return Run(tuple(noise.met), tuple(noise.given), seen)
 
@@ -233,6 +233,6 @@ def test_more_pairs_than_are_counted_at_once_are_refused_before_the_charge(metho
     with pytest.raises(PlanError, match=r"synth\[0\]\.columns: makes pairs of 140,\d+,\d+ cells"):
         plan(wanted, codebook=book(columns))
     assert plan({**wanted, "bins": 90}, codebook=book(columns)).synths[0].method.name == method
-    held = coded.Coded(sizes=[99] * 170, silences=[98] * 170, blocks=[])
+    held = coded.CodedRows(sizes=[99] * 170, silences=[98] * 170, blocks=[])
     with pytest.raises(PlanError, match="ask for less"):
         held.count([(a, b) for a in range(170) for b in range(a)])

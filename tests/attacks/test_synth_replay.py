@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 
 from reticent.privacy.claim import Change
-from reticent.synth.base import Holes, Spend, Synthesizer
+from reticent.synth.base import Holes, Spend, SynthesisMethod
 from tests.attacks.synth_worlds import (
     DOMAIN,
     METHODS,
@@ -41,7 +41,7 @@ CASES = [
 # covers T10 T12 T20 T27
 @pytest.mark.parametrize(("method", "holes", "spend"), CASES)
 def test_nothing_but_noisy_answers_tells_neighbours_apart(
-    method: Synthesizer, holes: Holes, spend: Spend
+    method: SynthesisMethod, holes: Holes, spend: Spend
 ) -> None:
     """Seven records, holes and unasked cells among them: five strangers come, or answer instead of others; three go."""
     here = records(DOMAIN, 7, 1, is_counted=method.name == "privbayes-printed")
@@ -53,7 +53,7 @@ def test_nothing_but_noisy_answers_tells_neighbours_apart(
 @pytest.mark.parametrize(
     "method", [m for m in METHODS if m.name != "privbayes-printed"], ids=lambda m: m.name
 )
-def test_an_empty_table_looks_like_any_other(method: Synthesizer, holes: Holes) -> None:
+def test_an_empty_table_looks_like_any_other(method: SynthesisMethod, holes: Holes) -> None:
     """Nobody, and each of five strangers alone."""
     assert faults(method, records(SMALL, 0, 2), holes, PURE) == []
 
@@ -62,7 +62,7 @@ def test_an_empty_table_looks_like_any_other(method: Synthesizer, holes: Holes) 
 @pytest.mark.parametrize(
     "method", [m for m in METHODS if m.name != "privbayes-printed"], ids=lambda m: m.name
 )
-def test_respondents_of_two_records_are_paid_for(method: Synthesizer, holes: Holes) -> None:
+def test_respondents_of_two_records_are_paid_for(method: SynthesisMethod, holes: Holes) -> None:
     """And a spend that forgets the second record is caught."""
     here = records(SMALL, 6, 3)
     assert faults(method, here, holes, TWO) == []
@@ -83,7 +83,7 @@ def test_respondents_of_two_records_are_paid_for(method: Synthesizer, holes: Hol
     "method", [m for m in METHODS if m.name != "privbayes-printed"], ids=lambda m: m.name
 )
 def test_no_transcript_makes_a_method_overspend_raise_or_tell(
-    method: Synthesizer, holes: Holes, size: int
+    method: SynthesisMethod, holes: Holes, size: int
 ) -> None:
     """Choices forced by lot, counts forced to nothing, to noise, and beyond 64 bits: a promise is about all of them."""
     here = records(DOMAIN, 7, 4)
@@ -101,7 +101,7 @@ def test_no_transcript_makes_a_method_overspend_raise_or_tell(
     [*METHODS[1:3], *(replace(each, merge=3.0) for each in METHODS[3:])],  # type: ignore[type-var, call-arg]
     ids=lambda method: method.name,
 )
-def test_no_transcript_tells_where_answers_are_replaced(method: Synthesizer, size: int) -> None:
+def test_no_transcript_tells_where_answers_are_replaced(method: SynthesisMethod, size: int) -> None:
     """The same in zCDP, for methods that put rare cells together on the way, and for the printed score."""
     here, spend = records(DOMAIN, 7, 4, is_counted=True), SPENDS["zcdp replaced"]
     first = fitted(method, here, Holes.VALUES, spend, Forced(size=size))

@@ -209,7 +209,7 @@ def test_no_repr_shows_a_count(monkeypatch) -> None:
     """3,571 rows in one cell and 2,003 in another: of a fit in progress no repr says either number, nor their sum."""
     kept: list[Any] = []
 
-    class Study(mst.Study):
+    class Study(mst.MarginalFit):
         def __post_init__(self) -> None:
             super().__post_init__()
             kept.append(self)

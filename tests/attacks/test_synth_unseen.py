@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from reticent.privacy.claim import Change
-from reticent.synth.base import Holes, Network, Spend, Synthesizer
+from reticent.synth.base import Holes, Network, Spend, SynthesisMethod
 from reticent.synth.network import draw
-from reticent.synth.spending import Purse
+from reticent.synth.spending import Accountant
 from tests.attacks.synth_worlds import METHODS, Records, allows
 from tests.noise.seeded import SeededBits
 from tests.synth.marginals.trees import table
@@ -47,7 +47,7 @@ def unseen(network: Network) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("method", "holes"), CASES)
-def test_levels_that_nobody_gave_are_drawn_and_not_told_apart(method: Synthesizer, holes: Holes) -> None:
+def test_levels_that_nobody_gave_are_drawn_and_not_told_apart(method: SynthesisMethod, holes: Holes) -> None:
     """With the same noise on both, both have the same chance, beside every answer of the other column; and it is not 0."""
     one, other = unseen(run(method, HERE, holes, SPEND, Lifted()))  # type: ignore[arg-type]
     np.testing.assert_allclose(one, other, rtol=1e-9)
@@ -55,7 +55,7 @@ def test_levels_that_nobody_gave_are_drawn_and_not_told_apart(method: Synthesize
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
-def test_a_level_that_nobody_gave_appears_in_some_draw(method: Synthesizer) -> None:
+def test_a_level_that_nobody_gave_appears_in_some_draw(method: SynthesisMethod) -> None:
     """12 networks, 100 rows each: noise lifts an empty cell about every other time (seeded; else missed once in 2^12)."""
     holes = Holes.RANDOM if method.name == "privbayes-printed" else Holes.AVAILABLE
     networks = [run(method, HERE, holes, SPEND, QuickSynthNoise(seed)) for seed in range(RUNS)]  # type: ignore[arg-type]
@@ -65,14 +65,14 @@ def test_a_level_that_nobody_gave_appears_in_some_draw(method: Synthesizer) -> N
 
 def test_levels_up_to_the_largest_that_was_given_are_caught(monkeypatch) -> None:
     """The naive twin ends the list of levels where the answers end: level 3 is never drawn, and level 1 is."""
-    honest = Purse.measure
+    honest = Accountant.measure
 
-    def shortened(self: Purse, tables: Sequence[np.ndarray], *, amount: Fraction) -> list:
+    def shortened(self: Accountant, tables: Sequence[np.ndarray], *, amount: Fraction) -> list:
         noisy = honest(self, tables, amount=amount)
         ends = [np.flatnonzero(each[:-1]).max() + 1 for each in tables]
         beyond = [np.arange(len(each)) >= end for each, end in zip(tables, ends, strict=True)]
         return [replace(a, cells=np.where(b, 0.0, a.cells)) for a, b in zip(noisy, beyond, strict=True)]
 
-    monkeypatch.setattr(Purse, "measure", shortened)
+    monkeypatch.setattr(Accountant, "measure", shortened)
     one, other = unseen(run(METHODS[0], HERE, Holes.AVAILABLE, SPEND, Lifted()))  # type: ignore[arg-type]
     assert one.sum() > 0.01 and other.sum() == 0

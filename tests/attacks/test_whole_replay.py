@@ -21,7 +21,7 @@ from reticent.engine.duckdb import DuckDBEngine
 from reticent.engine.lots import Lot
 from reticent.privacy.ledger.cuts import CHANCE
 from reticent.release import carry, class_fit, model_fit, synth_run
-from reticent.release.carry import carry_out
+from reticent.release.carry import run_plan
 from reticent.release.plan import Plan
 from reticent.sensitivity.bounds import Global
 from reticent.smallcells import smooth
@@ -277,7 +277,7 @@ def noise_for_one_copy(patch: pytest.MonkeyPatch) -> None:
 
 def counts_as_they_are(plan: Plan, engine: DuckDBEngine, lot: Lot | None) -> bytes:
     """A cell is withheld by its true size."""
-    done = carry_out(plan, engine, lot)
+    done = run_plan(plan, engine, lot)
     (want,) = carry.cell_wants(plan)
     held = engine.tally(plan.schema, [want], lot=lot).points[want]
     few = [int(size) < 4 for size in plan.cells[0].points(held, plan.schema).starts[1:]]

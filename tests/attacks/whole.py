@@ -1,6 +1,6 @@
 """The replay of whole releases through the engine: pieces, models with draws, copies, small cells and synthetic rows at once.
 
-What `carry_out` takes from the system is held fast: one transcript stands for all noise, the doors of small cells are shut, and
+What `run_plan` takes from the system is held fast: one transcript stands for all noise, the doors of small cells are shut, and
 a row's own draws follow from its answers. By those draws neighbours are set side by side: a row that both surveys hold has the
 same ones in both, as the proof of filling says it may.
 """
@@ -26,7 +26,7 @@ from reticent.prepare.chances import WHOLE, Chances
 from reticent.prepare.lines import FINE
 from reticent.refine import ratio
 from reticent.release import carry
-from reticent.release.carry import Done, carry_out
+from reticent.release.carry import Results, run_plan
 from reticent.release.plan import Plan
 from reticent.release.release import Release as Published
 from reticent.release.synth_csv import to_csv
@@ -71,11 +71,11 @@ Way = Callable[[Plan, DuckDBEngine, Lot | None], bytes]
 def ours(plan: Plan, engine: DuckDBEngine, lot: Lot | None) -> bytes:
     """Everything a reader or a watcher is given: the steps of the bar, the document, and every file of the release."""
     heard: list[str] = []
-    done = carry_out(plan, engine, lot, step=heard.append)
+    done = run_plan(plan, engine, lot, step=heard.append)
     return "\n".join(heard).encode() + visible(plan, done)
 
 
-def visible(plan: Plan, done: Done) -> bytes:
+def visible(plan: Plan, done: Results) -> bytes:
     release = Published(done.told(plan, receipt={"entry": 2}, engine="engine"))
     rows = [to_csv(table, copy) for table, copy in _tables(release)]
     return b"\n".join([release.to_bytes(), release.to_csv(), release.cells_csv(), *rows])

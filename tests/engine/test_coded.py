@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from reticent.engine.coded import Coded
+from reticent.engine.coded import CodedRows
 from reticent.engine.duckdb import DuckDBEngine
 from reticent.engine.lots import Lot
 from reticent.engine.sources import open_frame
@@ -20,7 +20,7 @@ from reticent.predicate.bind import CodeIn
 from reticent.predicate.truth import MISSING, STRUCTURAL
 from reticent.prepare.donors import Donors, Repair
 from reticent.prepare.edits import Edit
-from reticent.prepare.lines import Line, Term
+from reticent.prepare.lines import RegressionLine, Term
 from reticent.schema import Schema
 from reticent.schema.load import schema_from
 from reticent.synth.base import Conditional
@@ -108,8 +108,8 @@ def test_lines_fill_gaps_before_cells_are_counted():
     keys = keys_of(schema, ("age", "rooms"))
     low, high = schema.coded["age"].low, schema.coded["age"].high
     term = Term(column="rooms", slope=1 << 32, low=0, high=2, gap=1)
-    line = Line(column="age", low=low, high=high, base=20 << 32, terms=(term,))
-    drawn = Line(
+    line = RegressionLine(column="age", low=low, high=high, base=20 << 32, terms=(term,))
+    drawn = RegressionLine(
         column="age",
         low=low,
         high=high,
@@ -126,9 +126,9 @@ def test_lines_fill_gaps_before_cells_are_counted():
     engine.close()
 
 
-def blocks(rows: np.ndarray, sizes: Sequence[int], silences: Sequence[int], **given: int) -> Coded:
+def blocks(rows: np.ndarray, sizes: Sequence[int], silences: Sequence[int], **given: int) -> CodedRows:
     cut = [np.ascontiguousarray(part.T) for part in np.array_split(rows, given.pop("blocks", 3))]
-    return Coded(sizes=sizes, silences=silences, blocks=cut, **given)
+    return CodedRows(sizes=sizes, silences=silences, blocks=cut, **given)
 
 
 @pytest.mark.parametrize("kind", [np.uint8, np.uint16])
@@ -200,8 +200,10 @@ def _whole(row: np.ndarray) -> bool:
     return all(cell != silent for cell, silent in zip(row, SILENCES, strict=True))
 
 
-def _made(rows: np.ndarray, way: str, gone: int | None) -> Coded:
-    held = Coded(sizes=SIZES, silences=SILENCES, blocks=[np.ascontiguousarray(row[:, None]) for row in rows])
+def _made(rows: np.ndarray, way: str, gone: int | None) -> CodedRows:
+    held = CodedRows(
+        sizes=SIZES, silences=SILENCES, blocks=[np.ascontiguousarray(row[:, None]) for row in rows]
+    )
     if way == "filled":
         return held.filled(FILLS, ByRow(len(TINY), gone))
     return held.complete() if way == "complete" else held
@@ -241,14 +243,14 @@ def test_a_fill_sees_the_cells_that_were_filled_before_it():
     assert later.tolist() == [1_000, 0, 0, 0]  # the line of a silent first column
 
 
-class Naive(Coded):
+class Naive(CodedRows):
     """The shipped mistake: a missing cell counted as the first category."""
 
     def count(self, sets):
         zeroed = [
             np.where(block == np.array(SILENCES)[:, None], 0, block).astype(np.uint8) for block in self._held
         ]
-        return Coded(sizes=SIZES, silences=SILENCES, blocks=zeroed).count(sets)
+        return CodedRows(sizes=SIZES, silences=SILENCES, blocks=zeroed).count(sets)
 
 
 def test_silence_is_never_the_first_answer():
@@ -289,6 +291,6 @@ def test_what_cannot_be_coded_is_refused_before_a_row_is_read():
     ):
         with pytest.raises(PlanError), engine.coded(*given):
             pass
-    many = Coded(sizes=(2**14,) * 2, silences=(0, 0), blocks=[])
+    many = CodedRows(sizes=(2**14,) * 2, silences=(0, 0), blocks=[])
     with pytest.raises(PlanError, match="cells at once"):
         many.count([(0, 1)])

@@ -251,9 +251,9 @@ def test_pairs_of_open_quotes_are_joined_from_the_top():
 
 def test_an_open_quote_holds_back_no_more_than_the_longest_record():
     sizes: list[int] = []
-    real = csv_split.Block
+    real = csv_split.CsvBlock
 
-    def block(text: bytes, **options: bytes) -> csv_split.Block:
+    def block(text: bytes, **options: bytes) -> csv_split.CsvBlock:
         sizes.append(len(text))
         return real(text, **options)  # type: ignore[arg-type]
 

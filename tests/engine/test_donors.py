@@ -20,7 +20,7 @@ from reticent.engine import circle, labels, placing
 from reticent.engine.cells import needed
 from reticent.engine.duckdb import DuckDBEngine
 from reticent.engine.sources import open_frame, open_path
-from reticent.engine.wants import Ring, Rows, Sum, Table, Want
+from reticent.engine.wants import Aggregate, Ring, Rows, Sum, Table
 from reticent.errors import EngineError, PlanError
 from reticent.predicate.bind import Always, CodeIn, Is
 from reticent.predicate.truth import MISSING
@@ -110,7 +110,7 @@ def some_repair(dice: Random, schema: Schema) -> Repair:
     )
 
 
-def some_wants(dice: Random, schema: Schema, repair: Repair) -> list[Want]:
+def some_wants(dice: Random, schema: Schema, repair: Repair) -> list[Aggregate]:
     still = {name: column for name, column in schema.coded.items() if name not in repair.filled()}
     public: Any = SimpleNamespace(coded=still)
     rings = [
@@ -162,12 +162,12 @@ def engine_on(people: list[Raw] | pa.Table, threads: int = 1) -> DuckDBEngine:
 
 
 def engine_says(
-    people: list[Raw] | pa.Table, schema: Schema, wants: list[Want], repair: Repair, threads: int = 1
+    people: list[Raw] | pa.Table, schema: Schema, wants: list[Aggregate], repair: Repair, threads: int = 1
 ) -> list[object]:
     return told(engine_on(people, threads).tally(schema, wants, repair), wants)
 
 
-def told(found: Any, wants: list[Want]) -> list[object]:
+def told(found: Any, wants: list[Aggregate]) -> list[object]:
     says: list[object] = []
     for want in wants:
         if isinstance(want, Sum):
@@ -180,7 +180,9 @@ def told(found: Any, wants: list[Want]) -> list[object]:
     return says
 
 
-def by_hand(people: list[Raw], schema: Schema, wants: list[Want], repair: Repair, **how: Any) -> list[object]:
+def by_hand(
+    people: list[Raw], schema: Schema, wants: list[Aggregate], repair: Repair, **how: Any
+) -> list[object]:
     found = reference.records(schema, people, needed(schema, wants, repair), repair, **how)
     rows = reference.impute(schema, found, repair)
     says: list[object] = []

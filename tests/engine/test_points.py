@@ -11,7 +11,7 @@ import pytest
 from reticent.engine.cells import needed
 from reticent.engine.results import PointTable
 from reticent.engine.sources import open_frame, open_path
-from reticent.engine.wants import Points, Rows
+from reticent.engine.wants import PointsByCell, Rows
 from reticent.errors import EngineError
 from reticent.schema import Schema
 from reticent.schema.load import schema_from
@@ -28,7 +28,7 @@ def listed(table: PointTable) -> Cells:
     return [pairs[a:b] for a, b in zip(table.starts, table.starts[1:], strict=False)]
 
 
-def by_hand(schema: Schema, people: list[Raw], want: Points, wants: list[Points]) -> Cells:
+def by_hand(schema: Schema, people: list[Raw], want: PointsByCell, wants: list[PointsByCell]) -> Cells:
     """Every row that counts, in its cell, in steps from the lower bounds; cells sorted by x, then y."""
     cells: Cells = [[] for _ in range(want.cells(schema))]
     for row in slow.clean(schema, people, needed(schema, wants)):
@@ -38,13 +38,13 @@ def by_hand(schema: Schema, people: list[Raw], want: Points, wants: list[Points]
     return [sorted(cell) for cell in cells]
 
 
-def some_points(dice: Random, schema: Schema) -> list[Points]:
+def some_points(dice: Random, schema: Schema) -> list[PointsByCell]:
     """Cells by level and by number; with an x, without one, and y as its own x."""
     return [
-        Points(rows=slow.some_rows(dice, schema, []), cell="region", x="age", y="income"),
-        Points(rows=slow.some_rows(dice, schema, ["job"]), cell="age", x="income", y="weight"),
-        Points(rows=Rows(), cell="rooms", y="income"),
-        Points(rows=Rows(), cell="hours", x="age", y="age"),
+        PointsByCell(rows=slow.some_rows(dice, schema, []), cell="region", x="age", y="income"),
+        PointsByCell(rows=slow.some_rows(dice, schema, ["job"]), cell="age", x="income", y="weight"),
+        PointsByCell(rows=Rows(), cell="rooms", y="income"),
+        PointsByCell(rows=Rows(), cell="hours", x="age", y="age"),
     ]
 
 
@@ -64,7 +64,7 @@ def test_points_are_those_one_would_list_by_hand(kind: str, unit: tuple[str, int
 def test_every_declared_cell_is_there_whoever_answered():
     """Nobody at all (B068) and people who answered nothing leave the same empty cells as the codebook has."""
     schema = book()
-    want = Points(rows=Rows(), cell="age", x="age", y="income")
+    want = PointsByCell(rows=Rows(), cell="age", x="age", y="income")
     silent: list[Raw] = [dict.fromkeys(some_people(Random(1), 1)[0])] * 3
     for count in (0, 3):
         with opened(open_frame(native(silent).slice(0, count))) as engine:
@@ -92,7 +92,7 @@ def test_a_text_that_is_not_utf8_is_a_missing_cell_and_nothing_more(tmp_path: Pa
     schema = schema_from({"survey": {"name": "s", "unit": "row"}, "columns": columns})
     raw = pa.array([b"a", b"\xff\xfe", b"b"], pa.binary()).view(pa.string())
     pq.write_table(pa.table({"c": raw, "y": pa.array([1, 2, 3])}), tmp_path / "p.parquet")
-    want = Points(rows=Rows(), cell="c", y="y")
+    want = PointsByCell(rows=Rows(), cell="c", y="y")
     with opened(open_path(str(tmp_path / "p.parquet"))) as engine:
         assert listed(engine.tally(schema, [want]).points[want]) == [[(0, 1)], [(0, 3)]]
 
@@ -107,7 +107,7 @@ def test_the_largest_numbers_still_sort_and_beyond_them_nobody_is_asked():
         }
         schema = schema_from({"survey": {"name": "s", "unit": "row"}, "columns": columns})
         rows = {"c": [6, -1, 6, 99], "x": [0, -top, -top, 0], "y": [top + 5, 5, 0, 2 * top]}
-        want = Points(rows=Rows(), cell="c", x="x", y="y")
+        want = PointsByCell(rows=Rows(), cell="c", x="x", y="y")
         assert (want.size(schema) < 2**63) is works
         for table in (pa.table(rows), pa.table(rows).slice(0, 0)):
             with opened(open_frame(table)) as engine:
@@ -122,7 +122,7 @@ def test_the_largest_numbers_still_sort_and_beyond_them_nobody_is_asked():
 
 def test_a_table_of_points_shows_no_point():
     table = PointTable(
-        want=Points(rows=Rows(), cell="c", y="y"),
+        want=PointsByCell(rows=Rows(), cell="c", y="y"),
         starts=np.array([0, 1]),
         x=np.array([0]),
         y=np.array([4711]),

@@ -14,7 +14,7 @@ from reticent.engine.sources import open_frame
 from reticent.engine.wants import Key, Rows, Sum, Table
 from reticent.errors import PlanError
 from reticent.prepare.donors import Donors, Match, Repair
-from reticent.prepare.lines import FARTHEST, SCALE, Line, Term
+from reticent.prepare.lines import FARTHEST, SCALE, RegressionLine, Term
 from reticent.schema.load import schema_from
 
 COLUMNS = {
@@ -47,7 +47,7 @@ def arrow(people: People) -> pa.Table:
     return pa.table({**numbers, "job": pa.array(jobs, pa.string())})
 
 
-def line(column: str, seed: int, *, size: int = 1, **more: Any) -> Line:
+def line(column: str, seed: int, *, size: int = 1, **more: Any) -> RegressionLine:
     """A line with coefficients of either sign, on a number with gaps and on two levels."""
     draw = Random(seed)
     known, other = SCHEMA.coded[column], "hours" if column == "pay" else "pay"
@@ -61,10 +61,12 @@ def line(column: str, seed: int, *, size: int = 1, **more: Any) -> Line:
         Term(column="job", slope=10 * some(), level=1),
         Term(column="job", slope=10 * some(), level=2),
     )
-    return Line(column=column, low=known.low, high=known.high, base=some() * 20, terms=terms, **more)
+    return RegressionLine(
+        column=column, low=known.low, high=known.high, base=some() * 20, terms=terms, **more
+    )
 
 
-def by_hand(people: People, lines: Sequence[Line], draws: Sequence[int] = ()) -> People:
+def by_hand(people: People, lines: Sequence[RegressionLine], draws: Sequence[int] = ()) -> People:
     """One line after the other in plain integers; hours are not asked of those without a job."""
     filled = [dict(p) for p in people]
     for p in filled:
@@ -178,7 +180,7 @@ def test_draws_keep_the_mean_of_the_line_near_a_bound() -> None:
     0.3. Clamped draws, the naive twin, lie 2 higher."""
     people = [{"age": 30, "job": 1, "hours": 20, "pay": None}] * 4_000
     rng = np.random.default_rng(8)
-    near = Line(
+    near = RegressionLine(
         column="pay",
         low=-50,
         high=200,
@@ -206,13 +208,13 @@ def test_lines_are_checked_against_the_codebook_before_any_row() -> None:
     with pytest.raises(PlanError, match="itself"):
         line("pay", 1).__class__(column="pay", low=0, high=1, base=0, terms=(Term(column="pay", slope=1),))
     with pytest.raises(PlanError, match="overflow"):
-        Line(column="pay", low=0, high=1, base=1 << 120, terms=())
+        RegressionLine(column="pay", low=0, high=1, base=1 << 120, terms=())
     with pytest.raises(PlanError, match="do not go together"):
         Repair(lines=(good,), donors=(Donors(column="hours", near=(Match(column="job"),), defaults=(0,)),))
     for bad in (
-        Line(column="pay", low=-51, high=0, base=0, terms=()),
-        Line(column="pay", low=0, high=1, base=0, terms=(Term(column="age", slope=1, low=17, high=99),)),
-        Line(column="pay", low=0, high=1, base=0, terms=(Term(column="hours", slope=1, low=-20, high=80, gap=81),)),
+        RegressionLine(column="pay", low=-51, high=0, base=0, terms=()),
+        RegressionLine(column="pay", low=0, high=1, base=0, terms=(Term(column="age", slope=1, low=17, high=99),)),
+        RegressionLine(column="pay", low=0, high=1, base=0, terms=(Term(column="hours", slope=1, low=-20, high=80, gap=81),)),
     ):  # fmt: skip
         with pytest.raises(PlanError):
             tallied([], Repair(lines=(bad,)))

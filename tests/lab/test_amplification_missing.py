@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from reticent.lab.experiments import amplification_missing as lab
-from reticent.privacy.missingness import Independent, Use, amplified, sets_of
+from reticent.privacy.missingness import IndependentMask, Use, amplified, sets_of
 from reticent.privacy.missingness.uses import use
 
 
@@ -58,7 +58,7 @@ def test_the_table_cannot_be_claimed_before_the_rows_are_seen(lines):
 def test_the_bound_before_the_rows_covers_every_tree():
     """Four columns at two thirds: all chains and stars of tables, with choices among all pairs, cost no more."""
     names, p = [f"column {k}" for k in range(4)], Fraction(2, 3)
-    law = Independent(dict.fromkeys(names, p))
+    law = IndependentMask(dict.fromkeys(names, p))
     pairs = [{a, b} for a in names for b in names if a < b]
     choices = Use(sets=sets_of(*pairs), epsilon=Fraction(1, 2))
     chain = [(names[k], names[max(0, k - 1)]) for k in range(4)]

@@ -8,7 +8,7 @@ import pytest
 
 from reticent.engine.duckdb import DuckDBEngine
 from reticent.engine.sources import open_path
-from reticent.engine.wants import Points as Want
+from reticent.engine.wants import PointsByCell as Want
 from reticent.engine.wants import Rows
 from reticent.errors import PlanError
 from reticent.lab import atlas as lab

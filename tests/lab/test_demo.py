@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from reticent.answer.parts import Hidden
+from reticent.answer.parts import HiddenScale
 from reticent.engine.duckdb import DuckDBEngine
 from reticent.engine.sources import open_path
 from reticent.lab import demo
@@ -68,7 +68,7 @@ def test_donors_fill_the_wages_and_their_error_bars_are_bought(folder):
     finally:
         engine.close()
     for name, answer in answers.items():
-        (first, *_), hidden = answer.estimates, [p for p in answer.parts if isinstance(p, Hidden)]
+        (first, *_), hidden = answer.estimates, [p for p in answer.parts if isinstance(p, HiddenScale)]
         assert first.has_interval and bool(hidden) == (name in filled)
 
 

@@ -88,7 +88,9 @@ def test_allocations_add_up_and_never_ask_too_much(state, rule, size):
 
 
 def test_weights_round_half_up_and_stop_at_the_bound():
-    sample = design.Sample(rows=np.arange(4), part=np.array([1, 8, 1, 3]), whole=np.array([1, 9, 75, 179]))
+    sample = design.DrawnSample(
+        rows=np.arange(4), part=np.array([1, 8, 1, 3]), whole=np.array([1, 9, 75, 179])
+    )
     assert sample.weights().tolist() == [100, 113, 6000, 5967]
 
 
@@ -124,6 +126,6 @@ def test_measures_are_whole_and_positive(state):
 
 def test_a_sample_refuses_impossible_probabilities():
     with pytest.raises(PlanError):
-        design.Sample(rows=np.array([0]), part=np.array([2]), whole=np.array([1]))
+        design.DrawnSample(rows=np.array([0]), part=np.array([2]), whole=np.array([1]))
     with pytest.raises(PlanError):
-        design.Sample(rows=np.array([0, 1]), part=np.array([1]), whole=np.array([1]))
+        design.DrawnSample(rows=np.array([0, 1]), part=np.array([1]), whole=np.array([1]))

@@ -16,7 +16,7 @@ from reticent.lab.quick import NoNoise, QuickNoise
 from reticent.lab.state import people
 from reticent.release.evaluate import evaluate, wants_of
 from reticent.release.survey import Survey
-from reticent.sensitivity.book import Book
+from reticent.sensitivity.book import HubCache
 
 SIZE = 60_000
 MEAN = "mean wage, 20-59"
@@ -60,7 +60,7 @@ def test_bars_hold_the_filled_answer_as_often_as_they_say(state: pa.Table) -> No
     whole = wages.plan(SIZE, epsilon="0.8", bar="0.2")
     plan = replace(whole, asks=tuple(ask for ask in whole.asks if ask.name == MEAN))
     tallies, exact = tallied(wages.silent(state, seed=1))
-    book, rng = Book(tallies, plan.schema, plan.repair), np.random.default_rng(3)
+    book, rng = HubCache(tallies, plan.schema, plan.repair), np.random.default_rng(3)
     runs, held = 600, {level: 0 for level in donors_income.LEVELS.values()}
     naive = 0
     for _ in range(runs):

@@ -33,9 +33,9 @@ def lines() -> list[Outcome]:
 
 def test_the_true_mean_is_one_half_in_every_setting() -> None:
     """400,000 rows each: six standard errors of at most 0.5/sqrt(n); those who answered are far off, and noticed."""
-    for setting in (lab.PUBLISHED, lab.Setting(predictors=5), lab.Setting(variance=1.0)):
+    for setting in (lab.PUBLISHED, lab.ImputationSetting(predictors=5), lab.ImputationSetting(variance=1.0)):
         drawn = lab.sample(
-            lab.Setting(n=400_000, predictors=setting.predictors, variance=setting.variance),
+            lab.ImputationSetting(n=400_000, predictors=setting.predictors, variance=setting.variance),
             np.random.default_rng(1),
         )
         assert abs(drawn.y.mean() - lab.TRUTH) < 6 * 0.5 / 400_000**0.5

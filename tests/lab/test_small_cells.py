@@ -16,7 +16,7 @@ from reticent.lab.experiments import EXPERIMENTS, small_cells
 from reticent.lab.experiments.small_cells import BIRTHS, OWN, RELIABILITY, TRUE
 from reticent.lab.summary import only, rows_of
 from reticent.lab.tracts import MORE_BIRTHS
-from reticent.smallcells.aim import Aim
+from reticent.smallcells.aim import Estimand
 from reticent.smallcells.envelope import envelope
 from reticent.smallcells.ladder import smooth_bounds
 from reticent.smallcells.local import local_sensitivity
@@ -115,7 +115,7 @@ def test_suppression_loses_more_than_half_of_the_true_slope(outcomes):
 
 def spreads(tracts: int, epsilon: int) -> tuple[float, float]:
     """Root mean square noise of `smooth` and of `mos` over the tracts in use, from their scales: nothing is drawn."""
-    shared, aim, e = world(tracts, 1), Aim(estimator=ESTIMATOR), Fraction(epsilon)
+    shared, aim, e = world(tracts, 1), Estimand(estimator=ESTIMATOR), Fraction(epsilon)
     sizes = shared.atlas.tracts.people
     asked = SmoothCells(aim=aim, epsilon=e, m=SMOOTHNESS)
     smooth = smooth_bounds(shared.atlas.ranks, aim, beta=asked.beta)[shared.used] * float(aim.step)

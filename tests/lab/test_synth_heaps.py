@@ -9,13 +9,13 @@ import pytest
 
 from reticent.lab.experiment import table_of
 from reticent.lab.experiments import synth_heaps
-from reticent.lab.experiments.synth_heaps import KNOWN, Setting
+from reticent.lab.experiments.synth_heaps import KNOWN, TrialSize
 from reticent.lab.trials.tables import CENSUS, trial
 from reticent.schema.load import schema_from
 from reticent.synth.domain import domain_of
 
 DOCS = Path(__file__).parents[2] / "docs"
-SMALL = Setting(rows=1_500, judges=("tree",), most=1_000)
+SMALL = TrialSize(rows=1_500, judges=("tree",), most=1_000)
 
 
 @pytest.fixture(scope="module")

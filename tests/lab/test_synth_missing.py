@@ -23,7 +23,7 @@ from reticent.synth.registry import find
 
 DOCS = Path(__file__).parents[2] / "docs" / "lab"
 KEYS = ("dataset", "mask", "rate", "method", "strategy", "epsilon", "tvd1", "tvd2", "tvd3", "f1", "seconds")
-QUICK = lab.experiment(("census",), setting=lab.Setting(rows=400, judges=("tree", "naive-bayes")))
+QUICK = lab.experiment(("census",), setting=lab.TrialSize(rows=400, judges=("tree", "naive-bayes")))
 
 
 def at(text: str, repeat: int = 0) -> list:

@@ -8,7 +8,7 @@ from scipy.stats import chi2, multivariate_normal
 
 from reticent.missing.little import Little, chi_square_tail, little, normal_law
 from reticent.missing.make import make
-from reticent.missing.moments import Moments, moments_from, moments_of
+from reticent.missing.moments import PatternMoments, moments_from, moments_of
 from tests.missing.worlds import codes
 
 # New York air, May to September 1973 (Chambers, Cleveland, Kleiner and Tukey 1983): ozone, sun, tenths of wind, heat,
@@ -114,7 +114,7 @@ def test_nothing_to_compare_gives_one():
     """A complete table, a table without rows, and columns that never vary."""
     whole = moments_of(codes(50, 3, seed=9), np.zeros((50, 3), dtype=bool))
     flat = moments_of(np.ones((50, 2), dtype=np.int64), np.eye(50, 2, dtype=bool))
-    none = Moments(
+    none = PatternMoments(
         observed=np.zeros((0, 2), dtype=bool),
         rows=np.zeros(0, dtype=np.int64),
         sums=np.zeros((0, 2)),

@@ -7,8 +7,8 @@ import pytest
 from scipy.optimize import minimize
 
 from reticent.errors import PlanError
-from reticent.models.classes import Classes, labelled, shape
-from reticent.models.design import Bounded, Design
+from reticent.models.classes import SoftmaxRegression, labelled, shape
+from reticent.models.design import Bounded, RegressionDesign
 from reticent.models.newton import minimum
 from reticent.models.objective import curvature_loss
 from reticent.models.sources import SystemModelNoise
@@ -18,8 +18,8 @@ from tests.models.worlds import ADD, REPLACE
 X = Bounded(name="age", low=0, high=80)
 
 
-def plan(levels: int) -> Design:
-    return Design(predictors=(X,), response=Bounded(name="kind", low=0, high=levels - 1))
+def plan(levels: int) -> RegressionDesign:
+    return RegressionDesign(predictors=(X,), response=Bounded(name="kind", low=0, high=levels - 1))
 
 
 def some(levels: int, n: int = 300, seed: int = 0):
@@ -34,7 +34,9 @@ def test_without_noise_it_is_the_penalised_likelihood(levels):
     """Chances against a general minimiser of the same objective."""
     x, label = some(levels)
     data = labelled(plan(levels), x, label)
-    fit = Classes(ridge=Fraction(10)).fit(data, epsilon=Fraction(8), neighbours=ADD, noise=ZeroModelNoise())
+    fit = SoftmaxRegression(ridge=Fraction(10)).fit(
+        data, epsilon=Fraction(8), neighbours=ADD, noise=ZeroModelNoise()
+    )
     unit = data.unit()
     lines = 1 if levels == 2 else levels
 
@@ -82,7 +84,7 @@ def test_a_class_table_is_the_rows_it_counts():
     cells, counts = np.unique(np.column_stack([x, label]), axis=0, return_counts=True)
     table = labelled(plan(3), cells[:, :1], cells[:, 1], counts)
     made = [
-        Classes().fit(data, epsilon=Fraction(1), neighbours=ADD, noise=FrozenModelNoise())
+        SoftmaxRegression().fit(data, epsilon=Fraction(1), neighbours=ADD, noise=FrozenModelNoise())
         for data in (rows, table)
     ]
     flat = [np.array([[float(v) for v in line] for line in fit.coefficients]) for fit in made]
@@ -95,7 +97,7 @@ def test_the_call_does_not_depend_on_the_rows_and_the_claim_is_what_was_spent():
     for n in (0, 1, 50):
         noise = FrozenModelNoise()
         x, label = some(3, n=50)
-        fit = Classes().fit(
+        fit = SoftmaxRegression().fit(
             labelled(plan(4), x[:n], label[:n]), epsilon=Fraction(1), neighbours=REPLACE, noise=noise
         )
         (call,) = noise.calls
@@ -119,7 +121,7 @@ def test_degenerate_rows_give_finite_chances(levels):
     for rows in ((x[:0], label[:0]), (x, np.zeros(20)), (np.full((20, 1), 80.0), label)):
         data = labelled(plan(levels), *rows)
         for noise in (ZeroModelNoise(), SystemModelNoise()):
-            fit = Classes().fit(data, epsilon=Fraction(1, 10), neighbours=REPLACE, noise=noise)
+            fit = SoftmaxRegression().fit(data, epsilon=Fraction(1, 10), neighbours=REPLACE, noise=noise)
             assert np.isfinite(fit.chances(np.array([[0.0], [80.0], [1e6]]))).all()
 
 
@@ -137,11 +139,11 @@ def test_a_steep_tilt_is_still_minimised():
 
 def test_too_many_coefficients_are_refused():
     with pytest.raises(PlanError):
-        Classes().fit(
+        SoftmaxRegression().fit(
             labelled(plan(20), *some(20)), epsilon=Fraction(1), neighbours=ADD, noise=ZeroModelNoise()
         )
     with pytest.raises(PlanError):
-        Classes(ridge=Fraction(0))
+        SoftmaxRegression(ridge=Fraction(0))
 
 
 @pytest.mark.parametrize("neighbours", [ADD, REPLACE])
@@ -149,7 +151,7 @@ def test_too_many_coefficients_are_refused():
 def test_the_tilt_covers_every_move_of_the_gradient(levels, neighbours):  # covers T07
     """All corners and classes that come, or that change places, at steep lines; half the bound is exceeded."""
     noise, lines = FrozenModelNoise(), 1 if levels == 2 else levels
-    Classes()._tilt(lines, 2, epsilon=Fraction(1), neighbours=neighbours, noise=noise)
+    SoftmaxRegression()._tilt(lines, 2, epsilon=Fraction(1), neighbours=neighbours, noise=noise)
     bound = float(noise.calls[0].sensitivity) / 2**20
     rng, farthest = np.random.default_rng(levels), 0.0
     for _ in range(200):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis.strategies import fractions, integers, lists
 
-from reticent.models.design import Bounded, Design
+from reticent.models.design import Bounded, RegressionDesign
 from reticent.models.moments import UNIT, gaussian_moments, laplace_moments
 from reticent.models.moves import products_l1, products_l2
 from reticent.models.sums import Sums
@@ -21,7 +21,7 @@ EPSILON = Fraction(1)
 def alike(people: int, columns: int) -> Sums:
     """So many people in the corner where every product is largest."""
     names = [Bounded(name=f"x{place}", low=0, high=1) for place in range(columns)]
-    design = Design(predictors=tuple(names[:-1]), response=names[-1])
+    design = RegressionDesign(predictors=tuple(names[:-1]), response=names[-1])
     return Sums(design=design, products=((people,) * (columns + 1),) * (columns + 1))
 
 

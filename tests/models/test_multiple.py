@@ -11,7 +11,7 @@ from reticent.lab.experiments import model_imputation as lab
 from reticent.lab.quickmodels import NoModelNoise, QuickModelNoise
 from reticent.lab.seeded import SeededBits
 from reticent.models.centred import Centred
-from reticent.models.design import Design
+from reticent.models.design import RegressionDesign
 from reticent.models.multiple import complete, gap_sums, multiple_mean, told
 from reticent.models.records import records
 from reticent.models.strategies import REPLACED
@@ -20,7 +20,7 @@ from tests.models.doubles import FrozenModelNoise
 from tests.models.worlds import design, extremes, some_rows
 
 
-def made(shape: Design, x: Any, y: Any, noise: Any, seed: int = 1, **more: Any) -> Any:
+def made(shape: RegressionDesign, x: Any, y: Any, noise: Any, seed: int = 1, **more: Any) -> Any:
     bits = SeededBits(np.random.default_rng(seed))
     return multiple_mean(shape, x, y, bits=bits, noise=noise, **{"epsilon": Fraction(1), **more})
 
@@ -89,7 +89,7 @@ def test_intervals_cover_the_truth_as_often_as_they_say() -> None:
     rng, shape = np.random.default_rng(2), lab.design(2)
     held, naive = {0.5: 0, 0.8: 0, 0.95: 0}, 0
     for _ in range(RUNS):
-        drawn = lab.sample(lab.Setting(n=1_500), rng)
+        drawn = lab.sample(lab.ImputationSetting(n=1_500), rng)
         bits, noise = SeededBits(rng), QuickModelNoise(rng)
         found = multiple_mean(
             shape, drawn.x, drawn.told, epsilon=Fraction(4), copies=3, bits=bits, noise=noise
@@ -130,7 +130,7 @@ def test_the_uncertainty_of_the_line_is_what_its_lines_show() -> None:
     A variance of so many has a standard error of 7 %, or 11 % with Laplace tails: three of these.
     """
     rng = np.random.default_rng(3)
-    drawn = lab.sample(lab.Setting(n=20_000), rng)
+    drawn = lab.sample(lab.ImputationSetting(n=20_000), rng)
     shape = lab.design(2)
     quick = QuickModelNoise(rng)
     exactly = records(shape, drawn.x, drawn.told).sums()

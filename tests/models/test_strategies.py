@@ -8,7 +8,7 @@ import pytest
 
 from reticent.errors import PlanError
 from reticent.models.centred import Centred
-from reticent.models.design import Bounded, Design
+from reticent.models.design import Bounded, RegressionDesign
 from reticent.models.fit import tell
 from reticent.models.functional import Functional
 from reticent.models.imputing import draws, normal, predictions
@@ -24,7 +24,7 @@ from tests.noise.seeded import SeededBits
 # covers T08 B096
 
 UNITS = [Bounded.between(name, Fraction(0), Fraction(1)) for name in ("x1", "x2", "y")]
-PLAN = Design(predictors=tuple(UNITS[:2]), response=UNITS[2])
+PLAN = RegressionDesign(predictors=tuple(UNITS[:2]), response=UNITS[2])
 CLAIM = Claim(measure="pure", epsilon=Fraction(1))
 
 
@@ -153,7 +153,7 @@ def test_slopes_are_nearer_than_those_of_others():
 
 def test_draws_have_the_line_s_mean_and_spread():
     """20,000 draws in the middle of a wide response; mean and standard deviation within six standard errors."""
-    wide = Design(predictors=(UNITS[0],), response=Bounded(name="y", low=-1000, high=1000))
+    wide = RegressionDesign(predictors=(UNITS[0],), response=Bounded(name="y", low=-1000, high=1000))
     fit = tell(wide, [0.1, 0.2], 0.0025, CLAIM)
     x = np.full((20_000, 1), 0.75)
     made = draws(fit, wide, x, bits=SeededBits(3)).astype(float)
@@ -183,6 +183,6 @@ def test_nobody_answered_is_no_reason_to_fail():
 
 
 def test_a_public_size_does_not_fit_rows_that_did_not_answer():
-    sized = Design(predictors=PLAN.predictors, response=PLAN.response, size=5)
+    sized = RegressionDesign(predictors=PLAN.predictors, response=PLAN.response, size=5)
     with pytest.raises(PlanError):
         both_stages(sized, np.zeros((5, 2)), np.zeros(5), epsilon=Fraction(1), noise=ZeroModelNoise())

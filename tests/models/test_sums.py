@@ -9,7 +9,7 @@ import pytest
 from reticent.engine.results import SufficientStatistics
 from reticent.engine.wants import Rows
 from reticent.errors import PlanError
-from reticent.models.design import Bounded, Design
+from reticent.models.design import Bounded, RegressionDesign
 from reticent.models.records import Records, codes, records
 from reticent.models.sums import from_engine, wants
 from tests.models.worlds import design, some_rows
@@ -17,7 +17,7 @@ from tests.models.worlds import design, some_rows
 # covers T03 T04 T06
 
 
-def slow(plan: Design, rows: Records) -> list[list[int]]:
+def slow(plan: RegressionDesign, rows: Records) -> list[list[int]]:
     full = [(1, *map(int, row)) for row in rows.z]
     size = len(plan.columns) + 1
     return [[sum(row[i] * row[j] for row in full) for j in range(size)] for i in range(size)]
@@ -27,7 +27,7 @@ def slow(plan: Design, rows: Records) -> list[list[int]]:
 def test_sums_are_those_of_whole_numbers(high):
     """Three widths, so that doubles, 64-bit integers and Python's are each taken; any order of rows."""
     columns = [Bounded(name=n, low=-3, high=high) for n in "ab"]
-    plan = Design(predictors=(columns[0],), response=columns[1])
+    plan = RegressionDesign(predictors=(columns[0],), response=columns[1])
     rng = np.random.default_rng(3)
     x, y = rng.integers(-3, high + 1, (200, 1)), rng.integers(-3, high + 1, 200)
     rows = records(plan, x, y)
@@ -107,12 +107,12 @@ def test_confidential_values_are_not_printed():
     [
         lambda: Bounded(name="a", low=1, high=1),
         lambda: Bounded(name="a", low=0, high=1, grid=Fraction(0)),
-        lambda: Design(predictors=(), response=Bounded(name="a", low=0, high=1), intercept=False),
-        lambda: Design(
+        lambda: RegressionDesign(predictors=(), response=Bounded(name="a", low=0, high=1), intercept=False),
+        lambda: RegressionDesign(
             predictors=(Bounded(name="a", low=0, high=1),), response=Bounded(name="a", low=0, high=1)
         ),
         lambda: design(1, size=0),
-        lambda: Design(
+        lambda: RegressionDesign(
             predictors=(Bounded.between("b", Fraction(1), Fraction(2)),),
             response=Bounded(name="a", low=0, high=1),
             intercept=False,

@@ -8,7 +8,7 @@ import numpy as np
 
 from reticent.models.adassp import AdaSSP
 from reticent.models.centred import Centred
-from reticent.models.design import Bounded, Design
+from reticent.models.design import Bounded, RegressionDesign
 from reticent.models.fit import Estimator, Fit
 from reticent.models.functional import Functional
 from reticent.models.objective import Objective
@@ -35,19 +35,19 @@ ESTIMATORS: dict[str, tuple[Estimator, Fraction | None]] = {
 """Every estimator, and the delta it is tried with. A new one joins here and meets the whole suite."""
 
 
-def design(d: int = 1, *, intercept: bool = True, size: int | None = None) -> Design:
+def design(d: int = 1, *, intercept: bool = True, size: int | None = None) -> RegressionDesign:
     """Predictors of several widths and a response from -10 to 30 in halves."""
     grids = [Fraction(1), Fraction(1, 4), Fraction(5)]
     predictors = tuple(Bounded(name=f"x{i}", low=-2 * i, high=8 + 3 * i, grid=grids[i % 3]) for i in range(d))
     response = Bounded(name="y", low=-20, high=60, grid=Fraction(1, 2))
-    return Design(predictors=predictors, response=response, intercept=intercept, size=size)
+    return RegressionDesign(predictors=predictors, response=response, intercept=intercept, size=size)
 
 
-def values(design: Design, column: Bounded, codes: Any) -> np.ndarray:
+def values(design: RegressionDesign, column: Bounded, codes: Any) -> np.ndarray:
     return float(column.origin) + np.asarray(codes, dtype=float) * float(column.grid)
 
 
-def some_rows(design: Design, n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+def some_rows(design: RegressionDesign, n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Rows on the grid, the response near a line and inside its bounds."""
     rng = np.random.default_rng(seed)
     codes = [rng.integers(c.low, c.high + 1, n) for c in design.predictors]
@@ -61,7 +61,7 @@ def some_rows(design: Design, n: int, seed: int = 0) -> tuple[np.ndarray, np.nda
     return x, values(design, y, steps)
 
 
-def extremes(design: Design) -> list[tuple[float, ...]]:
+def extremes(design: RegressionDesign) -> list[tuple[float, ...]]:
     """Every corner, the middle, a row that does not count, and rows far outside."""
     ends = [(float(c.origin + c.grid * c.low), float(c.origin + c.grid * c.high)) for c in design.columns]
     corners = list(product(*ends))
@@ -71,7 +71,7 @@ def extremes(design: Design) -> list[tuple[float, ...]]:
     return [*corners, middle, silent, far]
 
 
-def neighbours_of(design: Design, x: np.ndarray, y: np.ndarray, *, replaced: bool) -> list[Records]:
+def neighbours_of(design: RegressionDesign, x: np.ndarray, y: np.ndarray, *, replaced: bool) -> list[Records]:
     """The last row exchanged for every extreme one; or every extreme one added, and the last one removed."""
     base = x[:-1] if replaced else x, y[:-1] if replaced else y
     found = [

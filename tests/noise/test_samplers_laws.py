@@ -16,7 +16,7 @@ from reticent.noise import cauchy, lomax, student
 from reticent.noise.bits import Bits
 from reticent.noise.gaussian import add_gaussian_many
 from reticent.noise.laplace import add_laplace_many
-from reticent.noise.lazy import Line, line
+from reticent.noise.lazy import RoundedLine, line
 from reticent.noise.many import draw_laplace, draw_lomax
 from reticent.sensitivity.bounds import Global
 from tests.audit import ALARM, chi_square
@@ -90,7 +90,7 @@ def test_gaussian_has_the_stated_scale_and_no_other(sigma: Fraction) -> None:  #
     assert chi_square(draws, laws.gaussian(1.05 * float(sigma)), cells=12) < ALARM
 
 
-def scalar(draw: Callable[[Line, Bits], int]) -> Callable[[int, Fraction], list[int]]:
+def scalar(draw: Callable[[RoundedLine, Bits], int]) -> Callable[[int, Fraction], list[int]]:
     def many(n: int, scale: Fraction) -> list[int]:
         bits, where = chosen_bits(27), line(OFF, scale=scale, grid=Fraction(1))
         return [draw(where, bits) for _ in range(n)]

@@ -4,8 +4,8 @@ from dataclasses import replace
 from random import Random
 
 from reticent.prepare.apart import apart
-from reticent.prepare.chances import WHOLE, Chances, Side
-from reticent.prepare.lines import SCALE, Line
+from reticent.prepare.chances import WHOLE, Chances, PredictorCells
+from reticent.prepare.lines import SCALE, RegressionLine
 from tests.engine.test_predict import by_hand, line
 
 CORNERS = [
@@ -17,7 +17,7 @@ CORNERS = [
 ]
 
 
-def moved(each: Line, rng: Random) -> Line:
+def moved(each: RegressionLine, rng: Random) -> RegressionLine:
     """The line with other coefficients, near its own."""
     near = rng.choice([1, 1 << 20, 1 << SCALE - 3])
     terms = tuple(replace(term, slope=term.slope + rng.randint(-near, near)) for term in each.terms)
@@ -45,7 +45,9 @@ def test_no_row_is_filled_farther_apart() -> None:
 def test_equal_lines_are_nowhere_apart_and_chances_follow_their_sides() -> None:
     same = (line("hours", 1), line("pay", 2))
     assert apart(same, same) == {"hours": 0, "pay": 0}
-    job = Chances(column="job", low=0, high=2, sides=(Side(column="hours"),), steps=((0,), (WHOLE,)))
+    job = Chances(
+        column="job", low=0, high=2, sides=(PredictorCells(column="hours"),), steps=((0,), (WHOLE,))
+    )
     other = replace(same[0], base=same[0].base + (5 << SCALE))
     assert apart((same[0], job), (other, job)) == {"hours": 5, "job": 2}
     assert apart((job,), (job,)) == {"job": 0}

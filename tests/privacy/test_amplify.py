@@ -11,7 +11,7 @@ import pytest
 from reticent.errors import PlanError
 from reticent.privacy.amplify import (
     REFUSED,
-    Design,
+    SamplingDesign,
     allowed,
     allowed_both_ways,
     amplified,
@@ -150,7 +150,7 @@ def test_a_promise_against_replacing_is_not_amplified_by_poisson_sampling():
 
     assert loss(whole((0, 0, 0)), whole((1, 0, 0))) == pytest.approx(1)
     with pytest.raises(PlanError, match="random"):
-        amplify([pure("1", REPLACE)], rate=TENTH, design=Design.POISSON, change=REPLACE)
+        amplify([pure("1", REPLACE)], rate=TENTH, design=SamplingDesign.POISSON, change=REPLACE)
 
 
 def test_mechanisms_on_one_sample_are_composed_first():
@@ -161,7 +161,7 @@ def test_mechanisms_on_one_sample_are_composed_first():
 
     joint = max(loss(*(simple(data, 1, twice) for data in pair)) for pair in replaced(3))
     half = pure("1", REPLACE)
-    claim = amplify([half, half], rate=Fraction(1, 3), design=Design.SIMPLE, change=REPLACE)
+    claim = amplify([half, half], rate=Fraction(1, 3), design=SamplingDesign.SIMPLE, change=REPLACE)
     naive = 2 * amplified(epsilon=Fraction(1), rate=Fraction(1, 3))
     assert float(naive) + 0.1 < joint == pytest.approx(float(claim.epsilon), abs=1e-11)
     with pytest.raises(PlanError, match="one sample"):
@@ -184,7 +184,7 @@ def test_other_designs_are_refused_with_the_reason(name):
 
 
 def test_an_unknown_design_is_refused_with_the_nearest():
-    assert design_of("poisson") is Design.POISSON
+    assert design_of("poisson") is SamplingDesign.POISSON
     with pytest.raises(PlanError, match="did you mean 'stratified'"):
         design_of("stratfied")
 
@@ -194,31 +194,31 @@ def test_an_unknown_design_is_refused_with_the_nearest():
 
 def test_what_each_design_promises_against_each_change():
     claim, e = pure("0.5"), Fraction(1, 2)
-    simple_ = amplify([claim], rate=TENTH, design=Design.SIMPLE, change=REPLACE)
+    simple_ = amplify([claim], rate=TENTH, design=SamplingDesign.SIMPLE, change=REPLACE)
     assert simple_.epsilon == amplified(epsilon=2 * e, rate=TENTH)  # a replacement is two changes
-    one = amplify([claim], rate=TENTH, design=Design.POISSON, change=ADD)
+    one = amplify([claim], rate=TENTH, design=SamplingDesign.POISSON, change=ADD)
     assert (one.epsilon, one.change) == (amplified(epsilon=e, rate=TENTH), ADD)
-    both = amplify([claim], rate=TENTH, design=Design.POISSON, change=REPLACE)
+    both = amplify([claim], rate=TENTH, design=SamplingDesign.POISSON, change=REPLACE)
     assert (both.epsilon, both.change) == (amplified_both_ways(epsilon=e, rate=TENTH), REPLACE)
     assert both.epsilon <= one.under(REPLACE).epsilon
     assert str(one).endswith("about the frame it was drawn from")
     with pytest.raises(PlanError, match="hides"):
-        amplify([claim], rate=TENTH, design=Design.SIMPLE, change=ADD)
+        amplify([claim], rate=TENTH, design=SamplingDesign.SIMPLE, change=ADD)
 
 
 def test_delta_falls_with_the_rate():
     """Worst case by hand: a mechanism that tells all with probability delta tells only of those drawn."""
     claim = Claim(measure="approximate", epsilon=Fraction(1), delta=Fraction(1, 10**6), change=REPLACE)
-    made = amplify([claim], rate=TENTH, design=Design.SIMPLE, change=REPLACE)
+    made = amplify([claim], rate=TENTH, design=SamplingDesign.SIMPLE, change=REPLACE)
     assert (made.epsilon, made.delta) == (amplified(epsilon=Fraction(1), rate=TENTH), Fraction(1, 10**7))
 
 
 def test_what_has_no_theorem_is_refused():
     zcdp = Claim(measure="zcdp", rho=Fraction(1, 2))
-    amplified_once = amplify([pure("1")], rate=TENTH, design=Design.POISSON, change=ADD)
+    amplified_once = amplify([pure("1")], rate=TENTH, design=SamplingDesign.POISSON, change=ADD)
     for claim in (zcdp, Claim(measure="observed"), amplified_once):
         with pytest.raises(PlanError):
-            amplify([claim], rate=TENTH, design=Design.POISSON, change=ADD)
+            amplify([claim], rate=TENTH, design=SamplingDesign.POISSON, change=ADD)
     for rate in (Fraction(0), Fraction(-1), Fraction(11, 10)):
         with pytest.raises(PlanError):
             amplified(epsilon=Fraction(1), rate=rate)

@@ -12,19 +12,19 @@ from typer.testing import CliRunner
 from reticent.cli.main import app
 from reticent.errors import BudgetError, LedgerError, PlanError
 from reticent.privacy.claim import Change
-from reticent.privacy.ledger import Ledger, Piece
+from reticent.privacy.ledger import ChargedPiece, Ledger
 from tests.privacy.ledgers import make, reserve
 
 REPLACE = Change.REPLACE.value
 BINDS = "cd" * 32
 
 
-def piece(number: int = 1, name: str = "purposes", *, pieces: int = 3, **changes) -> Piece:
+def piece(number: int = 1, name: str = "purposes", *, pieces: int = 3, **changes) -> ChargedPiece:
     given = {"parts": ("10",) * pieces, "draw": "fixed sizes", "binds": BINDS, **changes}
-    return Piece(partition=name, number=number, **given)
+    return ChargedPiece(partition=name, number=number, **given)
 
 
-def charge(ledger: Ledger, release: str, amount: str, of: Piece | None = None):
+def charge(ledger: Ledger, release: str, amount: str, of: ChargedPiece | None = None):
     return reserve(ledger, release, amount, change=REPLACE, piece=of)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from reticent.errors import LedgerError
 from reticent.privacy.ledger import Ledger
-from reticent.privacy.ledger.book import Book
+from reticent.privacy.ledger.book import LedgerBook
 from reticent.privacy.ledger.chain import START, canonical, entry_hash
 from reticent.privacy.ledger.head import head_path
 from tests.privacy.ledgers import die, full, in_child, make, release, reserve
@@ -300,7 +300,7 @@ def test_a_ledger_cut_off_while_it_was_opened_gets_its_head_before_its_first_cha
     # covers L03
     ledger = make(folder / "b.db")
     head_path(folder / "b.db").unlink()
-    in_child(lambda: (setattr(Book, "mark", lambda _: die()), reserve(ledger)))()
+    in_child(lambda: (setattr(LedgerBook, "mark", lambda _: die()), reserve(ledger)))()
     Ledger.open(folder / "b.db").verify()
     assert ledger.spent == 1
 

@@ -9,7 +9,7 @@ import pytest
 
 from reticent.privacy.missingness import (
     EVERY_ROW,
-    Independent,
+    IndependentMask,
     MaskTable,
     Use,
     amplified,
@@ -52,8 +52,8 @@ def uses_of(system: list[tuple[str, float]]) -> list[Use]:
     return [Use(sets=(frozenset(s),), epsilon=Fraction(str(e))) for s, e in system]
 
 
-def exact_law(chances: tuple[float, ...]) -> Independent:
-    return Independent({n: Fraction(str(p)) for n, p in zip("abc", chances, strict=True)})
+def exact_law(chances: tuple[float, ...]) -> IndependentMask:
+    return IndependentMask({n: Fraction(str(p)) for n, p in zip("abc", chances, strict=True)})
 
 
 def masks(chances: tuple[float, ...]):
@@ -230,7 +230,7 @@ def test_no_mechanism_passes_the_bounds():
         parts = some_mechanisms(rng, rng.uniform(0.2, 1.5, 3))
         promised = [measured(mechanism, sets) for sets, mechanism in parts]
         law, mechanisms = independent(chances), [m for _, m in parts]
-        exact = Independent({n: Fraction(p) for n, p in chances.items()})
+        exact = IndependentMask({n: Fraction(p) for n, p in chances.items()})
         adding = [Use(sets=s, epsilon=up(a)) for (s, _), (a, _) in zip(parts, promised, strict=True)]
         hiding = [Use(sets=s, epsilon=up(max(p))) for (s, _), p in zip(parts, promised, strict=True)]
         one, two, three = (
@@ -256,7 +256,7 @@ def test_no_mechanism_passes_delta():
         chances = {"a": float(rng.uniform(0.2, 0.9)), "b": float(rng.uniform(0.2, 0.9))}
         parts = some_mechanisms(rng, rng.uniform(0.2, 1.0, 3))
         law = independent(chances)
-        exact = Independent({n: Fraction(p) for n, p in chances.items()})
+        exact = IndependentMask({n: Fraction(p) for n, p in chances.items()})
         uses = []
         for sets, mechanism in parts:
             half = measured(mechanism, sets)[0] / 2 + 1e-6
@@ -297,7 +297,7 @@ def test_delta_is_attained_by_a_mechanism_that_tells_all_now_and_then():
     here, there = (released(t, mask, [tells("a"), tells("ab")]) for t in ([rows("ab")[0]], []))
     tiny = Fraction(1, 10**12)
     uses = [Use(sets=sets_of(set(s)), epsilon=tiny, delta=Fraction(1, 100)) for s in ("a", "ab")]
-    law = Independent({"a": Fraction(1, 2), "b": Fraction(1, 4)})
+    law = IndependentMask({"a": Fraction(1, 2), "b": Fraction(1, 4)})
     delta = amplified_delta(uses, law)
     assert delta == Fraction("0.00625")
     overlap = 0.125 * 0.0001  # where both tell, it is counted twice
@@ -315,7 +315,7 @@ def test_no_mechanism_passes_the_renyi_bound(order):
         law, mechanisms = independent(chances), [m for _, m in parts]
         rhos = [up(measured(m, s, distance=lambda a, b: divergence(a, b, order))[0]) for s, m in parts]
         rated = [Rated(sets=s, curve=lambda _, rho=rho: rho) for (s, _), rho in zip(parts, rhos, strict=True)]
-        exact = Independent({n: Fraction(p) for n, p in chances.items()})
+        exact = IndependentMask({n: Fraction(p) for n, p in chances.items()})
         bound = amplified_at(rated, exact, order=Fraction(order))
         for rest, more, _ in neighbours():
             here, there = released(more, law, mechanisms), released(rest, law, mechanisms)
@@ -328,7 +328,11 @@ def test_in_renyi_too_the_chance_times_the_cost_is_passed():
     used = divergence(mechanism(((row, frozenset("a")),)), mechanism(()), 8.0)
     lost = divergence(*(released(t, independent({"a": 0.5}), [mechanism]) for t in ([row], [])), 8.0)
     rated = [Rated(sets=sets_of({"a"}), curve=lambda _: up(used))]
-    assert used / 2 + 0.1 < lost <= amplified_at(rated, Independent({"a": Fraction(1, 2)}), order=Fraction(8))
+    assert (
+        used / 2 + 0.1
+        < lost
+        <= amplified_at(rated, IndependentMask({"a": Fraction(1, 2)}), order=Fraction(8))
+    )
 
 
 # Masks that look at the row, or at each other.
@@ -342,13 +346,13 @@ def test_masks_may_look_at_their_own_row_within_the_bounds():
 
     system = [("a", 0.5), ("ab", 1.5)]
     mechanisms = [count(s, epsilon=e) for s, e in system]
-    bounds = Independent({"a": Fraction("0.5"), "b": Fraction("0.9")})
+    bounds = IndependentMask({"a": Fraction("0.5"), "b": Fraction("0.9")})
     up_, down = added(mechanisms, masks_by_row, "ab")
     assert abs(up_ - float(amplified(uses_of(system), bounds))) < CLOSE and down <= up_
     worst = replaced([ones(s, epsilon=e) for s, e in system], masks_by_row)
     assert worst <= float(amplified_replaced(uses_of(system), bounds)) + CLOSE
     assert replaced(mechanisms, masks_by_row) <= float(amplified_both_ways(uses_of(system), bounds)) + CLOSE
-    average = Independent({"a": Fraction("0.5"), "b": Fraction("0.55")})
+    average = IndependentMask({"a": Fraction("0.5"), "b": Fraction("0.55")})
     assert up_ > float(amplified(uses_of(system), average)) + 0.05
 
 
@@ -363,7 +367,7 @@ def test_masks_of_one_row_may_depend_on_each_other_if_their_law_is_known():
     up_, down = added([count(s, epsilon=e) for s, e in system], clustered, "ab")
     bound = float(amplified(uses_of(system), MaskTable([together])))
     assert abs(up_ - bound) < CLOSE and down <= bound
-    halves = Independent({"a": Fraction(1, 2), "b": Fraction(1, 2)})
+    halves = IndependentMask({"a": Fraction(1, 2), "b": Fraction(1, 2)})
     assert up_ > float(amplified(uses_of(system), halves)) + 0.1
 
 
@@ -434,7 +438,7 @@ def test_one_mask_for_all_rows_amplifies_nothing():
         return p * seen + (1 - p) * unseen
 
     bound = float(
-        amplified([Use(sets=sets_of({"a"}), epsilon=Fraction(1))], Independent({"a": Fraction(1, 2)}))
+        amplified([Use(sets=sets_of({"a"}), epsilon=Fraction(1))], IndependentMask({"a": Fraction(1, 2)}))
     )
     assert loss(law(11), law(10)) > 0.999 > bound + 0.3
 

@@ -9,7 +9,7 @@ from reticent.privacy.claim import Change, Claim, compose
 from reticent.privacy.convert import zcdp_to_epsilon
 from reticent.privacy.missingness import (
     EVERY_ROW,
-    Independent,
+    IndependentMask,
     MaskTable,
     Run,
     Use,
@@ -23,7 +23,7 @@ from reticent.privacy.missingness.claims import REFUSED
 
 ADD, REPLACE = Change.ADD_REMOVE, Change.REPLACE
 HALF, MILLIONTH = Fraction(1, 2), Fraction(1, 10**6)
-LAW = Independent({"G": HALF, "I": HALF})
+LAW = IndependentMask({"G": HALF, "I": HALF})
 
 
 def pure(epsilon: str = "1", change: Change = ADD) -> Claim:

@@ -8,11 +8,11 @@ import pytest
 
 from reticent.errors import BudgetError, PlanError
 from reticent.privacy.claim import Change
-from reticent.privacy.missingness import Filter, Independent, Use, amplified, sets_of
+from reticent.privacy.missingness import Filter, IndependentMask, Use, amplified, sets_of
 from tests.privacy.masked import Masked, both, count, independent, rows
 
 HALF, ONE = Fraction(1, 2), Fraction(1)
-LAW = Independent({"a": HALF, "b": HALF})
+LAW = IndependentMask({"a": HALF, "b": HALF})
 Transcript = tuple[tuple[str, int], ...]
 Policy = Callable[[Transcript], str | None]
 OUTPUTS = 4

@@ -11,7 +11,7 @@ import pytest
 from reticent.errors import PlanError
 from reticent.privacy.missingness import (
     EVERY_ROW,
-    Independent,
+    IndependentMask,
     MaskTable,
     Use,
     amplified,
@@ -46,8 +46,8 @@ from tests.privacy.masked import is_used, subsets
 
 ULP = Fraction(1, 10**12)
 QUARTERS, HALF = Fraction(3, 4), Fraction(1, 2)
-LAW = Independent({"S": QUARTERS, "O": Fraction(1), "G": QUARTERS, "I": QUARTERS})
-HALVES = Independent({"G": HALF, "I": HALF})
+LAW = IndependentMask({"S": QUARTERS, "O": Fraction(1), "G": QUARTERS, "I": QUARTERS})
+HALVES = IndependentMask({"G": HALF, "I": HALF})
 EXAMPLES = {
     "5.5": ["SOGI", "SOGI", "SOGI", "SOGI"],
     "5.7": ["S", "O", "GI"],
@@ -165,7 +165,7 @@ def test_the_mean_is_that_of_all_masks_listed():
         factors = [Fraction(int(rng.integers(1, 30)), 7) for _ in uses]
         way = course(tuple(uses), tuple(sorted(chances.items())))
         assert mean_product(uses, factors, chances, way) == listed(uses, factors, chances)
-        law = Independent(chances)
+        law = IndependentMask(chances)
         assert law.used(uses[0]) == 1 - listed(uses[:1], [Fraction(0)], chances)
 
 
@@ -173,7 +173,7 @@ def test_a_long_chain_is_no_longer_than_its_links():
     """Forty attributes in a row: 2^40 masks, and four states at a time. By hand: a product of matrices."""
     names = [f"c{place:02d}" for place in range(40)]
     e, p = Fraction(1, 40), Fraction(4, 5)
-    law = Independent(dict.fromkeys(names, p))
+    law = IndependentMask(dict.fromkeys(names, p))
     uses = [use(a, b, epsilon=e) for a, b in pairwise(names)]
     step = np.array([[0.2, 0.8], [0.2, 0.8 * math.exp(float(e))]])
     hand = np.array([0.2, 0.8]) @ np.linalg.matrix_power(step, 39) @ np.ones(2)
@@ -184,7 +184,7 @@ def test_a_long_chain_is_no_longer_than_its_links():
 def test_where_the_sum_is_too_long_the_result_is_a_bound_above(monkeypatch):
     """All pairs of seven attributes: exact, and with few states allowed; never below, and never above the sum."""
     names = "abcdefg"
-    law = Independent({name: Fraction(k + 2, 10) for k, name in enumerate(names)})
+    law = IndependentMask({name: Fraction(k + 2, 10) for k, name in enumerate(names)})
     uses = [use(a, b, epsilon=Fraction(1, 10)) for a in names for b in names if a < b]
     exact, back = amplified(uses, law), amplified_both_ways(uses, law)
     course.cache_clear()
@@ -212,7 +212,7 @@ def test_first_order_is_below_exact_is_below_every_partition():
     """60 random systems of up to five mechanisms; every partition that the search meets is checked, and the sum is above."""
     rng = np.random.default_rng(2)
     for _ in range(60):
-        law = Independent(random_chances(rng, "abcd"))
+        law = IndependentMask(random_chances(rng, "abcd"))
         count = int(rng.integers(1, 6))
         uses = [
             Use(sets=random_sets(rng, "abcd", most=1), epsilon=Fraction(int(rng.integers(1, 60)), 20))
@@ -239,9 +239,9 @@ def test_a_larger_chance_never_costs_less():
         chances = random_chances(rng, "abcd")
         name = "abcd"[int(rng.integers(4))]
         uses = [Use(sets=random_sets(rng, "abcd"), epsilon=Fraction(1, 3), delta=ULP) for _ in range(4)]
-        raised = Independent({**chances, name: (chances[name] + 1) / 2})
+        raised = IndependentMask({**chances, name: (chances[name] + 1) / 2})
         for cost in (amplified, amplified_both_ways, amplified_replaced, amplified_delta):
-            assert cost(uses, Independent(chances)) <= cost(uses, raised)
+            assert cost(uses, IndependentMask(chances)) <= cost(uses, raised)
 
 
 def test_every_row_used_is_not_amplified():
@@ -270,9 +270,11 @@ def test_a_table_of_independent_masks_is_the_same_law():
         use("G", "I", epsilon=Fraction(1)),
     ]
     for cost in (amplified, amplified_both_ways, first_order):
-        assert abs(cost(uses, table_of(chances)) - cost(uses, Independent(chances))) <= ULP
+        assert abs(cost(uses, table_of(chances)) - cost(uses, IndependentMask(chances))) <= ULP
     # Without independent bits Harris' inequality is not used, and both directions are computed; forward is larger here.
-    assert abs(amplified_delta(uses, table_of(chances)) - amplified_delta(uses, Independent(chances))) <= ULP
+    assert (
+        abs(amplified_delta(uses, table_of(chances)) - amplified_delta(uses, IndependentMask(chances))) <= ULP
+    )
 
 
 def test_of_several_classes_the_dearest_counts():
@@ -281,7 +283,7 @@ def test_of_several_classes_the_dearest_counts():
     assert amplified(uses, MaskTable([seen, unseen])) == HALF
     assert amplified_both_ways(uses, MaskTable([seen, unseen])) == 1  # answers replaced may change the class
     half = {frozenset("G"): HALF, frozenset(): HALF}
-    assert amplified(uses, MaskTable([half, unseen])) == amplified(uses, Independent({"G": HALF}))
+    assert amplified(uses, MaskTable([half, unseen])) == amplified(uses, IndependentMask({"G": HALF}))
     assert amplified_replaced(uses, MaskTable([seen, unseen])) == HALF
 
 
@@ -314,7 +316,7 @@ def test_never_below_a_hundred_digits_and_the_float_twin_is():
         arithmetic.prec = 100
         for k, (e, p, q) in enumerate(product((1, 7, 33, 150), (1, 2, 3, 5, 7, 9), range(1, 11))):
             epsilon = Fraction(e, 100) / (k + 1)
-            law = Independent({"a": Fraction(p, 10), "b": Fraction(q, 11)})
+            law = IndependentMask({"a": Fraction(p, 10), "b": Fraction(q, 11)})
             uses = [use("a", epsilon=epsilon), use("a", "b", epsilon=2 * epsilon)]
             a, b = Decimal(p) / 10, Decimal(q) / 11
             x = (Decimal(epsilon.numerator) / Decimal(epsilon.denominator)).exp()
@@ -333,7 +335,7 @@ def test_what_does_not_fit_is_refused():
         amplified([use("H", epsilon=HALF)], LAW)
     for chance in (Fraction(0), Fraction(9, 8), 0.75, "0.75"):
         with pytest.raises(PlanError, match="observed"):
-            Independent({"a": chance})
+            IndependentMask({"a": chance})
     for shares in ({frozenset("a"): HALF}, {frozenset("a"): Fraction(2), frozenset(): Fraction(-1)}):
         with pytest.raises(PlanError, match="add up"):
             MaskTable([shares])
@@ -345,7 +347,7 @@ def test_what_does_not_fit_is_refused():
     for epsilon, delta in ((Fraction(0), Fraction(0)), (HALF, Fraction(1)), (HALF, -ULP), (0.5, Fraction(0))):
         with pytest.raises(PlanError):
             Use(sets=sets_of({"a"}), epsilon=epsilon, delta=delta)
-    for empty in (lambda: amplified([], LAW), lambda: Independent({}), lambda: MaskTable([]), sets_of):
+    for empty in (lambda: amplified([], LAW), lambda: IndependentMask({}), lambda: MaskTable([]), sets_of):
         with pytest.raises(PlanError):
             empty()
 
@@ -354,7 +356,7 @@ def test_a_law_does_not_change_after_it_was_checked():
     """What was handed over stays the caller's: changing it changes no law, and a law cannot be written to."""
     chances, shares = {"a": HALF}, {frozenset("a"): HALF, frozenset(): HALF}
     classes = [shares]
-    laws = (Independent(chances), MaskTable(classes))
+    laws = (IndependentMask(chances), MaskTable(classes))
     before = [amplified([use("a", epsilon=HALF)], law) for law in laws]
     chances["a"], shares[frozenset("a")] = Fraction(1, 100), Fraction(1, 100)
     classes.append({frozenset("a"): Fraction(1)})

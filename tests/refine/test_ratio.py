@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis.strategies import fractions, integers
 
-from reticent.refine.ratio import Noisy, quotient_interval
+from reticent.refine.ratio import NoisyValue, quotient_interval
 
 WIDE = 1000.0
 LEVEL = 0.5
@@ -20,23 +20,23 @@ Interval = tuple[float, float]
 Rule = Callable[..., Interval]
 
 
-def without_blur(top: Noisy, bottom: Noisy, **limits: float) -> Interval:
+def without_blur(top: NoisyValue, bottom: NoisyValue, **limits: float) -> Interval:
     """The naive one: as if published numbers had not been rounded."""
     return quotient_interval(replace(top, blur=0.0), replace(bottom, blur=0.0), **limits)
 
 
-def without_top(top: Noisy, bottom: Noisy, **limits: float) -> Interval:
+def without_top(top: NoisyValue, bottom: NoisyValue, **limits: float) -> Interval:
     return quotient_interval(replace(top, blur=0.0), bottom, **limits)
 
 
-def without_bottom(top: Noisy, bottom: Noisy, **limits: float) -> Interval:
+def without_bottom(top: NoisyValue, bottom: NoisyValue, **limits: float) -> Interval:
     return quotient_interval(top, replace(bottom, blur=0.0), **limits)
 
 
-def published(value: Fraction, step: int) -> Noisy:
+def published(value: Fraction, step: int) -> NoisyValue:
     """A number rounded to the nearest whole `step`, with next to no noise."""
     rounded = step * round(value / step)
-    return Noisy(value=float(rounded), scale=FAINT, blur=step / 2)
+    return NoisyValue(value=float(rounded), scale=FAINT, blur=step / 2)
 
 
 def holds(rule: Rule, top: Fraction, bottom: Fraction, step: int, other: int) -> bool:
@@ -79,8 +79,8 @@ def test_an_interval_without_half_steps_is_rejected(rule: Rule, top: Fraction, b
 def test_the_half_steps_are_counted_once(value: int, size: int, blur: float, other: float) -> None:
     """The far end is where both parts were rounded in its disfavour: (|T| + h) / (s - h'), and no farther."""
     low, high = quotient_interval(
-        Noisy(value=value, scale=FAINT, blur=blur),
-        Noisy(value=size, blur=other),
+        NoisyValue(value=value, scale=FAINT, blur=blur),
+        NoisyValue(value=size, blur=other),
         level=LEVEL,
         low=-WIDE,
         high=WIDE,
@@ -92,8 +92,8 @@ def test_the_half_steps_are_counted_once(value: int, size: int, blur: float, oth
 @pytest.mark.parametrize("blur", [4.0, 32.0])
 def test_half_steps_add_to_the_reach_of_the_noise(blur: float) -> None:
     """With a public denominator: Laplace's own width -b ln(1 - level), and half a step."""
-    top = Noisy(value=500.0, scale=10.0, blur=blur)
-    low, high = quotient_interval(top, Noisy(value=100.0), level=0.9, low=-WIDE, high=WIDE)
+    top = NoisyValue(value=500.0, scale=10.0, blur=blur)
+    low, high = quotient_interval(top, NoisyValue(value=100.0), level=0.9, low=-WIDE, high=WIDE)
     reach = top.width(0.9) + blur
     assert isclose(low, (500 - reach) / 100, rel_tol=1e-9) and isclose(
         high, (500 + reach) / 100, rel_tol=1e-9

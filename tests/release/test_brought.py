@@ -14,7 +14,7 @@ from reticent.cli.main import app
 from reticent.errors import PlanError
 from reticent.privacy.amplify import amplified
 from reticent.privacy.claim import Change, Claim
-from reticent.release.brought import Brought, read_brought, told_brought
+from reticent.release.brought import Brought, external_imputation_section, read_brought
 from tests.tables import ADD, REPLACE, make_plan
 
 
@@ -87,9 +87,11 @@ def test_it_is_read_and_refused() -> None:
 
 
 def test_a_delta_that_reaches_one_promises_nothing_and_says_so() -> None:
-    told = told_brought(Brought(reach=10**6), claim(Change.REPLACE, "1", "1/1000000"))["imputed_before"]
+    told = external_imputation_section(Brought(reach=10**6), claim(Change.REPLACE, "1", "1/1000000"))[
+        "imputed_before"
+    ]
     assert told["delta"] == "1" and "promises nothing" in told["words"]
-    assert told_brought(None, claim(Change.REPLACE)) == {}
+    assert external_imputation_section(None, claim(Change.REPLACE)) == {}
 
 
 @pytest.mark.parametrize(("change", "group"), [(ADD, 81), (REPLACE, 41)])
@@ -98,7 +100,7 @@ def test_the_plan_says_it_and_its_digest_knows(change: str, group: int) -> None:
     plain = make_plan([{"count": "*"}], change=change, survey=survey)
     made = make_plan([{"count": "*"}], change=change, survey={**survey, "imputed_before": {"reach": 40}})
     assert made.brought == Brought(reach=40) and made.digest != plain.digest
-    told = told_brought(made.brought, made.claim)["imputed_before"]
+    told = external_imputation_section(made.brought, made.claim)["imputed_before"]
     assert told["group"] == group and told["epsilon"] == str(group)
 
 

@@ -13,7 +13,7 @@ from reticent.engine.sources import open_frame
 from reticent.errors import PlanError
 from reticent.lab.quickmodels import NoModelNoise
 from reticent.lab.seeded import SeededBits
-from reticent.prepare.chances import WHOLE, Chances, Side
+from reticent.prepare.chances import WHOLE, Chances, PredictorCells
 from reticent.prepare.donors import Repair
 from reticent.privacy.ledger import Ledger
 from reticent.release import class_fit, model_lines
@@ -96,7 +96,9 @@ def test_draws_follow_the_chances() -> None:
     steps = tuple((WHOLE // 10 * a, WHOLE // 10 * b, 0) for a, b in ((2, 5), (5, 9)))
     shares = {}
     for name, draw in (("draws", lambda k: rng.integers(0, WHOLE, k).astype(np.int32)), ("mode", None)):
-        chances = Chances(column="job", low=0, high=2, sides=(Side(column="sex"),), steps=steps, draw=draw)
+        chances = Chances(
+            column="job", low=0, high=2, sides=(PredictorCells(column="sex"),), steps=steps, draw=draw
+        )
         engine = DuckDBEngine(open_frame(table), threads=1)
         want = plan_of(queries=[{"table": ["sex", "job"]}]).asks[0].query.wants(schema)[0]
         found = engine.tally(schema, [want], Repair(lines=(chances,)))
@@ -192,10 +194,15 @@ def test_it_is_charged_and_tells_its_chances(tmp_path: Any) -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [{"steps": ((1,),)}, {"sides": ()}, {"sides": (Side(column="job"),)}, {"steps": ((1, 2), (1,))}],
+    [
+        {"steps": ((1,),)},
+        {"sides": ()},
+        {"sides": (PredictorCells(column="job"),)},
+        {"steps": ((1, 2), (1,))},
+    ],
 )
 def test_chances_that_cannot_be_are_refused(change: dict[str, Any]) -> None:
-    good: dict[str, Any] = {"column": "job", "low": 0, "high": 2, "sides": (Side(column="sex"),), "steps": ((1, 1), (2, 2))}  # fmt: skip
+    good: dict[str, Any] = {"column": "job", "low": 0, "high": 2, "sides": (PredictorCells(column="sex"),), "steps": ((1, 1), (2, 2))}  # fmt: skip
     Chances(**good)
     with pytest.raises(PlanError):
         Chances(**{**good, **change})

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from reticent.answer.base import COPIES_WORDS, Answer
-from reticent.answer.bought import Copied
+from reticent.answer.bought import CompletedSums
 from reticent.engine.duckdb import DuckDBEngine
 from reticent.engine.sources import open_frame
 from reticent.errors import PlanError
@@ -60,7 +60,7 @@ def people(n: int, rng: np.random.Generator) -> pa.Table:
     )
 
 
-def run(plan: Plan, table: pa.Table, noise: Any, bits: Any) -> tuple[Copied | None, dict[str, Answer]]:
+def run(plan: Plan, table: pa.Table, noise: Any, bits: Any) -> tuple[CompletedSums | None, dict[str, Answer]]:
     engine = DuckDBEngine(open_frame(table), threads=1)
     try:
         modelled: Modelled = fit_models(plan, engine, None, noise=noise, bits=bits)

@@ -7,10 +7,10 @@ import pytest
 
 from reticent.errors import PlanError
 from reticent.sensitivity import constants as con
-from reticent.sensitivity.constants import MEMBERSHIP, VALUE, Constants, Part, Span
+from reticent.sensitivity.constants import MEMBERSHIP, VALUE, Constants, FilledPart, Span
 
 F = Fraction
-BOTH = Part(membership=True)
+BOTH = FilledPart(membership=True)
 SPANS = [(-2, 5), (2, 5), (-5, -2), (0, 1), (-3, 3), (0, 0)]
 
 
@@ -22,7 +22,7 @@ def test_the_table():
     """Row by row, numbers worked by hand."""
     assert con.count() == Constants(c0=F(1), c1=F(1))
     assert con.total(span(-2, 5)) == Constants(c0=F(5), c1=F(7))
-    assert con.total(span(-2, 5), Part(averaged=2)) == Constants(c0=F(5), c1=F(7, 2))
+    assert con.total(span(-2, 5), FilledPart(averaged=2)) == Constants(c0=F(5), c1=F(7, 2))
     assert con.total(span(2, 5), BOTH) == Constants(c0=F(5), c1=F(5))
     assert con.total(span(-5, -2), BOTH) == Constants(c0=F(5), c1=F(5))
     assert con.total(span(2, 5, F(7, 2))) == Constants(c0=F(3, 2), c1=F(3))
@@ -69,7 +69,7 @@ def worst(low, high, part, term):
 
 
 PARTS = [
-    Part(value=value, membership=membership, averaged=k, grain=grain)
+    FilledPart(value=value, membership=membership, averaged=k, grain=grain)
     for value, membership in ((True, False), (True, True), (False, True), (False, False))
     for k in (1, 2, 3)
     for grain in (None, F(1))
@@ -94,17 +94,17 @@ def test_constants_cover_and_nothing_smaller_does(part, bounds):
 
 def test_variance_is_attained_at_an_end():
     """Two donors, centre at the low end: u^2 falls from 4^2 to 2^2."""
-    assert con.variance(span(0, 4), size=2, part=Part(averaged=2)).c1 == 12
-    assert worst(0, 4, Part(averaged=2), lambda y: y**2) == 12
+    assert con.variance(span(0, 4), size=2, part=FilledPart(averaged=2)).c1 == 12
+    assert worst(0, 4, FilledPart(averaged=2), lambda y: y**2) == 12
     assert con.variance(span(0, 4), size=2).c1 == 16
 
 
-@pytest.mark.parametrize("y_part", [None, VALUE, BOTH, MEMBERSHIP, Part(averaged=2)], ids=str)
-@pytest.mark.parametrize("z_part", [None, VALUE, Part(averaged=2)], ids=str)
+@pytest.mark.parametrize("y_part", [None, VALUE, BOTH, MEMBERSHIP, FilledPart(averaged=2)], ids=str)
+@pytest.mark.parametrize("z_part", [None, VALUE, FilledPart(averaged=2)], ids=str)
 def test_co_moment_covers_both_columns(y_part, z_part):
     """All pairs of integer answers in [-1, 2] and [0, 2], about 0 and 1."""
     y, z = span(-1, 2), span(0, 2, 1)
-    nothing = Part(value=False)
+    nothing = FilledPart(value=False)
     py, pz = y_part or nothing, z_part or nothing
     ys = set(values(-1, 2, py.averaged, None)) if py.value else {(v, v) for v in range(-1, 3)}
     zs = set(values(0, 2, pz.averaged, None)) if pz.value else {(v, v) for v in range(3)}
@@ -115,9 +115,9 @@ def test_co_moment_covers_both_columns(y_part, z_part):
 
 def test_a_rounded_mean_can_move_a_whole_step():
     """1/3 and 2/3 of a step apart, yet rounded to different multiples: dividing by K0 alone would be too small."""
-    rounded = Part(averaged=3, grain=F(1))
+    rounded = FilledPart(averaged=3, grain=F(1))
     assert con.total(span(0, 1), rounded).c1 == 1 == worst(0, 1, rounded, lambda y: y)
-    assert con.total(span(0, 1), Part(averaged=3)).c1 == F(1, 3)
+    assert con.total(span(0, 1), FilledPart(averaged=3)).c1 == F(1, 3)
 
 
 def test_one_scale_serves_every_ask():
@@ -134,8 +134,8 @@ def test_what_cannot_be_is_refused():
         lambda: con.variance(span(0, 1, 2), size=9),
         lambda: con.count().weighted(0),
         lambda: span(2, 1),
-        lambda: Part(averaged=0),
-        lambda: Part(grain=F(0)),
+        lambda: FilledPart(averaged=0),
+        lambda: FilledPart(grain=F(0)),
     ):
         with pytest.raises(PlanError):
             make()

@@ -228,7 +228,7 @@ def queries(world):
     """Each query with its constants and the hubs it needs: (query, constants, members, weighted)."""
     low, high = (y for y in world.ys if y is not None)
     k = world.k0 if world.averages else 1
-    value, both = con.Part(averaged=k), con.Part(averaged=k, membership=True)
+    value, both = con.FilledPart(averaged=k), con.FilledPart(averaged=k, membership=True)
     y, z = con.Span(low=F(low), high=F(high)), con.Span(low=F(-1), high=F(2))
     mid = con.Span(low=F(low), high=F(high), centre=F(low + high, 2))
     off = con.Span(low=F(-1), high=F(2), centre=F(1, 2))
@@ -295,7 +295,7 @@ def test_two_imputed_columns_add_their_ladders():
     for world, data in worlds(15, zs=(None, -1, 2), seed=2, tags=1):
         low, high = (y for y in world.ys if y is not None)
         y, z = con.Span(low=F(low), high=F(high)), con.Span(low=F(-1), high=F(2))
-        part = con.Part(averaged=world.k0 if world.averages else 1)
+        part = con.FilledPart(averaged=world.k0 if world.averages else 1)
         by_y, by_z = (hubs_of(world, data, column).serves(0) for column in "yz")
         product_c1 = [
             con.co_moment(y, z, size=2, y_part=part).c1,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from reticent.errors import PlanError
 from reticent.noise.family import ball
 from reticent.sensitivity import ladder as lad
-from reticent.sensitivity.ladder import SLACK, Ladder, Line, smooth_bound
+from reticent.sensitivity.ladder import SLACK, Ladder, LadderLine, smooth_bound
 
 ONE = Fraction(1)
 
@@ -25,7 +25,7 @@ def nine(ladder, beta):
 
 def test_donor_vectors():
     """THEORY 3.5, U_k = 1 + V_k with V = 3,6,7,8,... and 6,7,8,9,..."""
-    first = lad.listed([Fraction(4)], line=Line(base=Fraction(6), slope=ONE))
+    first = lad.listed([Fraction(4)], line=LadderLine(base=Fraction(6), slope=ONE))
     second = lad.straight(base=Fraction(7), slope=ONE)
     betas = [Fraction(1, 6), Fraction(1, 8), Fraction(1, 10)]
     assert [nine(first, b) for b in betas] == ["5.925372074", "6.230406265", "6.703200460"]
@@ -61,7 +61,7 @@ def test_bound_is_above_the_ideal_one_by_less_than_the_slack_allows(base, n):
 
 def test_stopping_at_saturation_is_what_the_lines_forbid():
     """Rungs flat for a while, then rising: a search that stops where they stop growing is low."""
-    plateau = lad.listed([ONE] * 30, line=Line(base=Fraction(10), slope=ONE))
+    plateau = lad.listed([ONE] * 30, line=LadderLine(base=Fraction(10), slope=ONE))
     assert smooth_bound(plateau, Fraction(1, 60)).bound > 20
 
 
@@ -77,7 +77,7 @@ def test_search_evaluates_no_rung_it_need_not():
         asked.append(k)
         return Fraction(5)
 
-    smooth_bound(Ladder(rung=rung, lines=(Line(base=Fraction(5)),)), Fraction(1, 10))
+    smooth_bound(Ladder(rung=rung, lines=(LadderLine(base=Fraction(5)),)), Fraction(1, 10))
     assert asked == [0, 1] or asked == [0]
 
 
@@ -87,7 +87,9 @@ def ladders(draw):
     rungs = draw(st.lists(st.integers(0, 40), max_size=6))
     slope = draw(st.integers(0, 5))
     base = max([draw(st.integers(1, 20)), *(u - slope * k for k, u in enumerate(rungs))])
-    return lad.listed([Fraction(u) for u in rungs], line=Line(base=Fraction(base), slope=Fraction(slope)))
+    return lad.listed(
+        [Fraction(u) for u in rungs], line=LadderLine(base=Fraction(base), slope=Fraction(slope))
+    )
 
 
 @settings(max_examples=80, deadline=None)
@@ -118,7 +120,7 @@ def test_ladder_without_a_line_and_beta_without_room_are_refused():
 
 
 def test_nothing_moves_still_gives_a_positive_bound_and_an_end():
-    flat = Ladder(rung=lambda k: Fraction(0), lines=(Line(base=ONE, slope=ONE),))
+    flat = Ladder(rung=lambda k: Fraction(0), lines=(LadderLine(base=ONE, slope=ONE),))
     assert 0 < smooth_bound(flat, Fraction(1, 4)).bound < Fraction(1, 2**60)
 
 
@@ -129,7 +131,7 @@ def test_bound_keeps_its_value_out_of_sight():
 
 def test_a_line_that_falls_is_no_line():
     with pytest.raises(ValueError, match="does not fall"):
-        Line(base=ONE, slope=Fraction(-1))
+        LadderLine(base=ONE, slope=Fraction(-1))
 
 
 # ---- covers T19: every data set of 5 values out of 5, with and without missing values ----
@@ -165,7 +167,9 @@ def window(data):
     def at(j):
         return 0 if j < 0 else TOP if j >= len(x) else x[j]
 
-    return Ladder(rung=lambda k: Fraction(at(i + k + 1) - at(i - k - 1)), lines=(Line(base=Fraction(TOP)),))
+    return Ladder(
+        rung=lambda k: Fraction(at(i + k + 1) - at(i - k - 1)), lines=(LadderLine(base=Fraction(TOP)),)
+    )
 
 
 def refill(data):

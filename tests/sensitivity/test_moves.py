@@ -9,7 +9,7 @@ from reticent.engine.wants import Ring, Rows
 from reticent.sensitivity import ladder as lad
 from reticent.sensitivity.book import published_beta
 from reticent.sensitivity.hubs import LN2
-from reticent.sensitivity.ladder import Ladder, Line
+from reticent.sensitivity.ladder import Ladder, LadderLine
 from reticent.sensitivity.moves import Moves
 
 RINGS = tuple(Ring(column=name, rows=Rows()) for name in "ab")
@@ -25,7 +25,7 @@ def bound(moves: Moves, serves: dict[Ring, list[int]], beta: Fraction) -> Fracti
         def rung(k: int, c1: Fraction = c1, listed: list[int] = listed) -> Fraction:
             return c1 * (listed[k] if k < len(listed) else listed[-1] + k)
 
-        whole = lad.total(whole, Ladder(rung=rung, lines=(Line(base=c1 * listed[-1], slope=c1),)))
+        whole = lad.total(whole, Ladder(rung=rung, lines=(LadderLine(base=c1 * listed[-1], slope=c1),)))
     return lad.smooth_bound(whole, beta).bound
 
 

@@ -14,7 +14,7 @@ from reticent.balls import ball
 from reticent.errors import PlanError
 from reticent.prepare.bins import EQUAL, BaseWeights
 from reticent.prepare.strategies import Strategy, separate
-from reticent.sensitivity.ladder import SLACK, Ladder, Line, smooth_bound
+from reticent.sensitivity.ladder import SLACK, Ladder, LadderLine, smooth_bound
 from reticent.sensitivity.poststrata import (
     Tally,
     closed_form,
@@ -98,7 +98,7 @@ def test_rungs_form_a_ladder_whatever_was_kept(kept):
 
 def frozen(data):
     """Naive twin: past the weights that were kept, the last rung again."""
-    return Ladder(rung=lambda k: ladder(data).rung(min(k, 1)), lines=(Line(base=F(7)),))
+    return Ladder(rung=lambda k: ladder(data).rung(min(k, 1)), lines=(LadderLine(base=F(7)),))
 
 
 def no_newcomer(data):
@@ -109,12 +109,12 @@ def no_newcomer(data):
         shares = [F(w[0], w[0] + sum(w[k + 1 :])) if w else F(0) for w in weights]
         return max(N * share for N, share in zip(PAIR.totals, shares, strict=True))
 
-    return Ladder(rung=rung, lines=(Line(base=F(7)),))
+    return Ladder(rung=rung, lines=(LadderLine(base=F(7)),))
 
 
 def whole_cell(data):
     """Naive twin: the first rung everywhere, the local bound taken for a smooth one."""
-    return Ladder(rung=lambda k: ladder(data).rung(0), lines=(Line(base=F(7)),))
+    return Ladder(rung=lambda k: ladder(data).rung(0), lines=(LadderLine(base=F(7)),))
 
 
 @pytest.mark.parametrize("naive", [frozen, no_newcomer, whole_cell])

@@ -5,23 +5,25 @@ from fractions import Fraction
 
 import numpy as np
 
-from reticent.smallcells.estimators import Estimator, Mean, Predict, Slope
-from reticent.smallcells.points import Points
+from reticent.smallcells.estimators import CellMean, Estimator, Predict, Slope
+from reticent.smallcells.points import GridPoints
 
 Spot = tuple[Fraction, Fraction]
 QUARTER = Predict(at=Fraction(1, 4))
-ESTIMATORS = [QUARTER, Predict(at=Fraction(1)), Slope(), Mean()]
+ESTIMATORS = [QUARTER, Predict(at=Fraction(1)), Slope(), CellMean()]
 
 PLAIN = list(zip((1, 2, 4, 5, 7, 9), (2, 1, 3, 5, 4, 8), strict=True))
 CLUSTERED = list(zip((48, 49, 50, 51, 52, 50), (40, 50, 50, 60, 50, 40), strict=True))
 COMB = [(i, 7 * i % 20) for i in range(20)]
 
 
-def points(cells: Sequence[Sequence[tuple[int, int]]], x_steps: int, y_steps: int) -> Points:
+def points(cells: Sequence[Sequence[tuple[int, int]]], x_steps: int, y_steps: int) -> GridPoints:
     """These cells, in order, on this grid."""
     rows = np.array([row for cell in cells for row in sorted(cell)], dtype=np.int64).reshape(-1, 2)
     starts = np.cumsum([0, *(len(cell) for cell in cells)]).astype(np.int64)
-    return Points(starts=starts, x=rows[:, 0].copy(), y=rows[:, 1].copy(), x_steps=x_steps, y_steps=y_steps)
+    return GridPoints(
+        starts=starts, x=rows[:, 0].copy(), y=rows[:, 1].copy(), x_steps=x_steps, y_steps=y_steps
+    )
 
 
 def spots(cell: Sequence[tuple[int, int]], x_steps: int, y_steps: int) -> list[Spot]:
@@ -35,7 +37,7 @@ def refit(estimator: Estimator, rows: Sequence[Spot]) -> Fraction | None:
     if n == 0:
         return None
     xbar, ybar = sum(x for x, _ in rows) / n, sum(y for _, y in rows) / n
-    if isinstance(estimator, Mean):
+    if isinstance(estimator, CellMean):
         return ybar
     spread = sum((x - xbar) ** 2 for x, _ in rows)
     if spread == 0:

@@ -11,11 +11,11 @@ from reticent.balls import ball
 from reticent.errors import PlanError
 from reticent.noise import calibrate
 from reticent.smallcells import kernel, ladder
-from reticent.smallcells.aim import Aim, steps_of
-from reticent.smallcells.estimators import Estimator, Mean, Predict, Slope
+from reticent.smallcells.aim import Estimand, steps_of
+from reticent.smallcells.estimators import CellMean, Estimator, Predict, Slope
 from reticent.smallcells.ladder import pooled_bound, rungs, smooth_bounds
 from reticent.smallcells.local import local_sensitivity
-from reticent.smallcells.points import Points
+from reticent.smallcells.points import GridPoints
 from tests.smallcells.tiny import ESTIMATORS, Cell, estimate, neighbours, points_of, random_cells
 
 GRID = {"x_steps": 5, "y_steps": 3}
@@ -24,21 +24,21 @@ EACH = pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
 BETAS = [Fraction(1, 10), Fraction(1), Fraction(5, 2)]
 
 
-def _aim(estimator: Estimator, *, steps: int = 1000, reach: int = 8) -> Aim:
-    return Aim(estimator=estimator, low=Fraction(-reach), high=Fraction(reach), steps=steps)
+def _aim(estimator: Estimator, *, steps: int = 1000, reach: int = 8) -> Estimand:
+    return Estimand(estimator=estimator, low=Fraction(-reach), high=Fraction(reach), steps=steps)
 
 
-def _around(cell: Cell) -> Points:
+def _around(cell: Cell) -> GridPoints:
     """A table whose cell 0 is the given one and whose other cells are all its neighbours."""
     return points_of([cell, *neighbours(cell, **GRID)], **GRID)
 
 
-def _vector() -> Points:
+def _vector() -> GridPoints:
     """The twenty points of THEORY 8.6."""
     return points_of([[(i, 7 * i % 20) for i in range(20)]], x_steps=19, y_steps=20)
 
 
-FINE = Aim(estimator=Predict(at=Fraction(1, 4)), steps=10**12)
+FINE = Estimand(estimator=Predict(at=Fraction(1, 4)), steps=10**12)
 
 
 def test_rungs_are_those_of_the_theory():
@@ -71,7 +71,7 @@ CLUSTERED = [(48, 40), (49, 50), (50, 50), (51, 60), (52, 50), (50, 40)]
 def test_the_first_rung_covers_the_local_sensitivity_of_the_theory(cell, theta, local):
     """THEORY 8.6: estimates exactly, and U_0 above the exact local sensitivity."""
     points = points_of([cell], x_steps=100, y_steps=100)
-    aim = Aim(estimator=Predict(at=Fraction(1, 4)), low=Fraction(-50), high=Fraction(50), steps=10**12)
+    aim = Estimand(estimator=Predict(at=Fraction(1, 4)), low=Fraction(-50), high=Fraction(50), steps=10**12)
     if theta is not None:
         assert aim.value(steps_of(points, aim)[0]) == pytest.approx(theta, abs=6e-10)
     assert rungs(points, aim, cell=0, count=1)[0] * float(aim.step) >= local
@@ -80,7 +80,7 @@ def test_the_first_rung_covers_the_local_sensitivity_of_the_theory(cell, theta, 
 @EACH
 def test_estimates_are_the_textbook_s(estimator: Estimator):
     """Rounded half up to the grid, kept within the range, the fallback where there is none."""
-    aim = Aim(estimator=estimator, low=Fraction(-1, 3), high=Fraction(2, 3), steps=77, fallback=5)
+    aim = Estimand(estimator=estimator, low=Fraction(-1, 3), high=Fraction(2, 3), steps=77, fallback=5)
     for cell, step in zip(CELLS, steps_of(points_of(CELLS, **GRID), aim), strict=True):
         exact = estimate(cell, estimator, **GRID)
         nearest = 5 if exact is None else floor((exact - aim.low) / aim.step + Fraction(1, 2))
@@ -158,7 +158,7 @@ def test_bounds_lie_above_the_exact_local_sensitivity():
         assert (smooth_bounds(points, _aim(estimator), beta=Fraction(50)) >= local).all()
 
 
-def _true_bound(cell: Cell, aim: Aim, beta: Fraction, x_steps: int) -> arb:
+def _true_bound(cell: Cell, aim: Estimand, beta: Fraction, x_steps: int) -> arb:
     """THEORY 8.4 for a prediction in balls, from subsets of x, with the extra step and the shorter beta."""
     xs = sorted(Fraction(x, x_steps) for x, _ in cell)
     n, best = len(xs), ball(Fraction(0))
@@ -193,7 +193,7 @@ def _squares(xs: list[Fraction]) -> Fraction:
 def test_doubles_are_rounded_up_and_no_further_than_stated(x_steps: int):
     """S <= S~ <= (1 + 2^-35) S against balls of 300 bits, with sums in one word, in two, and of any length."""
     cells = random_cells(12, most=24, x_steps=x_steps, y_steps=4, seed=9)
-    aim = Aim(estimator=Predict(at=Fraction(3, 10)), low=Fraction(-2), high=Fraction(3), steps=10**6)
+    aim = Estimand(estimator=Predict(at=Fraction(3, 10)), low=Fraction(-2), high=Fraction(3), steps=10**6)
     found = smooth_bounds(points_of(cells, x_steps=x_steps, y_steps=4), aim, beta=Fraction(1, 3))
     with ctx.workprec(300):
         for cell, bound in zip(cells, found.tolist(), strict=True):
@@ -231,14 +231,14 @@ def test_corners_alone_would_be_caught():
 
     corners = max(moved(point) for point in [(0, 0), (0, 100), (100, 0), (100, 100)])
     anywhere = max(moved((x, y)) for x in range(101) for y in (0, 100))
-    aim = Aim(estimator=Predict(at=Fraction(1, 4)), low=Fraction(-50), high=Fraction(50))
+    aim = Estimand(estimator=Predict(at=Fraction(1, 4)), low=Fraction(-50), high=Fraction(50))
     first = rungs(points_of([CLUSTERED], **grid), aim, cell=0, count=1)[0] * float(aim.step)
     assert corners < anywhere / 2 and anywhere <= first
 
 
 def test_forgetting_the_grid_step_would_be_caught():
     """On a coarse grid rounding alone moves an estimate by a step, more than U_0 without its extra step."""
-    aim = Aim(estimator=Mean(), steps=2)
+    aim = Estimand(estimator=CellMean(), steps=2)
     cell = ((0, 0),) + ((0, 1),) * 2 + ((0, 3),) * 6
     points = _around(cell)
     answers = np.array(steps_of(points, aim))
@@ -254,8 +254,8 @@ def test_a_sum_of_capped_ladders_would_be_caught():
     """
     crowd, grid = [(1000, 950)] * 950 + [(897, 1000)] * 50, {"x_steps": 1000, "y_steps": 1000}
     reach = Fraction(465, 1000)
-    slope = Aim(estimator=Slope(), low=-reach, high=reach)
-    ends = [Aim(estimator=Predict(at=Fraction(at)), high=reach) for at in (0, 1)]
+    slope = Estimand(estimator=Slope(), low=-reach, high=reach)
+    ends = [Estimand(estimator=Predict(at=Fraction(at)), high=reach) for at in (0, 1)]
     points = points_of([crowd, [*crowd, (0, 0)]], **grid)
     here, there = steps_of(points, slope)
     capped = sum(rungs(points, aim, cell=0, count=1)[0] * float(aim.step) for aim in ends)
@@ -326,6 +326,6 @@ def test_refuses_what_it_cannot_bound():
         smooth_bounds(points, aim, beta=Fraction(1, 2**21))
     with pytest.raises(PlanError, match="step"):
         smooth_bounds(points_of([[(0, 0)]], x_steps=2**31, y_steps=1), aim, beta=Fraction(1))
-    mixed = Points(starts=np.array([0, 2]), x=np.array([1, 0]), y=np.array([0, 0]), x_steps=1, y_steps=1)
+    mixed = GridPoints(starts=np.array([0, 2]), x=np.array([1, 0]), y=np.array([0, 0]), x_steps=1, y_steps=1)
     with pytest.raises(ValueError, match="sorted"):
         smooth_bounds(mixed, aim, beta=Fraction(1))

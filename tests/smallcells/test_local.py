@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reticent.errors import PlanError
-from reticent.smallcells.estimators import Mean, Predict, Slope
+from reticent.smallcells.estimators import CellMean, Predict, Slope
 from reticent.smallcells.local import UP, chunks, local_sensitivity
 from tests.smallcells import squares
 from tests.smallcells.squares import (
@@ -134,7 +134,7 @@ def test_cells_without_a_line():  # covers T06 T10
     assert np.isnan(plain).tolist() == [True, True, True, False, False, False]
     whole = local_sensitivity(points(cells, 9, 6), QUARTER, span=Fraction(1))
     assert whole.tolist()[:5] == [1, 1, 1, 1, 1] and whole[5] == min(1, plain[5])
-    means = local_sensitivity(points(cells, 9, 6), Mean(), span=Fraction(1))
+    means = local_sensitivity(points(cells, 9, 6), CellMean(), span=Fraction(1))
     assert means.tolist()[:2] == [1, 1] and (means[2:] < 1).all()
     with pytest.raises(PlanError, match="no length"):
         local_sensitivity(points(cells, 9, 6), QUARTER, span=Fraction(0))

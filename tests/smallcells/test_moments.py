@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from reticent.errors import PlanError
 from reticent.smallcells import moments as module
-from reticent.smallcells.estimators import Mean, Predict, Slope, estimates
+from reticent.smallcells.estimators import CellMean, Predict, Slope, estimates
 from reticent.smallcells.moments import moments
-from reticent.smallcells.points import Points
+from reticent.smallcells.points import GridPoints
 from tests.smallcells.squares import COMB, ESTIMATORS, PLAIN, QUARTER, points, refit, spots
 
 CELL = st.lists(st.tuples(st.integers(0, 7), st.integers(0, 5)), max_size=7)
@@ -76,10 +76,10 @@ def test_points_show_nothing_and_keep_their_rules():  # covers T14
     ):
         fields = {name: getattr(good, name) for name in ("starts", "x", "y", "x_steps", "y_steps")}
         with pytest.raises(ValueError):
-            Points(**{**fields, **broken})
+            GridPoints(**{**fields, **broken})
 
 
 def test_a_prediction_stays_within_the_bounds():
     with pytest.raises(PlanError, match="within the bounds"):
         Predict(at=Fraction(5, 4))
-    assert estimates(Mean(), moments(points([[]], 3, 3))).of(0) is None
+    assert estimates(CellMean(), moments(points([[]], 3, 3))).of(0) is None

@@ -11,12 +11,12 @@ import pytest
 from reticent.errors import PlanError
 from reticent.noise.lomax import add_lomax
 from reticent.sensitivity.bounds import Global, Observed, Smooth
-from reticent.smallcells.estimators import Mean, Slope
+from reticent.smallcells.estimators import CellMean, Slope
 from reticent.smallcells.local import UP, local_sensitivity
 from reticent.smallcells.moments import moments
 from reticent.smallcells.observed import measure, observed_noise, release_observed
-from reticent.smallcells.observed_table import LABEL, Ask, Noises, publish, unprotected
-from reticent.smallcells.points import Points
+from reticent.smallcells.observed_table import LABEL, Noises, ObservedCells, publish, unprotected
+from reticent.smallcells.points import GridPoints
 from reticent.smallcells.standard import error_sensitivity, sampling_errors
 from tests.audit import ALARM, chi_square
 from tests.noise import laws
@@ -28,16 +28,16 @@ DATA = Path(os.environ.get("RETICENT_DATA", Path(__file__).parents[3] / "shared"
 EXAMPLE = DATA / "mose_example.parquet"
 
 
-def ask(**how) -> Ask:
-    return Ask(**{"estimator": QUARTER, "epsilon": Fraction(4), "count_epsilon": ONE, **how})
+def ask(**how) -> ObservedCells:
+    return ObservedCells(**{"estimator": QUARTER, "epsilon": Fraction(4), "count_epsilon": ONE, **how})
 
 
-def table(*sizes: int, seed: int = 5) -> Points:
+def table(*sizes: int, seed: int = 5) -> GridPoints:
     rng = np.random.default_rng(seed)
     return points([[(int(a), int(b)) for a, b in rng.integers(0, 101, (n, 2))] for n in sizes], 100, 100)
 
 
-def quiet(found_in: Points, asked: Ask):
+def quiet(found_in: GridPoints, asked: ObservedCells):
     """The table with the noise taken out."""
     found = measure(found_in, asked)
     zeros = [0] * found_in.cells
@@ -77,8 +77,8 @@ def textbook_error(estimator, cell, steps: int = 20) -> float | None:
     x, y = (
         (np.array(each, dtype=np.float64) / steps for each in zip(*cell, strict=True)) if cell else ((), ())
     )
-    wide = np.ones((len(x), 1)) if isinstance(estimator, Mean) else np.column_stack([np.ones(len(x)), x])
-    at = [1.0] if isinstance(estimator, Mean) else [0.0, 1.0] if estimator == Slope() else None
+    wide = np.ones((len(x), 1)) if isinstance(estimator, CellMean) else np.column_stack([np.ones(len(x)), x])
+    at = [1.0] if isinstance(estimator, CellMean) else [0.0, 1.0] if estimator == Slope() else None
     c = np.array(at if at else [1.0, float(estimator.at)])
     if len(x) <= wide.shape[1] or np.linalg.matrix_rank(wide) < wide.shape[1]:
         return None
@@ -223,14 +223,14 @@ def test_the_published_example_recomputed():
     assert slopes[0].max() < slopes[1].max()
 
 
-def example() -> tuple[Points, list[tuple[np.ndarray, np.ndarray]]]:
+def example() -> tuple[GridPoints, list[tuple[np.ndarray, np.ndarray]]]:
     import pandas as pd
 
     frame = pd.read_parquet(EXAMPLE).astype("float64").sort_values(["cell", "parent_rank", "kid_rank"])
     cells = [(g.parent_rank.to_numpy(), g.kid_rank.to_numpy()) for _, g in frame.groupby("cell")]
     x, y = (np.rint(frame[name].to_numpy() * 2**31).astype(np.int64) for name in ("parent_rank", "kid_rank"))
     starts = np.cumsum([0, *(len(a) for a, _ in cells)]).astype(np.int64)
-    return Points(starts=starts, x=x, y=y, x_steps=2**31, y_steps=2**31), cells
+    return GridPoints(starts=starts, x=x, y=y, x_steps=2**31, y_steps=2**31), cells
 
 
 def refitted(x: np.ndarray, y: np.ndarray) -> float:

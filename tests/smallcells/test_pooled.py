@@ -13,8 +13,8 @@ from reticent.balls import ball
 from reticent.errors import PlanError
 from reticent.refine.quantiles import laplace_coverage
 from reticent.smallcells import pooled
-from reticent.smallcells.aim import Aim, steps_of
-from reticent.smallcells.estimators import Mean, Predict
+from reticent.smallcells.aim import Estimand, steps_of
+from reticent.smallcells.estimators import CellMean, Predict
 from reticent.smallcells.ladder import pooled_bound
 from reticent.smallcells.pooled import PooledCells, log_above
 from tests.noise.seeded import SeededBits
@@ -22,7 +22,7 @@ from tests.smallcells.tiny import Cell, neighbours, points_of, random_cells
 
 GRID = {"x_steps": 2, "y_steps": 2}
 ASKED = PooledCells(
-    aim=Aim(estimator=Mean(), steps=60),
+    aim=Estimand(estimator=CellMean(), steps=60),
     epsilon=Fraction(2),
     count_epsilon=Fraction(1),
     noise_epsilon=Fraction(1),
@@ -134,7 +134,7 @@ def test_chi_is_rounded_up():  # covers T24
 def test_small_cells_are_withheld_by_their_noisy_count_alone():  # covers T10 T12
     """None exactly where the published count is below the least one; empty cells are no exception."""
     cells = random_cells(60, most=8, seed=4, **GRID)
-    asked = replace(ASKED, aim=Aim(estimator=Predict(at=Fraction(1, 2))), least=4)
+    asked = replace(ASKED, aim=Estimand(estimator=Predict(at=Fraction(1, 2))), least=4)
     table = asked.measure(points_of(cells, **GRID), bits=SeededBits(5))
     assert [step is None for step in table.steps] == [count < 4 for count in table.counts]
     assert [each is None for each in table.estimates()] == [count < 4 for count in table.counts]

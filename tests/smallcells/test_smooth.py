@@ -8,26 +8,26 @@ import pytest
 
 from reticent.errors import PlanError
 from reticent.noise import calibrate
-from reticent.smallcells.aim import Aim, steps_of
+from reticent.smallcells.aim import Estimand, steps_of
 from reticent.smallcells.counts import noisy_counts
-from reticent.smallcells.estimators import Mean, Predict, Slope
+from reticent.smallcells.estimators import CellMean, Predict, Slope
 from reticent.smallcells.ladder import smooth_bounds
-from reticent.smallcells.points import Points
+from reticent.smallcells.points import GridPoints
 from reticent.smallcells.smooth import SmoothCells, even_cell
 from tests.audit import ALARM, chi_square
 from tests.noise.laws import laplace
 from tests.noise.seeded import SeededBits, chosen_bits
 from tests.smallcells.tiny import points_of
 
-AIM = Aim(estimator=Predict(at=Fraction(1, 4)))
+AIM = Estimand(estimator=Predict(at=Fraction(1, 4)))
 CELL = [(i, 7 * i % 20) for i in range(20)] * 2
 MANY = 20_000
 
 
-def _copies(count: int) -> Points:
+def _copies(count: int) -> GridPoints:
     one = points_of([CELL], x_steps=19, y_steps=20)
     starts = np.arange(count + 1) * len(CELL)
-    return Points(starts=starts, x=np.tile(one.x, count), y=np.tile(one.y, count), x_steps=19, y_steps=20)
+    return GridPoints(starts=starts, x=np.tile(one.x, count), y=np.tile(one.y, count), x_steps=19, y_steps=20)
 
 
 ASKED = SmoothCells(aim=AIM, epsilon=Fraction(1), noise_epsilon=Fraction(1))
@@ -82,8 +82,10 @@ def test_empty_cells_and_empty_tables_get_noise_like_the_others():  # covers T10
 
 def test_a_preview_foresees_less_noise_in_larger_cells():
     """No row is read; the noise of an evenly spread cell falls with its size, for every estimator."""
-    for estimator in (Predict(at=Fraction(1, 3)), Slope(), Mean()):
-        spreads = [replace(ASKED, aim=Aim(estimator=estimator)).sd_of(size) for size in (0, 20, 100, 500)]
+    for estimator in (Predict(at=Fraction(1, 3)), Slope(), CellMean()):
+        spreads = [
+            replace(ASKED, aim=Estimand(estimator=estimator)).sd_of(size) for size in (0, 20, 100, 500)
+        ]
         assert spreads == sorted(spreads, reverse=True) and spreads[-1] < spreads[0] / 10
     bound = float(smooth_bounds(even_cell(100), AIM, beta=ASKED.beta)[0])
     a = float(calibrate.lomax(epsilon=Fraction(1), beta=ASKED.beta))
@@ -114,4 +116,4 @@ def test_refuses_noise_that_nothing_certifies():
         with pytest.raises(PlanError):
             replace(AIM, **wrong)
     with pytest.raises(PlanError, match="predict"):
-        Aim(estimator=Predict(at=Fraction(1, 2**21)))
+        Estimand(estimator=Predict(at=Fraction(1, 2**21)))

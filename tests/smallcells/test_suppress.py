@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from reticent.errors import PlanError
-from reticent.smallcells.estimators import Mean
+from reticent.smallcells.estimators import CellMean
 from reticent.smallcells.suppress import (
     FewEvents,
     FewRespondents,
@@ -26,7 +26,7 @@ def test_the_rules_withhold_what_they_say():
     assert FewEvents().keeps(sizes, events).tolist() == [True, False, False, False, False, True, True]
     assert FewRespondents(least=9).keeps(sizes, events).tolist() == [False] + [True] * 6
     cells = [[(0, 0)] * 5, [(0, 1)] * 2 + [(0, 0)] * 3, [(0, 1)] * 5, []]
-    found = suppress(points(cells, 1, 1), Mean(), FewEvents())
+    found = suppress(points(cells, 1, 1), CellMean(), FewEvents())
     assert found == (Fraction(0), None, Fraction(1), None)
 
 

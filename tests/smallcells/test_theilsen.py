@@ -14,16 +14,16 @@ from reticent.errors import PlanError
 from reticent.noise.bits import words
 from reticent.noise.lazy import Uniform
 from reticent.smallcells import matching, median, theilsen
-from reticent.smallcells.aim import Aim
-from reticent.smallcells.estimators import Estimator, Mean, Predict, Slope
-from reticent.smallcells.points import Points
+from reticent.smallcells.aim import Estimand
+from reticent.smallcells.estimators import CellMean, Estimator, Predict, Slope
+from reticent.smallcells.points import GridPoints
 from reticent.smallcells.theilsen import TheilSenCells, settle
 from tests.audit import ALARM
 from tests.noise.seeded import SeededBits, chosen_bits
 from tests.smallcells.tiny import Cell, neighbours, points_of
 
 GRID = {"x_steps": 2, "y_steps": 2}
-AIM = Aim(estimator=Predict(at=Fraction(1, 4)), steps=5)
+AIM = Estimand(estimator=Predict(at=Fraction(1, 4)), steps=5)
 ASKED = TheilSenCells(aim=AIM, epsilon=Fraction(1), matchings=1)
 Pairs = tuple[tuple[int, int], ...]
 
@@ -41,7 +41,7 @@ def _matchings(members: tuple[int, ...]) -> Iterator[Pairs]:
                 yield ((members[0], members[i]), *rest)
 
 
-def _step(one: tuple[int, int], two: tuple[int, int], aim: Aim, grid: dict[str, int]) -> int | None:
+def _step(one: tuple[int, int], two: tuple[int, int], aim: Estimand, grid: dict[str, int]) -> int | None:
     """The line through two points, by rationals."""
     (x1, y1), (x2, y2) = sorted((one, two))
     if x1 == x2:
@@ -106,7 +106,7 @@ def test_the_loss_is_at_most_epsilon(widen: int):  # covers T07
 
 def test_the_loss_of_two_matchings_is_at_most_epsilon():  # covers T07
     """Pairs of matchings together, for a slope."""
-    aim = Aim(estimator=Slope(), low=Fraction(-2), high=Fraction(2), steps=4)
+    aim = Estimand(estimator=Slope(), low=Fraction(-2), high=Fraction(2), steps=4)
     assert _loss(CELLS[1:], replace(ASKED, aim=aim, matchings=2)) <= 1
 
 
@@ -116,7 +116,7 @@ def test_half_the_sensitivity_would_be_caught():  # covers T07
     Four points on the line y = 0, then a fifth at (1, 1): nearly every matching loses a pair at 0 for one at 1.
     """
     line = ((0, 0), (1, 0), (2, 0), (3, 0))
-    aim, grid = Aim(estimator=Predict(at=Fraction(1)), steps=2000), {"x_steps": 4, "y_steps": 1}
+    aim, grid = Estimand(estimator=Predict(at=Fraction(1)), steps=2000), {"x_steps": 4, "y_steps": 1}
     asked = TheilSenCells(aim=aim, epsilon=Fraction(1, 5), matchings=1)
 
     def loss(rate: Fraction) -> float:
@@ -130,7 +130,7 @@ def test_pairs_by_a_fixed_rule_would_be_caught():  # covers T07
     """The naive twin pairs points in sorted order: one who comes first shifts every pair, and up turns to down."""
     zigzag = tuple((i, i % 2) for i in range(10))
     aim, grid = (
-        Aim(estimator=Slope(), low=Fraction(-20), high=Fraction(20), steps=200),
+        Estimand(estimator=Slope(), low=Fraction(-20), high=Fraction(20), steps=200),
         {"x_steps": 9, "y_steps": 1},
     )
     asked = replace(ASKED, aim=aim)
@@ -144,7 +144,9 @@ def test_the_table_has_the_law_that_is_proved():  # covers T26
     cell = ((0, 0), (0, 1), (1, 2), (2, 0), (2, 1))
     asked = TheilSenCells(aim=AIM, epsilon=Fraction(12), matchings=2)
     one, many = points_of([cell], **GRID), 20_000
-    points = Points(starts=np.arange(many + 1) * 5, x=np.tile(one.x, many), y=np.tile(one.y, many), **GRID)
+    points = GridPoints(
+        starts=np.arange(many + 1) * 5, x=np.tile(one.x, many), y=np.tile(one.y, many), **GRID
+    )
     drawn = np.bincount(asked.measure(points, bits=chosen_bits(8)).steps, minlength=6)
     right, wrong = _law(cell, asked), _law(cell, asked, rate=2 * asked.rate)
     assert chisquare(drawn, many * right).pvalue > ALARM > chisquare(drawn, many * wrong).pvalue
@@ -198,7 +200,7 @@ def test_a_cell_that_runs_out_of_words_begins_anew():
 def test_lines_are_rounded_as_rationals_are(estimator: Estimator):
     """Every pair of points of a small square, against Fractions."""
     grid = {"x_steps": 4, "y_steps": 3}
-    aim = Aim(estimator=estimator, low=Fraction(-1, 3), high=Fraction(5, 4), steps=19)
+    aim = Estimand(estimator=estimator, low=Fraction(-1, 3), high=Fraction(5, 4), steps=19)
     line = TheilSenCells(aim=aim, epsilon=Fraction(1)).through(points_of([[]], **grid))
     everywhere = list(product(range(5), range(4)))
     for (x1, y1), (x2, y2) in product(everywhere, everywhere):
@@ -267,7 +269,7 @@ def test_decay_is_within_its_margin():
 def test_refuses_what_it_cannot_choose():
     """A mean, no epsilon, no matching, a window wider than the range, grids too fine for a word."""
     for wrong in (
-        {"aim": Aim(estimator=Mean())},
+        {"aim": Estimand(estimator=CellMean())},
         {"epsilon": Fraction(0)},
         {"epsilon": Fraction(1, 2000)},
         {"matchings": 0},

@@ -5,18 +5,20 @@ from fractions import Fraction
 
 import numpy as np
 
-from reticent.smallcells.estimators import Estimator, Mean, Predict, Slope
-from reticent.smallcells.points import Points
+from reticent.smallcells.estimators import CellMean, Estimator, Predict, Slope
+from reticent.smallcells.points import GridPoints
 
 Cell = tuple[tuple[int, int], ...]
 
 
-def points_of(cells: Iterable[Sequence[tuple[int, int]]], *, x_steps: int, y_steps: int) -> Points:
+def points_of(cells: Iterable[Sequence[tuple[int, int]]], *, x_steps: int, y_steps: int) -> GridPoints:
     """The cells as points, each sorted."""
     held = [sorted(cell) for cell in cells]
     flat = np.array([point for cell in held for point in cell], np.int64).reshape(-1, 2)
     starts = np.concatenate([[0], np.cumsum([len(cell) for cell in held])]).astype(np.int64)
-    return Points(starts=starts, x=flat[:, 0].copy(), y=flat[:, 1].copy(), x_steps=x_steps, y_steps=y_steps)
+    return GridPoints(
+        starts=starts, x=flat[:, 0].copy(), y=flat[:, 1].copy(), x_steps=x_steps, y_steps=y_steps
+    )
 
 
 def neighbours(cell: Cell, *, x_steps: int, y_steps: int) -> list[Cell]:
@@ -45,7 +47,7 @@ def estimate(cell: Cell, estimator: Estimator, *, x_steps: int, y_steps: int) ->
     if not cell:
         return None
     mx, my = sum(xs) / len(cell), sum(ys) / len(cell)
-    if isinstance(estimator, Mean):
+    if isinstance(estimator, CellMean):
         return my
     sxx = sum((x - mx) ** 2 for x in xs)
     if not sxx:
@@ -58,5 +60,5 @@ ESTIMATORS: tuple[Estimator, ...] = (
     Predict(at=Fraction(1, 4)),
     Predict(at=Fraction(1)),
     Slope(),
-    Mean(),
+    CellMean(),
 )

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from reticent.synth.base import Holes, Network, Spend, Synthesizer, SynthNoise
+from reticent.synth.base import Holes, Network, Spend, SynthesisMethod, SynthNoise
 from reticent.synth.domain import Domain
 from reticent.synth.spending import rho_within
 from tests.synth.standins import ArrayCounts, FrozenSynthNoise, spent
@@ -32,11 +32,13 @@ def neighbours(counts: ArrayCounts) -> Iterator[ArrayCounts]:
         yield ArrayCounts(np.vstack([counts.cells, [new]]), counts.domain)
 
 
-def run(method: Synthesizer, counts: ArrayCounts, holes: Holes, spend: Spend, noise: SynthNoise) -> Network:
+def run(
+    method: SynthesisMethod, counts: ArrayCounts, holes: Holes, spend: Spend, noise: SynthNoise
+) -> Network:
     return method.fit(counts, counts.domain, holes, spend, noise=noise, step=lambda _: None)
 
 
-def faults(method: Synthesizer, counts: ArrayCounts, holes: Holes, spend: Spend) -> list[str]:
+def faults(method: SynthesisMethod, counts: ArrayCounts, holes: Holes, spend: Spend) -> list[str]:
     """What a reader of one transcript could hold against the method; nothing, where it keeps its promise."""
     found = []
     first = FrozenSynthNoise()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from reticent.privacy.claim import Change
-from reticent.synth.base import Holes, Spend, Synthesizer
+from reticent.synth.base import Holes, Spend, SynthesisMethod
 from reticent.synth.marginals.aim import AIM
 from reticent.synth.marginals.bayes_scores import REACH
 from reticent.synth.marginals.independent import Independent
@@ -44,7 +44,7 @@ def neighbours(change: Change) -> Iterator[ArrayCounts]:
         yield ArrayCounts(np.vstack([ROWS, *[[cell]] * RECORDS]), DOMAIN)
 
 
-def moves(method: Synthesizer, holes: Holes, spend: Spend) -> dict[str, float]:
+def moves(method: SynthesisMethod, holes: Holes, spend: Spend) -> dict[str, float]:
     """For each kind of meeting the largest share of its stated bound, one transcript for all neighbours."""
     first = FrozenSynthNoise()
     network = run(method, ArrayCounts(ROWS, DOMAIN), holes, spend, first)

@@ -13,7 +13,7 @@ from reticent.errors import PlanError
 from reticent.privacy.claim import Change
 from reticent.privacy.convert import zcdp_to_epsilon
 from reticent.synth.base import Spend
-from reticent.synth.spending import ROOT, Purse, claim_of, rho_within, root_below
+from reticent.synth.spending import ROOT, Accountant, claim_of, rho_within, root_below
 from tests.synth.standins import FrozenSynthNoise, NoSynthNoise, QuickSynthNoise, spent
 
 # covers T17 T24
@@ -56,7 +56,7 @@ def test_the_root_of_two_is_rounded_up():
 def test_all_calls_cost_what_the_purse_says_and_no_more_can_be_bought(spend):
     """Ten unequal steps spend it to the last; an eleventh is refused before any noise is asked for."""
     noise = FrozenSynthNoise()
-    purse = Purse(spend=spend, noise=noise)
+    purse = Accountant(spend=spend, noise=noise)
     part = purse.total / 10
     for i in range(10):
         if i % 2:
@@ -91,7 +91,7 @@ def test_every_move_of_a_table_is_covered_and_one_meets_the_bound(spend):
     base = np.array([9, 9, 9])
     every = moves(spend.change, spend.records, 3)
     for move in [np.zeros(3, dtype=np.int64), *every]:
-        Purse(spend=spend, noise=noise).measure([base + move], amount=Fraction(1, 100))
+        Accountant(spend=spend, noise=noise).measure([base + move], amount=Fraction(1, 100))
     first, *others = noise.met
     assert {each.parameters for each in others} == {first.parameters}
     far = max(first.distance(each) for each in others)
@@ -104,7 +104,7 @@ def test_every_move_of_a_table_is_covered_and_one_meets_the_bound(spend):
 @pytest.mark.parametrize("spend", [SPENDS[0], *SPENDS[-4:]])
 def test_the_stated_size_is_the_size_of_the_noise(spend):
     """40,000 draws: the mean of |noise| within 3 % of `size` (over 6 deviations), its square root mean of `deviation`."""
-    purse = Purse(spend=spend, noise=QuickSynthNoise(seed=5))
+    purse = Accountant(spend=spend, noise=QuickSynthNoise(seed=5))
     (noisy,) = purse.measure([np.full(40_000, 7)], amount=purse.total / 50)
     off = noisy.cells - 7
     assert np.abs(off).mean() == pytest.approx(noisy.size, rel=0.03)
@@ -116,7 +116,7 @@ def test_the_stated_size_is_the_size_of_the_noise(spend):
 def test_without_noise_tables_come_back_as_they_are():
     table = np.arange(6).reshape(2, 3)
     for spend in SPENDS:
-        (noisy,) = Purse(spend=spend, noise=NoSynthNoise()).measure([table], amount=Fraction(1, 1000))
+        (noisy,) = Accountant(spend=spend, noise=NoSynthNoise()).measure([table], amount=Fraction(1, 1000))
         assert (noisy.cells == table).all()
 
 

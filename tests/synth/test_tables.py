@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from reticent.synth.spending import Noisy
+from reticent.synth.spending import NoisyCounts
 from reticent.synth.tables import LEAST, clipped, lines, nearest, one_scale
 
 ONE = np.array([0, 0])  # two cells of one block
@@ -38,7 +38,7 @@ def test_available_tables_come_to_one_scale_with_their_own_deviation() -> None:
     """Sums of .8 n and .64 n meet at n, the smaller one with the larger deviation; raw they cannot agree (the twin)."""
     shares = np.array([0.25, 0.75])
     raw = [
-        Noisy(cells=np.append(1000 * p * shares, 1000 * (1 - p)), deviation=5.0, size=4.0)
+        NoisyCounts(cells=np.append(1000 * p * shares, 1000 * (1 - p)), deviation=5.0, size=4.0)
         for p in (0.8, 0.64)
     ]
     one, other = (one_scale(noisy, 1000.0, ONE) for noisy in raw)
@@ -49,7 +49,7 @@ def test_available_tables_come_to_one_scale_with_their_own_deviation() -> None:
 
 
 def test_a_table_hardly_anybody_answered_is_not_blown_up() -> None:
-    nobody = Noisy(cells=np.array([3.0, -2.0, 1004.0]), deviation=5.0, size=4.0)
+    nobody = NoisyCounts(cells=np.array([3.0, -2.0, 1004.0]), deviation=5.0, size=4.0)
     made = one_scale(nobody, 1000.0, ONE)
     assert made.deviation <= 5 / LEAST
     assert np.abs(made.cells).max() <= 3 / LEAST
@@ -57,11 +57,11 @@ def test_a_table_hardly_anybody_answered_is_not_blown_up() -> None:
 
 def test_who_was_not_asked_is_not_scaled_up() -> None:
     """1,000 people, 400 not asked; of the 600 asked a third is silent. On one share for all, the unasked are 3 in 6 (the twin)."""
-    raw = Noisy(cells=np.array([300.0, 100, 400, 200, 0]), deviation=5.0, size=4.0)
+    raw = NoisyCounts(cells=np.array([300.0, 100, 400, 200, 0]), deviation=5.0, size=4.0)
     made = one_scale(raw, 1000.0, np.array([0, 0, 1]))
     np.testing.assert_allclose(made.cells, [450, 150, 400])
     assert made.deviation == pytest.approx(5 * 600 / 400)
-    naive = one_scale(Noisy(cells=raw.cells[:4], deviation=5.0, size=4.0), 1000.0, np.array([0, 0, 0]))
+    naive = one_scale(NoisyCounts(cells=raw.cells[:4], deviation=5.0, size=4.0), 1000.0, np.array([0, 0, 0]))
     np.testing.assert_allclose(naive.cells, [375, 125, 500])
 
 
@@ -69,7 +69,7 @@ def test_who_was_not_asked_is_not_scaled_up() -> None:
 def test_no_block_shrinks_or_is_blown_up(cells: np.ndarray) -> None:
     """Whatever the noise did, each block is multiplied by one number from 1 to 64, its own."""
     blocks = np.array([0, 0, 1, 2, 2])
-    made = one_scale(Noisy(cells=cells, deviation=5.0, size=4.0), 1000.0, blocks)
+    made = one_scale(NoisyCounts(cells=cells, deviation=5.0, size=4.0), 1000.0, blocks)
     for block in range(3):
         here = np.flatnonzero((blocks == block) & (np.abs(cells[:5]) > 1))
         times = made.cells[here] / cells[here]
@@ -85,7 +85,7 @@ def test_one_block_of_few_cells_is_counted_and_the_widest_follows() -> None:
     shares = []
     for _ in range(50):
         noisy = np.append(kept, [200.0, 0.0]) + rng.normal(0, 5, 403)
-        made = one_scale(Noisy(cells=noisy, deviation=5.0, size=4.0), 1000.0, blocks)
+        made = one_scale(NoisyCounts(cells=noisy, deviation=5.0, size=4.0), 1000.0, blocks)
         shares.append(5.0 / made.deviation)
     # Counted from its own cells the share would have a deviation of about 3 %: left/rows with 100 of noise in 800.
     assert np.std(shares) < 0.012 and abs(np.mean(shares) - 0.75) < 0.005

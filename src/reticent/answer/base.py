@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from reticent.answer.parts import AnyPart
+from reticent.answer.parts import AnyMeasurement
 
 Interval = tuple[Fraction, Fraction]
 
@@ -34,7 +34,7 @@ class Answer:
     """The estimates of one ask, what was measured for them, and what the interval means in words."""
 
     estimates: tuple[Estimate, ...]
-    parts: tuple[AnyPart, ...]
+    parts: tuple[AnyMeasurement, ...]
     meaning: str
 
     @property

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from reticent.answer.context import Context
 from reticent.answer.linear import Copiable, Linear, decided, linear, squares
-from reticent.answer.parts import FINE, Part, measure_table, plan_part, plan_table
+from reticent.answer.parts import FINE, Measurement, measure_table, plan_part, plan_table
 from reticent.engine.results import SufficientStatistics
 from reticent.engine.wants import Sum
 from reticent.models.uncertainty import Uncertain
@@ -28,7 +28,7 @@ PAGE = "proofs/answer/copied.md"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Copied:
+class CompletedSums:
     """Sums over all `copies` of the rows, over the rows unfilled, and how sums differ a step up and down each line.
 
     `apart` has an entry for each direction in which some line is uncertain, line by line: the sums with the line `width`
@@ -48,10 +48,10 @@ class Copied:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bought:
+class BarMeasurements:
     """What an error bar bought: the variance that lines give the sum, rows with gaps, squares; all in the sum's unit."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[Measurement, ...]
     sampled: float
     heavy: float
     gaps: float
@@ -60,7 +60,7 @@ class Bought:
 
 def bar_parts(
     query: Copiable, bar: Fraction, *, directions: int, schema: Schema, neighbours: Neighbours
-) -> tuple[Part, ...]:
+) -> tuple[Measurement, ...]:
     """What a bar will be made of, from public numbers alone; squares and steps at their largest."""
     shape = linear(query, schema, None)
     bound, shift = _steps_bound([shape.reach] * directions, neighbours)
@@ -92,7 +92,7 @@ def is_straight(query: Copiable, filled: Collection[str]) -> bool:
     return isinstance(query, Total | Mean) and not set(columns_compared(query.among.where)) & set(filled)
 
 
-def _steps(query: Copiable, shape: Linear, copied: Copied) -> tuple[list[int], list[int]]:
+def _steps(query: Copiable, shape: Linear, copied: CompletedSums) -> tuple[list[int], list[int]]:
     """The sum's difference along each direction, and how far one row can move it."""
     if not isinstance(query, Total | Mean) or not is_straight(query, copied.filled):
         return [shape.of(each) for each in copied.apart], [shape.reach] * len(copied.apart)
@@ -101,7 +101,9 @@ def _steps(query: Copiable, shape: Linear, copied: Copied) -> tuple[list[int], l
     return [shape.of(each) for each in copied.straight], reaches
 
 
-def buy(query: Copiable, value: Fraction, bar: Fraction, context: Context, copied: Copied) -> Bought:
+def buy(
+    query: Copiable, value: Fraction, bar: Fraction, context: Context, copied: CompletedSums
+) -> BarMeasurements:
     """The numbers a bar rests on.
 
     Guarantee   bar-DP for one call, given the lines and the answer.
@@ -143,7 +145,7 @@ def buy(query: Copiable, value: Fraction, bar: Fraction, context: Context, copie
         )
         parts, spread = [*parts, squared.part], float(squared.estimate)
     sampled, heavy = _of_lines(np.array([float(step.estimate) for step in steps]), copied)
-    return Bought(
+    return BarMeasurements(
         parts=tuple(replace(part, proof=PAGE) for part in parts),
         sampled=sampled,
         heavy=heavy,
@@ -152,7 +154,7 @@ def buy(query: Copiable, value: Fraction, bar: Fraction, context: Context, copie
     )
 
 
-def _of_lines(steps: NDArray[np.float64], copied: Copied) -> tuple[float, float]:
+def _of_lines(steps: NDArray[np.float64], copied: CompletedSums) -> tuple[float, float]:
     """The variance of the sum from sampling and from the noise of the lines: slope' covariance slope, line by line.
 
     A step of `width` standard deviations up and one down are twice that apart. Directions in which a line is certain

@@ -3,14 +3,14 @@
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from reticent.answer.parts import Measured, measure
+from reticent.answer.parts import NoisyInteger, measure
 from reticent.engine.results import Tallies
 from reticent.noise.source import Noise
 from reticent.prepare.donors import NO_REPAIR, Repair
 from reticent.query.rows import Subpopulation
-from reticent.refine.veil import Height
+from reticent.refine.veil import LogScale
 from reticent.schema import Number, Schema
-from reticent.sensitivity.book import Book
+from reticent.sensitivity.book import HubCache
 from reticent.sensitivity.bounds import Global
 from reticent.sensitivity.neighbours import Neighbours
 
@@ -29,15 +29,17 @@ class Context:
     noise: Noise = field(repr=False)
     rows: int | None = None
     repair: Repair = NO_REPAIR
-    known: Book | None = field(default=None, repr=False)
+    known: HubCache | None = field(default=None, repr=False)
     copies: int = 1
-    book: Book = field(init=False, repr=False)
-    heights: list[Height] = field(init=False, repr=False, default_factory=list)
+    book: HubCache = field(init=False, repr=False)
+    heights: list[LogScale] = field(init=False, repr=False, default_factory=list)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "book", self.known or Book(self.tallies, self.schema, self.repair))
+        object.__setattr__(self, "book", self.known or HubCache(self.tallies, self.schema, self.repair))
 
-    def measure(self, exact: int, what: str, *, bound: Global, grid: Fraction, epsilon: Fraction) -> Measured:
+    def measure(
+        self, exact: int, what: str, *, bound: Global, grid: Fraction, epsilon: Fraction
+    ) -> NoisyInteger:
         """A sum that moves by at most `bound` in each copy, as a mean over copies.
 
         Guarantee   epsilon-DP for one call.

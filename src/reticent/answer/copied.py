@@ -9,7 +9,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from reticent.answer.base import COPIES_WORDS, Answer, Estimate, Interval
-from reticent.answer.bought import Bought, Copied, buy
+from reticent.answer.bought import BarMeasurements, CompletedSums, buy
 from reticent.answer.context import Context
 from reticent.answer.count import answer_count, answer_total
 from reticent.answer.linear import Copiable, decided
@@ -32,7 +32,7 @@ def answer_copied(
     bar: Fraction,
     context: Context,
     *,
-    copied: Copied,
+    copied: CompletedSums,
     drawn: float,
     effect: float = 1.0,
 ) -> Answer:
@@ -87,7 +87,7 @@ def _answer(query: Copiable, epsilon: Fraction, context: Context) -> tuple[Answe
 
 
 def _variances(
-    query: Copiable, value: Fraction, count: float, bought: Bought, context: Context, drawn: float
+    query: Copiable, value: Fraction, count: float, bought: BarMeasurements, context: Context, drawn: float
 ) -> tuple[float, float]:
     """The variance of sampling, and that of the draws. Statistics, on released numbers alone."""
     answer, gaps, rows = float(value), bought.gaps, context.rows

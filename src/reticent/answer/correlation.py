@@ -25,7 +25,7 @@ DIGITS = 10**12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moments:
+class CoMoments:
     """What a correlation is made of: two means, squares about each, and products about both."""
 
     means: tuple[Quotient, Quotient]
@@ -82,7 +82,7 @@ def answer_correlation(query: Correlation, epsilon: Fraction, bar: Fraction, con
     return Answer(estimates=(estimate,), parts=parts, meaning=CORRELATION_WORDS)
 
 
-def _measured(query: Correlation, epsilon: Fraction, bar: Fraction, context: Context) -> Moments:
+def _measured(query: Correlation, epsilon: Fraction, bar: Fraction, context: Context) -> CoMoments:
     """Count, two centred sums, squares about either mean, and products about both, in this order."""
     schema = context.schema
     shares = planned(query, schema, context.neighbours, context.repair)
@@ -111,7 +111,9 @@ def _measured(query: Correlation, epsilon: Fraction, bar: Fraction, context: Con
     )
     exact = syz - a * sz - b * sy + a * b * n
     products = budget.read(tasks.products(y, z, (a, b)), shares[-1][1], exact, context)
-    return Moments(means=(first, second), squares=(squares[0], squares[1]), products=products, columns=(y, z))
+    return CoMoments(
+        means=(first, second), squares=(squares[0], squares[1]), products=products, columns=(y, z)
+    )
 
 
 def _mean(
@@ -127,7 +129,7 @@ def _mean(
     )
 
 
-def _interval(moments: Moments) -> Callable[[Fraction], Interval]:
+def _interval(moments: CoMoments) -> Callable[[Fraction], Interval]:
     """From five intervals, each at a fifth of the allowed chance of error."""
     count = told_count(moments.means[0].bottom, moments.means[0].count)
     spans = [float(column.upper - column.lower) for column in moments.columns]

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 from reticent.answer.base import EXACT_WORDS, Answer, Estimate
 from reticent.answer.context import Context, weight_of
-from reticent.answer.parts import Measured
+from reticent.answer.parts import NoisyInteger
 from reticent.query.kinds import Count, Total
 from reticent.query.rows import Subpopulation
 from reticent.schema import Schema
@@ -71,7 +71,7 @@ def binomial(count: Fraction, rows: int | None) -> Callable[[float], float] | No
     return lambda effect: effect * rows * share * (1 - share)
 
 
-def covering(measured: Measured) -> Callable[[Fraction], tuple[Fraction, Fraction]]:
+def covering(measured: NoisyInteger) -> Callable[[Fraction], tuple[Fraction, Fraction]]:
     """The interval around a measured integer: its noise, and the coarser step where one was used."""
 
     def interval(level: Fraction) -> tuple[Fraction, Fraction]:
@@ -81,7 +81,7 @@ def covering(measured: Measured) -> Callable[[Fraction], tuple[Fraction, Fractio
     return interval
 
 
-def _answer(measured: Measured, sampling: Callable[[float], float] | None) -> Answer:
+def _answer(measured: NoisyInteger, sampling: Callable[[float], float] | None) -> Answer:
     estimate = Estimate(
         value=measured.estimate, interval=covering(measured), noise_sd=measured.part.sd, sampling=sampling
     )

@@ -11,7 +11,7 @@ from math import floor
 
 from reticent.answer.base import UNBOUNDED, Answer, Estimate, Interval
 from reticent.answer.context import Context
-from reticent.answer.parts import AnyPart
+from reticent.answer.parts import AnyMeasurement
 from reticent.answer.quotient import Quotient, told_count
 from reticent.answer.ratio import centre_code
 from reticent.answer.readings import Reading, purse
@@ -52,7 +52,7 @@ def answer_imputed(query: Asked, epsilon: Fraction, bar: Fraction, context: Cont
 
 
 def answer_of(
-    value: Fraction, interval: Callable[[Fraction], Interval], is_told: bool, parts: Sequence[AnyPart]
+    value: Fraction, interval: Callable[[Fraction], Interval], is_told: bool, parts: Sequence[AnyMeasurement]
 ) -> Answer:
     """One number whose noise has a confidential scale."""
     estimate = Estimate(value=value, interval=interval, noise_sd=None, has_interval=is_told)

@@ -7,7 +7,7 @@ from reticent.answer.base import EXACT_WORDS, Answer, Estimate
 from reticent.answer.context import Context, weight_of
 from reticent.answer.count import binomial, covering
 from reticent.answer.parts import measure_table
-from reticent.query.kinds import Margin
+from reticent.query.kinds import CrossTabulation
 from reticent.query.rows import Subpopulation
 from reticent.schema import Schema
 from reticent.sensitivity.bounds import Global
@@ -22,7 +22,7 @@ def margin_bound(among: Subpopulation, schema: Schema, neighbours: Neighbours) -
     return bound_table(top, neighbours=neighbours), grid
 
 
-def answer_margin(query: Margin, epsilon: Fraction, context: Context) -> Answer:
+def answer_margin(query: CrossTabulation, epsilon: Fraction, context: Context) -> Answer:
     """The noisy table.
 
     Guarantee   epsilon-DP for the whole table.

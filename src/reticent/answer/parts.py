@@ -14,7 +14,7 @@ FINE = 20  # a bound of more than 2^20 steps is counted in coarser steps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class Measurement:
     """What a part of an answer cost and how noisy it is: from public numbers, or numbers already released."""
 
     what: str
@@ -44,7 +44,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hidden:
+class HiddenScale:
     """A part whose noise has a scale that was read off the rows: there is a cost, a law and a step to tell, no scale.
 
     `source` says what makes the scale confidential: donors, or weights.
@@ -65,14 +65,14 @@ class Hidden:
         return None
 
 
-AnyPart = Part | Hidden
+AnyMeasurement = Measurement | HiddenScale
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class NoisyInteger:
     """An integer with its noise, and the part that describes it."""
 
-    part: Part
+    part: Measurement
     steps: int
 
     @property
@@ -80,12 +80,12 @@ class Measured:
         return self.steps * self.part.unit
 
 
-def plan_part(what: str, *, bound: Global, grid: Fraction, epsilon: Fraction) -> Part:
+def plan_part(what: str, *, bound: Global, grid: Fraction, epsilon: Fraction) -> Measurement:
     """The part as it will be: the step size and the noise scale, from public numbers alone."""
     shift = _shift(bound)
     steps = ceil(bound.bound / 2**shift)
     scale = Fraction(float_up(steps / epsilon))
-    return Part(
+    return Measurement(
         what=what,
         epsilon=epsilon,
         bound=bound.bound * grid,
@@ -95,15 +95,15 @@ def plan_part(what: str, *, bound: Global, grid: Fraction, epsilon: Fraction) ->
     )
 
 
-def plan_table(what: str, *, bound: Global, grid: Fraction, epsilon: Fraction) -> Part:
+def plan_table(what: str, *, bound: Global, grid: Fraction, epsilon: Fraction) -> Measurement:
     """The part a table will be: the noise of every cell, never in coarser steps."""
     scale = Fraction(float_up(bound.bound / epsilon))
-    return Part(what=what, epsilon=epsilon, bound=bound.bound * grid, unit=grid, scale=scale)
+    return Measurement(what=what, epsilon=epsilon, bound=bound.bound * grid, unit=grid, scale=scale)
 
 
 def measure(
     exact: int, what: str, *, bound: Global, grid: Fraction, epsilon: Fraction, noise: Noise
-) -> Measured:
+) -> NoisyInteger:
     """One integer of grid steps, rounded to a public coarser step where its bound is large, plus noise.
 
     Guarantee   epsilon-DP for one call.
@@ -116,12 +116,12 @@ def measure(
     shift = _shift(bound)
     rounded = (exact + (1 << shift >> 1)) >> shift
     steps = noise.laplace(rounded, sensitivity=ceil(bound.bound / 2**shift), epsilon=epsilon)
-    return Measured(part=plan_part(what, bound=bound, grid=grid, epsilon=epsilon), steps=steps)
+    return NoisyInteger(part=plan_part(what, bound=bound, grid=grid, epsilon=epsilon), steps=steps)
 
 
 def measure_table(
     exact: Sequence[int], what: str, *, bound: Global, grid: Fraction, epsilon: Fraction, noise: Noise
-) -> tuple[Measured, ...]:
+) -> tuple[NoisyInteger, ...]:
     """Every cell of a table with its own noise, empty cells included; `bound` is in the L1 norm.
 
     Guarantee   epsilon-DP for the whole table.
@@ -133,7 +133,7 @@ def measure_table(
     """
     part = plan_table(what, bound=bound, grid=grid, epsilon=epsilon)
     noisy = noise.laplace_many(list(exact), sensitivity=int(bound.bound), epsilon=epsilon)
-    return tuple(Measured(part=part, steps=steps) for steps in noisy)
+    return tuple(NoisyInteger(part=part, steps=steps) for steps in noisy)
 
 
 def _shift(bound: Global) -> int:

@@ -6,7 +6,7 @@ from math import ceil, log
 
 from reticent.answer.base import RANK_WORDS, SELECTED_WORDS, Answer, Estimate, Interval
 from reticent.answer.context import Context, weight_of
-from reticent.answer.parts import Part
+from reticent.answer.parts import Measurement
 from reticent.query.kinds import Quantile
 from reticent.schema import Schema
 from reticent.sensitivity.bounds import Global
@@ -102,14 +102,16 @@ def answer_quantile(
     return Answer(estimates=(estimate,), parts=quantile_parts(query, epsilon, bar, bound), meaning=meaning)
 
 
-def quantile_parts(query: Quantile, epsilon: Fraction, bar: Fraction, bound: Global) -> tuple[Part, ...]:
+def quantile_parts(
+    query: Quantile, epsilon: Fraction, bar: Fraction, bound: Global
+) -> tuple[Measurement, ...]:
     """What a quantile is made of, known before a row is read: one choice, and two more for an interval."""
     ends = [(f"{end} end of its interval", bar / 2) for end in ("lower", "upper") if bar]
     return tuple(_part(what, query, budget, bound) for what, budget in [("quantile", epsilon), *ends])
 
 
-def _part(what: str, query: Quantile, epsilon: Fraction, bound: Global) -> Part:
-    return Part(
+def _part(what: str, query: Quantile, epsilon: Fraction, bound: Global) -> Measurement:
+    return Measurement(
         what=what,
         epsilon=epsilon,
         bound=bound.bound / query.at.denominator,

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from reticent.answer.base import Interval
-from reticent.answer.parts import AnyPart
+from reticent.answer.parts import AnyMeasurement
 from reticent.answer.readings import Reading
-from reticent.refine.ratio import Noisy, Told, quotient_interval
+from reticent.refine.ratio import NoisyValue, Told, quotient_interval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +32,7 @@ class Quotient:
         return min(self.high, max(self.low, self.centre + self.top.estimate / self.count))
 
     @property
-    def parts(self) -> tuple[AnyPart, ...]:
+    def parts(self) -> tuple[AnyMeasurement, ...]:
         return (*(self.bottom.parts if self.bottom else ()), *self.top.parts)
 
     @property
@@ -57,4 +57,4 @@ class Quotient:
 
 def told_count(bottom: Reading | None, count: Fraction) -> Told | None:
     """A count as a denominator: without noise where it is public."""
-    return Noisy(value=float(count)) if bottom is None else bottom.told
+    return NoisyValue(value=float(count)) if bottom is None else bottom.told

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from reticent.answer.parts import Part, measure_table, plan_table
+from reticent.answer.parts import Measurement, measure_table, plan_table
 from reticent.errors import PlanError
 from reticent.noise.source import Noise
 from reticent.prepare.bins import LARGEST, BaseWeights
@@ -76,12 +76,12 @@ class Fitting:
         """One record is in one cell, with at most the heaviest base weight."""
         return bound_table(base.heaviest, neighbours=neighbours)
 
-    def part(self, base: BaseWeights, neighbours: Neighbours) -> Part:
+    def part(self, base: BaseWeights, neighbours: Neighbours) -> Measurement:
         return plan_table(TABLE, bound=self.bound(base, neighbours), grid=base.unit, epsilon=self.epsilon)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fitted:
+class RakedTotals:
     """The totals, and how well the fit went. Every word of it was paid for.
 
     `joined` is the place of the coarsening that was needed, None where none was coarse enough. Where
@@ -99,7 +99,7 @@ class Fitted:
 
 def fit_totals(
     fitting: Fitting, tally: Tally, *, base: BaseWeights, neighbours: Neighbours, noise: Noise
-) -> Fitted:
+) -> RakedTotals:
     """Release the table of base cells, weighted, and rake it.
 
     Guarantee   fitting.epsilon-DP for one call.
@@ -120,13 +120,13 @@ def fit_totals(
     return after_noise(fitting, tuple(cell.estimate for cell in noisy))
 
 
-def after_noise(fitting: Fitting, noisy: tuple[Fraction, ...]) -> Fitted:
+def after_noise(fitting: Fitting, noisy: tuple[Fraction, ...]) -> RakedTotals:
     """From noisy cells and public numbers alone."""
     cells = np.array([float(cell) for cell in noisy]).reshape(fitting.shape)
     mended = mend(cells, fitting.ladder, zeroes=fitting.zeroes, least=fitting.least)
     raked = fitting.raked(mended.table)
     usable = raked.status != "no cells" and _is_near(raked.table, fitting.margins[0].total)
-    return Fitted(
+    return RakedTotals(
         totals=fitting.rounded(raked.table) if usable else fitting.assumed,
         noisy=noisy,
         joined=mended.step,

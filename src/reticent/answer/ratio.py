@@ -8,9 +8,9 @@ from math import hypot
 from reticent.answer.base import RATIO_WORDS, Answer, Estimate
 from reticent.answer.context import Context, weight_of
 from reticent.answer.count import count_bound
-from reticent.answer.parts import Measured
+from reticent.answer.parts import NoisyInteger
 from reticent.query.kinds import Mean, Proportion
-from reticent.refine.ratio import Noisy, quotient_interval
+from reticent.refine.ratio import NoisyValue, quotient_interval
 from reticent.schema import Number, Schema
 from reticent.sensitivity.bounds import Global
 from reticent.sensitivity.linear import bound_sum
@@ -25,8 +25,8 @@ the range; a quarter is the best share when that part is a fifth of the half-ran
 class Ratio:
     """A quotient with public limits: value = centre + top / bottom."""
 
-    top: Measured
-    bottom: Measured | None
+    top: NoisyInteger
+    bottom: NoisyInteger | None
     size: int | None
     centre: Fraction
     low: Fraction
@@ -38,7 +38,7 @@ class Ratio:
         return Fraction(self.size) if self.size is not None else max(Fraction(1), self._measured.estimate)
 
     @property
-    def _measured(self) -> Measured:
+    def _measured(self) -> NoisyInteger:
         if self.bottom is None:
             raise ValueError("a quotient has a public size or a measured count")
         return self.bottom
@@ -54,7 +54,7 @@ class Ratio:
         return hypot(self.top.part.sd, drift) / float(self.count)
 
     def interval(self, level: Fraction) -> tuple[Fraction, Fraction]:
-        bottom = noisy(self.bottom) if self.bottom else Noisy(value=float(self.count))
+        bottom = noisy(self.bottom) if self.bottom else NoisyValue(value=float(self.count))
         low, high = float(self.low - self.centre), float(self.high - self.centre)
         left, right = quotient_interval(noisy(self.top), bottom, level=float(level), low=low, high=high)
         return self.centre + Fraction(left), self.centre + Fraction(right)
@@ -65,10 +65,10 @@ class Ratio:
         return Answer(estimates=(estimate,), parts=parts, meaning=RATIO_WORDS)
 
 
-def noisy(measured: Measured) -> Noisy:
+def noisy(measured: NoisyInteger) -> NoisyValue:
     part = measured.part
     blur = part.blur * (2 if part.is_coarse else 1)
-    return Noisy(value=float(measured.estimate), scale=float(part.scale * part.unit), blur=float(blur))
+    return NoisyValue(value=float(measured.estimate), scale=float(part.scale * part.unit), blur=float(blur))
 
 
 def split(epsilon: Fraction, size: int | None) -> tuple[Fraction, Fraction]:
@@ -101,7 +101,7 @@ def share_bound(query: Proportion, schema: Schema, neighbours: Neighbours) -> tu
 
 def _measured_count(
     query: Mean | Proportion, exact: int, epsilon: Fraction, context: Context
-) -> Measured | None:
+) -> NoisyInteger | None:
     if query.size is not None:
         return None
     bound, grid = count_bound(query.among, context.schema, context.neighbours)

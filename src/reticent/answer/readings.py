@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from reticent.answer.context import Context
-from reticent.answer.parts import AnyPart, measure
+from reticent.answer.parts import AnyMeasurement, measure
 from reticent.answer.ratio import noisy
 from reticent.answer.shares import Shares, is_published, smooth_parts
-from reticent.answer.tasks import Task
+from reticent.answer.tasks import SumSpec
 from reticent.refine.pivot import Pivot, pivot
 from reticent.refine.ratio import Told
-from reticent.refine.veil import Height, Veiled
+from reticent.refine.veil import HiddenNoise, LogScale
 from reticent.sensitivity.bounds import Smooth
 
 ANY_LEVEL = Fraction(1, 2)
@@ -22,19 +22,19 @@ class Reading:
     """A noisy sum, the parts it cost, and what may be told of its noise: None where its scale is confidential."""
 
     estimate: Fraction
-    parts: tuple[AnyPart, ...]
+    parts: tuple[AnyMeasurement, ...]
     told: Told | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Purse:
+class Budget:
     """An ask's epsilon and the epsilon of its error bar, shared out: the bar to smooth tasks alone, as their shares."""
 
     epsilon: Fraction
     bar: Fraction
     smooth: Fraction
 
-    def read(self, task: Task, share: Fraction, exact: int, context: Context) -> Reading:
+    def read(self, task: SumSpec, share: Fraction, exact: int, context: Context) -> Reading:
         """The task measured with its share."""
         if not task.is_smooth:
             return read_plain(task, exact, epsilon=self.epsilon * share, context=context)
@@ -42,13 +42,13 @@ class Purse:
         return read_smooth(task, exact, epsilon=self.epsilon * share, bar=bar, context=context)
 
 
-def purse(epsilon: Fraction, bar: Fraction, shares: Shares) -> Purse:
+def purse(epsilon: Fraction, bar: Fraction, shares: Shares) -> Budget:
     """The budgets of an ask's tasks."""
     smooth = sum((share for task, share in shares if task.is_smooth), Fraction(0))
-    return Purse(epsilon=epsilon, bar=bar, smooth=smooth)
+    return Budget(epsilon=epsilon, bar=bar, smooth=smooth)
 
 
-def read_plain(task: Task, exact: int, *, epsilon: Fraction, context: Context) -> Reading:
+def read_plain(task: SumSpec, exact: int, *, epsilon: Fraction, context: Context) -> Reading:
     """A sum that no donor's answer enters: see `measure`."""
     measured = measure(
         exact, task.what, bound=task.bound, grid=task.grid, epsilon=epsilon, noise=context.noise
@@ -56,7 +56,7 @@ def read_plain(task: Task, exact: int, *, epsilon: Fraction, context: Context) -
     return Reading(estimate=measured.estimate, parts=(measured.part,), told=noisy(measured))
 
 
-def read_smooth(task: Task, exact: int, *, epsilon: Fraction, bar: Fraction, context: Context) -> Reading:
+def read_smooth(task: SumSpec, exact: int, *, epsilon: Fraction, bar: Fraction, context: Context) -> Reading:
     """A sum that donors' answers enter, with noise scaled by its smooth bound; with `bar`, the log scale too.
 
     Guarantee   (epsilon + bar)-DP for one call.
@@ -83,18 +83,20 @@ def read_smooth(task: Task, exact: int, *, epsilon: Fraction, bar: Fraction, con
 
 
 def _bought(
-    task: Task, smooth: Smooth, value: Fraction, *, each: Fraction, bar: Fraction, context: Context
-) -> Veiled:
+    task: SumSpec, smooth: Smooth, value: Fraction, *, each: Fraction, bar: Fraction, context: Context
+) -> HiddenNoise:
     """The log scale, measured for `bar` and kept for later asks."""
     steps = context.neighbours.steps
     law = pivot(epsilon=each, beta=smooth.beta, epsilon_scale=bar, level=ANY_LEVEL, steps=steps)
     released = context.noise.laplace(law.height(smooth), sensitivity=int(law.sensitivity.bound), epsilon=bar)
-    height = Height(number=len(context.heights), pivot=law, moves=task.moves, released=released)
+    height = LogScale(number=len(context.heights), pivot=law, moves=task.moves, released=released)
     context.heights.append(height)
-    return Veiled(value=float(value), pivot=law, height=height, times=Fraction(1), unit=task.grid)
+    return HiddenNoise(value=float(value), pivot=law, height=height, times=Fraction(1), unit=task.grid)
 
 
-def _lent(task: Task, beta: Fraction, value: Fraction, *, each: Fraction, context: Context) -> Veiled | None:
+def _lent(
+    task: SumSpec, beta: Fraction, value: Fraction, *, each: Fraction, context: Context
+) -> HiddenNoise | None:
     """What an earlier ask's log scale tells of this one: of those that fit, the beta nearest below, then the first."""
     height = _nearest(task, beta, context.heights)
     times = height.lends(task.moves, beta=beta) if height else None
@@ -109,9 +111,9 @@ def _lent(task: Task, beta: Fraction, value: Fraction, *, each: Fraction, contex
         steps=height.pivot.steps,
         lent=height.pivot.smooth_in,
     )
-    return Veiled(value=float(value), pivot=law, height=height, times=times, unit=task.grid)
+    return HiddenNoise(value=float(value), pivot=law, height=height, times=times, unit=task.grid)
 
 
-def _nearest(task: Task, beta: Fraction, heights: Sequence[Height]) -> Height | None:
+def _nearest(task: SumSpec, beta: Fraction, heights: Sequence[LogScale]) -> LogScale | None:
     fitting = [height for height in heights if height.lends(task.moves, beta=beta) is not None]
     return max(fitting, key=lambda height: height.pivot.smooth_in, default=None)

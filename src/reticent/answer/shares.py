@@ -2,9 +2,9 @@
 
 from fractions import Fraction
 
-from reticent.answer.parts import AnyPart, Hidden, Part, plan_part
+from reticent.answer.parts import AnyMeasurement, HiddenScale, Measurement, plan_part
 from reticent.answer.ratio import split
-from reticent.answer.tasks import Task, Tasks
+from reticent.answer.tasks import SumSpec, Tasks
 from reticent.answer.variance import SQUARES_SHARE
 from reticent.errors import PlanError
 from reticent.prepare.donors import Bounding, Repair
@@ -17,7 +17,7 @@ from reticent.sensitivity.hubs import LN2
 from reticent.sensitivity.neighbours import Neighbours
 
 Asked = Count | Total | Mean | Proportion | Variance | Correlation
-Shares = tuple[tuple[Task, Fraction], ...]
+Shares = tuple[tuple[SumSpec, Fraction], ...]
 
 WHOLE, EIGHTH = Fraction(1), Fraction(1, 8)
 SCALE = "noise scale"
@@ -52,7 +52,7 @@ def planned(query: Asked, schema: Schema, neighbours: Neighbours, repair: Repair
             return _correlation(query, schema, tasks)
 
 
-def _ratio(tasks: Tasks, top: Task, size: int | None) -> Shares:
+def _ratio(tasks: Tasks, top: SumSpec, size: int | None) -> Shares:
     for_count, for_sum = split(WHOLE, size)
     return ((tasks.count(), for_count), (top, for_sum)) if for_count else ((top, for_sum),)
 
@@ -77,11 +77,11 @@ def planned_parts(
     schema: Schema,
     neighbours: Neighbours,
     repair: Repair,
-) -> tuple[AnyPart, ...]:
+) -> tuple[AnyMeasurement, ...]:
     """The parts an ask will be made of, from public numbers alone."""
     shares = planned(query, schema, neighbours, repair)
     smooth = sum((share for task, share in shares if task.is_smooth), Fraction(0))
-    found: list[AnyPart] = []
+    found: list[AnyMeasurement] = []
     for task, share in shares:
         if task.is_smooth:
             mine = bar * share / smooth
@@ -92,13 +92,13 @@ def planned_parts(
 
 
 def smooth_parts(
-    task: Task, epsilon: Fraction, bar: Fraction, *, neighbours: Neighbours, repair: Repair
-) -> tuple[AnyPart, ...]:
+    task: SumSpec, epsilon: Fraction, bar: Fraction, *, neighbours: Neighbours, repair: Repair
+) -> tuple[AnyMeasurement, ...]:
     """The part of a smooth task and, with a bar, that of its log scale."""
     each = epsilon / neighbours.steps
     if is_published(task, repair):
         return (
-            Hidden(
+            HiddenScale(
                 what=task.what,
                 epsilon=epsilon,
                 unit=task.grid,
@@ -108,11 +108,11 @@ def smooth_parts(
             ),
         )
     beta = each / repair.smoothness
-    hidden = Hidden(what=task.what, epsilon=epsilon, unit=task.grid, beta=beta)
+    hidden = HiddenScale(what=task.what, epsilon=epsilon, unit=task.grid, beta=beta)
     if not bar:
         return (hidden,)
     law = pivot(epsilon=each, beta=beta, epsilon_scale=bar, level=Fraction(1, 2), steps=neighbours.steps)
-    scale = Part(
+    scale = Measurement(
         what=SCALE,
         epsilon=bar,
         bound=law.sensitivity.bound * law.grid,
@@ -124,7 +124,7 @@ def smooth_parts(
     return (hidden, scale)
 
 
-def is_published(task: Task, repair: Repair) -> bool:
+def is_published(task: SumSpec, repair: Repair) -> bool:
     """Whether the plan asks for the published bound of the task's columns."""
     return any(repair.of(ring.column).bounding is Bounding.PUBLISHED for ring, _ in task.moves.c1)
 
@@ -154,7 +154,7 @@ def check_budget(
             )
 
 
-def _check_published(task: Task, each: Fraction, bar: Fraction, field: str) -> None:
+def _check_published(task: SumSpec, each: Fraction, bar: Fraction, field: str) -> None:
     if each < 2 * LN2:
         raise PlanError(
             f"leaves {float(each):.4g} to the {task.what}, for one record; the published mechanism is proved for "

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from fractions import Fraction
 
-from reticent.answer.parts import AnyPart, Hidden, Part
+from reticent.answer.parts import AnyMeasurement, HiddenScale, Measurement
 from reticent.answer.poststrata import Law, Weighted
 from reticent.answer.ratio import centre_code, split
 from reticent.answer.weighting import Weighting
@@ -24,7 +24,7 @@ ANY_LEVEL = Fraction(1, 2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sheet:
+class WeightedSum:
     """A weighted sum to be measured: sum over `terms` of factor x matching weight, in steps of `unit`.
 
     What one record adds lies between `low` and `high`. `share` is its part of the ask's epsilon.
@@ -68,18 +68,18 @@ def power_of_ten(most: Fraction) -> Fraction:
     return step
 
 
-def sheets(query: Asked, schema: Schema) -> tuple[Sheet, ...]:
+def sheets(query: Asked, schema: Schema) -> tuple[WeightedSum, ...]:
     """What an ask measures, in order."""
     whole, none, one = Fraction(1), Fraction(0), Fraction(1)
     match query:
         case Count():
             terms = ((query.count(schema), 1),)
-            return (Sheet(what="count", terms=terms, low=none, high=one, unit=one, share=whole),)
+            return (WeightedSum(what="count", terms=terms, low=none, high=one, unit=one, share=whole),)
         case Total():
             column = query.number(schema)
             terms = ((query.power(schema, 1), 1),)
             return (
-                Sheet(
+                WeightedSum(
                     what="total",
                     terms=terms,
                     low=column.lower,
@@ -107,13 +107,13 @@ def _ratio(
     high: Fraction,
     unit: Fraction,
     size: int | None,
-) -> tuple[Sheet, ...]:
+) -> tuple[WeightedSum, ...]:
     for_count, for_sum = split(Fraction(1), size)
     none, one = Fraction(0), Fraction(1)
-    centred = Sheet(what="centred sum", terms=top, low=low, high=high, unit=unit, share=for_sum)
+    centred = WeightedSum(what="centred sum", terms=top, low=low, high=high, unit=unit, share=for_sum)
     if not for_count:
         return (centred,)
-    heads = Sheet(what="count", terms=((count, 1),), low=none, high=one, unit=one, share=for_count)
+    heads = WeightedSum(what="count", terms=((count, 1),), low=none, high=one, unit=one, share=for_count)
     return heads, centred
 
 
@@ -133,19 +133,19 @@ def weighted_parts(
     *,
     schema: Schema,
     neighbours: Neighbours,
-) -> tuple[AnyPart, ...]:
+) -> tuple[AnyMeasurement, ...]:
     """The parts an ask will be made of, from public numbers alone."""
-    found: list[AnyPart] = []
+    found: list[AnyMeasurement] = []
     for sheet in sheets(query, schema):
         found += parts_of_sheet(sheet, epsilon * sheet.share, bar * sheet.share, weighting, neighbours)
     return tuple(found)
 
 
 def parts_of_sheet(
-    sheet: Sheet, epsilon: Fraction, bar: Fraction, weighting: Weighting, neighbours: Neighbours
-) -> tuple[AnyPart, ...]:
+    sheet: WeightedSum, epsilon: Fraction, bar: Fraction, weighting: Weighting, neighbours: Neighbours
+) -> tuple[AnyMeasurement, ...]:
     each = epsilon / neighbours.steps
-    hidden = Hidden(
+    hidden = HiddenScale(
         what=sheet.what,
         epsilon=epsilon,
         unit=sheet.grid(weighting),
@@ -157,7 +157,7 @@ def parts_of_sheet(
     if not bar:
         return (hidden,)
     law = pivot_of(each, bar, weighting, neighbours)
-    scale = Part(
+    scale = Measurement(
         what=SCALE,
         epsilon=bar,
         bound=law.sensitivity.bound * law.grid,

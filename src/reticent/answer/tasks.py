@@ -25,7 +25,7 @@ Linear = Count | Total | Mean | Proportion | Variance | Correlation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
+class SumSpec:
     """One sum to be measured, in steps of `grid`."""
 
     what: str
@@ -58,51 +58,53 @@ class Tasks:
         self._among, self._schema, self._neighbours = query.among, schema, neighbours
         self._imputed = Imputed(roles=roles(query, schema, repair), repair=repair, heaviest=self._top)
 
-    def count(self) -> Task:
+    def count(self) -> SumSpec:
         """Members, or their weight."""
         bound, grid = count_bound(self._among, self._schema, self._neighbours)
-        return Task(what="count", bound=bound, moves=self._imputed.count(), grid=grid)
+        return SumSpec(what="count", bound=bound, moves=self._imputed.count(), grid=grid)
 
-    def total(self, query: Total) -> Task:
+    def total(self, query: Total) -> SumSpec:
         """The sum of a column."""
         bound, grid = total_bound(query, self._schema, self._neighbours)
         column = query.number(self._schema)
         moves = self._imputed.total(_span(column, Fraction(0)), of=column.name)
-        return Task(what="total", bound=bound, moves=moves, grid=grid)
+        return SumSpec(what="total", bound=bound, moves=moves, grid=grid)
 
-    def centred(self, column: Number, centre: Fraction | None, *, named: str = "") -> Task:
+    def centred(self, column: Number, centre: Fraction | None, *, named: str = "") -> SumSpec:
         """The sum of 2y - 2c, in half steps of the column's grid."""
         twice = centre_code(column, centre)
         low, high = 2 * column.low, 2 * column.high
         span = Span(low=Fraction(low), high=Fraction(high), centre=Fraction(twice))
         bound = bound_sum(self._top * (low - twice), self._top * (high - twice), neighbours=self._neighbours)
         moves = self._imputed.total(span, of=column.name, step=2)
-        return Task(what=f"centred sum{named}", bound=bound, moves=moves, grid=self._grid * column.grid / 2)
+        return SumSpec(
+            what=f"centred sum{named}", bound=bound, moves=moves, grid=self._grid * column.grid / 2
+        )
 
-    def share(self) -> Task:
+    def share(self) -> SumSpec:
         """The sum of 2 [true] - 1 over those decided, in halves."""
         bound = bound_sum(-self._top, self._top, neighbours=self._neighbours)
         moves = self._imputed.total(Span(low=Fraction(-1), high=Fraction(1)), of=None)
-        return Task(what="centred sum", bound=bound, moves=moves, grid=self._grid / 2)
+        return SumSpec(what="centred sum", bound=bound, moves=moves, grid=self._grid / 2)
 
-    def squares(self, column: Number, about: int, *, what: str = "squares about the mean") -> Task:
+    def squares(self, column: Number, about: int, *, what: str = "squares about the mean") -> SumSpec:
         """The sum of (y - about)^2, in squared steps."""
         bound = squares_bound(column, about, self._top, self._neighbours)
         moves = self._imputed.squares(_span(column, Fraction(about)), of=column.name)
-        return Task(what=what, bound=bound, moves=moves, grid=self._grid * column.grid**2)
+        return SumSpec(what=what, bound=bound, moves=moves, grid=self._grid * column.grid**2)
 
-    def squares_of(self, column: Number, about: int) -> Task:
+    def squares_of(self, column: Number, about: int) -> SumSpec:
         """The same where two columns have squares."""
         return self.squares(column, about, what=f"squares of {column.name} about its mean")
 
-    def products(self, y: Number, z: Number, about: tuple[int, int]) -> Task:
+    def products(self, y: Number, z: Number, about: tuple[int, int]) -> SumSpec:
         """The sum of (y - about)(z - about), in steps of one times steps of the other."""
         corners = [(a - about[0]) * (b - about[1]) for a in (y.low, y.high) for b in (z.low, z.high)]
         bound = bound_sum(self._top * min(corners), self._top * max(corners), neighbours=self._neighbours)
         moves = self._imputed.products(
             _span(y, Fraction(about[0])), _span(z, Fraction(about[1])), of=(y.name, z.name)
         )
-        return Task(
+        return SumSpec(
             what="products about the means", bound=bound, moves=moves, grid=self._grid * y.grid * z.grid
         )
 

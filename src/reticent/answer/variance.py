@@ -6,10 +6,10 @@ from math import floor, hypot
 
 from reticent.answer.base import RATIO_WORDS, Answer, Estimate
 from reticent.answer.context import Context, weight_of
-from reticent.answer.parts import Measured, measure
+from reticent.answer.parts import NoisyInteger, measure
 from reticent.answer.ratio import Ratio, mean_ratio, noisy
 from reticent.query.kinds import Mean, Variance
-from reticent.refine.ratio import Noisy, quotient_interval
+from reticent.refine.ratio import NoisyValue, quotient_interval
 from reticent.schema import Number
 from reticent.sensitivity.bounds import Global
 from reticent.sensitivity.linear import bound_sum
@@ -54,7 +54,7 @@ def answer_variance(query: Variance, epsilon: Fraction, context: Context) -> Ans
     return _answer(mean, squares, less=Fraction(0 if weight else 1), rounding=column.grid / 2)
 
 
-def _answer(mean: Ratio, squares: Measured, *, less: Fraction, rounding: Fraction) -> Answer:
+def _answer(mean: Ratio, squares: NoisyInteger, *, less: Fraction, rounding: Fraction) -> Answer:
     """`less` is what the denominator is short of the count: 1 for a sample variance, 0 with weights.
 
     `rounding` is how far the point the squares were taken about can lie from the released mean.
@@ -72,14 +72,14 @@ def _answer(mean: Ratio, squares: Measured, *, less: Fraction, rounding: Fractio
 
 
 def _interval(
-    mean: Ratio, squares: Measured, less: Fraction, highest: Fraction, rounding: Fraction
+    mean: Ratio, squares: NoisyInteger, less: Fraction, highest: Fraction, rounding: Fraction
 ) -> Callable[[Fraction], tuple[Fraction, Fraction]]:
     """Squares were taken about the released mean, not the exact one: that adds n (mean - about)^2, taken off below."""
 
     def interval(level: Fraction) -> tuple[Fraction, Fraction]:
         each = 1 - (1 - level) / 2
-        count = noisy(mean.bottom) if mean.bottom else Noisy(value=float(mean.count))
-        bottom = Noisy(value=count.value - float(less), scale=count.scale, blur=count.blur)
+        count = noisy(mean.bottom) if mean.bottom else NoisyValue(value=float(mean.count))
+        bottom = NoisyValue(value=count.value - float(less), scale=count.scale, blur=count.blur)
         # Squares about any point of [a, b], over n - 1, are at most 2(b - a)^2: four times `highest`.
         widest = float(4 * highest)
         low, high = quotient_interval(noisy(squares), bottom, level=float(each), low=0.0, high=widest)

@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from reticent.answer.attributes import choose_each
-from reticent.answer.parts import Part, measure_table
-from reticent.answer.raked import Fitted, fit_totals
+from reticent.answer.parts import Measurement, measure_table
+from reticent.answer.raked import RakedTotals, fit_totals
 from reticent.answer.strategy import STEPS, Selection
 from reticent.answer.weighting import COUNTS, Choice, Weighting, moved
 from reticent.engine.results import BinTable
@@ -21,10 +21,10 @@ class Weighed:
     """The bins that every ask uses. All of it was paid for, or is public."""
 
     strategy: Strategy
-    parts: tuple[Part, ...] = ()
+    parts: tuple[Measurement, ...] = ()
     counts: tuple[int, ...] = ()
     ways: tuple[int, ...] = ()
-    fitted: Fitted | None = None
+    fitted: RakedTotals | None = None
 
     @property
     def epsilon(self) -> Fraction:

@@ -10,17 +10,17 @@ from fractions import Fraction
 
 from reticent.answer.base import UNBOUNDED, Answer, Estimate, Interval
 from reticent.answer.context import Context
-from reticent.answer.parts import AnyPart
+from reticent.answer.parts import AnyMeasurement
 from reticent.answer.poststrata import Law
 from reticent.answer.quotient import Quotient
 from reticent.answer.ratio import centre_code
 from reticent.answer.readings import Reading
-from reticent.answer.sheets import Asked, Sheet, parts_of_sheet, pivot_of, sheets
+from reticent.answer.sheets import Asked, WeightedSum, parts_of_sheet, pivot_of, sheets
 from reticent.answer.weighing import Weighed, tally_of
 from reticent.answer.weighting import Weighting
 from reticent.noise.source import Noise
 from reticent.query.kinds import Count, Mean, Proportion, Total
-from reticent.refine.veil import Height, Veiled
+from reticent.refine.veil import HiddenNoise, LogScale
 from reticent.schema import Schema
 from reticent.sensitivity.bounds import Smooth
 from reticent.sensitivity.moves import Moves
@@ -34,7 +34,7 @@ WEIGHTED_WORDS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Binned(Veiled):
+class Binned(HiddenNoise):
     """A published weighted sum, of which every bin's share was rounded to a step."""
 
     bins: int
@@ -75,7 +75,7 @@ def answer_weighted(
 
 
 def _read(
-    sheet: Sheet,
+    sheet: WeightedSum,
     epsilon: Fraction,
     bar: Fraction,
     context: Context,
@@ -99,7 +99,7 @@ def _read(
     released = context.noise.laplace(
         law.height(smooth), sensitivity=int(law.sensitivity.bound), epsilon=bar * sheet.share
     )
-    height = Height(number=number, pivot=law, moves=Moves(c0=Fraction(1)), released=released)
+    height = LogScale(number=number, pivot=law, moves=Moves(c0=Fraction(1)), released=released)
     told = Binned(
         value=float(value),
         pivot=law,
@@ -111,7 +111,7 @@ def _read(
     return Reading(estimate=value, parts=parts, told=told)
 
 
-def _tally(sheet: Sheet, context: Context, weighting: Weighting) -> Tally:
+def _tally(sheet: WeightedSum, context: Context, weighting: Weighting) -> Tally:
     """The base cells with the sheet's own matching weight."""
     tables = [(context.tallies.bins[weighting.want(sum_)], factor) for sum_, factor in sheet.terms]
     first = tally_of(tables[0][0])
@@ -152,7 +152,10 @@ def _quotient(query: Mean | Proportion, read: list[Reading], schema: Schema) -> 
 
 
 def _answer(
-    value: Fraction, interval: Callable[[Fraction], Interval], is_told: bool, parts: tuple[AnyPart, ...]
+    value: Fraction,
+    interval: Callable[[Fraction], Interval],
+    is_told: bool,
+    parts: tuple[AnyMeasurement, ...],
 ) -> Answer:
     estimate = Estimate(value=value, interval=interval, noise_sd=None, has_interval=is_told)
     words = WEIGHTED_WORDS if is_told else HIDDEN_WORDS

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
 
-from reticent.answer.parts import Part, plan_table
+from reticent.answer.parts import Measurement, plan_table
 from reticent.answer.poststrata import Law
 from reticent.answer.raked import Fitting
 from reticent.answer.strategy import STEPS
@@ -107,7 +107,7 @@ class Weighting:
         """What is wanted to find the bins: no ask's rows."""
         return self.want(Sum(rows=Rows()))
 
-    def parts(self, neighbours: Neighbours) -> tuple[Part, ...]:
+    def parts(self, neighbours: Neighbours) -> tuple[Measurement, ...]:
         """What totals and bins cost, from public numbers; nothing where they are known and fixed."""
         table = (self.fitting.part(self.base, neighbours),) if self.fitting else ()
         if self.choice is Choice.COUNTS:
@@ -126,9 +126,9 @@ def _by(names: Sequence[str]) -> str:
     return f"{BINS} by {' and '.join(names)}"
 
 
-def _chosen(what: str, epsilon: Fraction, neighbours: Neighbours) -> Part:
+def _chosen(what: str, epsilon: Fraction, neighbours: Neighbours) -> Measurement:
     """A choice among scores, which are told in units of Delta: one record moves them by one."""
-    return Part(
+    return Measurement(
         what=what,
         epsilon=epsilon,
         bound=Fraction(neighbours.steps),

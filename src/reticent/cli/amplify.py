@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from reticent.errors import PlanError
-    from reticent.privacy.amplify import Design
+    from reticent.privacy.amplify import SamplingDesign
     from reticent.privacy.claim import Change, Claim
 
 Row = tuple[str, str, str]
@@ -102,7 +102,7 @@ def amplify(
 
 
 def _rows(
-    rate: "Fraction", epsilon: "Fraction", pairs: "list[tuple[Design, Change]]", *, inverse: bool
+    rate: "Fraction", epsilon: "Fraction", pairs: "list[tuple[SamplingDesign, Change]]", *, inverse: bool
 ) -> "tuple[list[Row], list[tuple[str, PlanError]]]":
     """The lines of the table, and what has no theorem with the refusal."""
     from reticent.errors import PlanError
@@ -117,7 +117,7 @@ def _rows(
     return rows, without
 
 
-def _promised(rate: "Fraction", epsilon: "Fraction", design: "Design", change: "Change") -> str:
+def _promised(rate: "Fraction", epsilon: "Fraction", design: "SamplingDesign", change: "Change") -> str:
     """The mechanisms keep their promise against the change that their sample undergoes."""
     from reticent.decimals import show
     from reticent.privacy.amplify import amplify as amplify_claims
@@ -125,21 +125,21 @@ def _promised(rate: "Fraction", epsilon: "Fraction", design: "Design", change: "
     return show(amplify_claims([_claim(epsilon, design)], rate=rate, design=design, change=change).epsilon)
 
 
-def _spendable(rate: "Fraction", epsilon: "Fraction", design: "Design", change: "Change") -> str:
+def _spendable(rate: "Fraction", epsilon: "Fraction", design: "SamplingDesign", change: "Change") -> str:
     from reticent.decimals import show
-    from reticent.privacy.amplify import Design, allowed, allowed_both_ways
+    from reticent.privacy.amplify import SamplingDesign, allowed, allowed_both_ways
     from reticent.privacy.claim import Change
 
     _promised(rate, epsilon, design, change)  # refuses what has no theorem
-    both = design is Design.POISSON and change is Change.REPLACE
+    both = design is SamplingDesign.POISSON and change is Change.REPLACE
     return show((allowed_both_ways if both else allowed)(epsilon=epsilon, rate=rate))
 
 
-def _claim(epsilon: "Fraction", design: "Design") -> "Claim":
-    from reticent.privacy.amplify import Design
+def _claim(epsilon: "Fraction", design: "SamplingDesign") -> "Claim":
+    from reticent.privacy.amplify import SamplingDesign
     from reticent.privacy.claim import Change, Claim
 
-    change = Change.REPLACE if design is Design.SIMPLE else Change.ADD_REMOVE
+    change = Change.REPLACE if design is SamplingDesign.SIMPLE else Change.ADD_REMOVE
     return Claim(measure="pure", epsilon=epsilon, change=change)
 
 
@@ -155,10 +155,10 @@ def _print_thesis(rate: "Fraction", epsilon: "Fraction") -> None:
     typer.echo(f"For comparison: theorem 5.5.1 of Merrill 2021 {bound}.")
 
 
-def _designs(name: str) -> "list[Design]":
-    from reticent.privacy.amplify import Design, design_of
+def _designs(name: str) -> "list[SamplingDesign]":
+    from reticent.privacy.amplify import SamplingDesign, design_of
 
-    return [design_of(name)] if name else list(Design)
+    return [design_of(name)] if name else list(SamplingDesign)
 
 
 def _changes(name: str) -> "list[Change]":

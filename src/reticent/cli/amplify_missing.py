@@ -14,7 +14,7 @@ from reticent.errors import PlanError
 from reticent.privacy.claim import Change, amount
 from reticent.privacy.missingness import (
     EVERY_ROW,
-    Independent,
+    IndependentMask,
     Sets,
     Use,
     amplified,
@@ -73,7 +73,7 @@ def say(missing: str, mechanisms: Sequence[str], *, masks: str, as_json: bool) -
         _print(told)
 
 
-def _told(uses: Sequence[Use], law: Independent) -> dict[str, Any]:
+def _told(uses: Sequence[Use], law: IndependentMask) -> dict[str, Any]:
     delta = amplified_delta(uses, law)
     if delta >= 1:
         raise PlanError(
@@ -103,7 +103,7 @@ def _held(uses: Sequence[Use]) -> dict[str, Any]:
     return {"epsilon": show(epsilon), **({"delta": show(delta)} if delta else {}), "mechanisms": len(uses)}
 
 
-def _published(uses: Sequence[Use], law: Independent) -> dict[str, str]:
+def _published(uses: Sequence[Use], law: IndependentMask) -> dict[str, str]:
     """The search of the published algorithm, where it is short enough to be made."""
     try:
         return {
@@ -138,13 +138,13 @@ def _print(told: dict[str, Any]) -> None:
         typer.echo(line)
 
 
-def _typed(missing: str, mechanisms: Sequence[str]) -> tuple[Independent, list[Use]]:
+def _typed(missing: str, mechanisms: Sequence[str]) -> tuple[IndependentMask, list[Use]]:
     chances = dict(_pair(part) for part in _parts(missing, "--missing"))
     if len(chances) < len(_parts(missing, "--missing")):
         raise PlanError("names an answer twice", field="--missing")
     if not mechanisms:
         raise PlanError("say --mechanism, such as --mechanism 'age,income:0.5'", field="call")
-    return Independent(chances), [_mechanism(text) for text in mechanisms]
+    return IndependentMask(chances), [_mechanism(text) for text in mechanisms]
 
 
 def _pair(part: str) -> tuple[str, Fraction]:
@@ -166,12 +166,12 @@ def _mechanism(text: str) -> Use:
     return _use(sets, costs[0].strip(), costs[1].strip() if costs[1:] else "", at="--mechanism")
 
 
-def _from_file(name: str, mechanisms: Sequence[str]) -> tuple[Independent, list[Use]]:
+def _from_file(name: str, mechanisms: Sequence[str]) -> tuple[IndependentMask, list[Use]]:
     if mechanisms:
         raise PlanError("the file lists the mechanisms; leave --mechanism out", field="call")
     read = fill(Incomplete, read_toml(Path(name), error=PlanError), error=PlanError, at="")
     chances = {key: _chance(text, f"observed.{key}") for key, text in read.observed.items()}
-    return Independent(chances), [_ran(each, f"mechanism[{k}]") for k, each in enumerate(read.mechanism)]
+    return IndependentMask(chances), [_ran(each, f"mechanism[{k}]") for k, each in enumerate(read.mechanism)]
 
 
 def _ran(each: Ran, at: str) -> Use:

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from reticent.answer.parts import AnyPart, Hidden
+from reticent.answer.parts import AnyMeasurement, HiddenScale
 from reticent.cli.assumed import assumed_dicts, show_assumed, show_repairs
 from reticent.cli.cells import foreseen_cells, show_foreseen, show_tables
 from reticent.cli.synths import foreseen_synths, show_foreseen_synths, show_synths
@@ -17,8 +17,8 @@ from reticent.cli.weights import show_bins, show_drawn, show_weights, weights_di
 from reticent.decimals import show
 from reticent.errors import PlanError
 from reticent.publicfiles import published_words
-from reticent.release.brought import told_brought
-from reticent.release.drawn_told import drawn_told
+from reticent.release.brought import external_imputation_section
+from reticent.release.drawn_told import drawn_section
 from reticent.release.files_told import files_told
 from reticent.release.plan import Plan
 from reticent.release.preview import LEGEND, Expectation, expectations
@@ -39,15 +39,15 @@ def show_preview(plan: Plan, target: str, *, as_json: bool) -> None:
         asks = [_as_dict(expectation, wanted) for expectation, wanted in lines]
         told = {"release": plan.release_id, "guarantee": plan.claim.as_dict(), "statistics": asks}
         told |= {"imputation": list(plan.repair_words)} if plan.repair_words else {}
-        told |= told_brought(plan.brought, plan.claim)
-        told |= {**weights_dict(plan), **drawn_told(plan), **files_told(plan)}
+        told |= external_imputation_section(plan.brought, plan.claim)
+        told |= {**weights_dict(plan), **drawn_section(plan), **files_told(plan)}
         told |= {**({"cells": tables} if tables else {}), **({"synth": synths} if synths else {})}
         typer.echo(json.dumps(told, indent=1))
         return
     typer.echo(f"release {plan.release_id}: {plan.claim}")
     typer.echo(f"cost {show(plan.cost)} of at most {show(plan.cap)}; no row was read and nothing was charged")
     show_repairs(plan)
-    for each in told_brought(plan.brought, plan.claim).values():
+    for each in external_imputation_section(plan.brought, plan.claim).values():
         typer.echo(f"imputed before: {each['words']}")
     show_weights(plan)
     show_drawn(plan)
@@ -94,8 +94,8 @@ def _as_dict(expectation: Expectation, wanted: Fraction | None) -> dict[str, obj
     }
 
 
-def _part(part: AnyPart) -> dict[str, object]:
-    bound = None if isinstance(part, Hidden) else show(part.bound)
+def _part(part: AnyMeasurement) -> dict[str, object]:
+    bound = None if isinstance(part, HiddenScale) else show(part.bound)
     return {"what": part.what, "epsilon": show(part.epsilon), "sensitivity": bound}
 
 

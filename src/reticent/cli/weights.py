@@ -5,7 +5,7 @@ from typing import Any
 import typer
 
 from reticent.decimals import show
-from reticent.release.drawn_told import drawn_told
+from reticent.release.drawn_told import drawn_section
 from reticent.release.plan import Plan
 from reticent.release.release import Release
 from reticent.release.weights_told import weight_words
@@ -27,7 +27,7 @@ def weights_dict(plan: Plan) -> dict[str, Any]:
 
 def show_drawn(plan: Plan) -> None:
     """The piece that is read, and what the promise is worth to those it was drawn from."""
-    told = drawn_told(plan)
+    told = drawn_section(plan)
     if "piece" in told:
         typer.echo(f"reads {told['piece']['words']}")
         if "secret" in told["piece"]:

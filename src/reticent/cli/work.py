@@ -22,7 +22,7 @@ from reticent.errors import PlanError
 from reticent.prepare.donors import NO_REPAIR
 from reticent.privacy.ledger import Ledger
 from reticent.release.bounds import rings_of
-from reticent.release.carry import carry_out
+from reticent.release.carry import run_plan
 from reticent.release.curator import Curator
 from reticent.release.plan import Plan, read_plan
 from reticent.release.recipients import gaps
@@ -80,7 +80,7 @@ def rehearse_plan(path: Path, out: Path | None) -> None:
     try:
         with _bar(plan) as step:
             lot = plan.partition.lot(token_hex(32)) if plan.partition else None
-            done = carry_out(plan, engine, lot, step=step)
+            done = run_plan(plan, engine, lot, step=step)
     finally:
         engine.close()
     made = Release(done.told(plan, receipt=None, engine=engine.version))

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Protocol
 
 from reticent.engine.lots import Lot
 from reticent.engine.results import Tallies
-from reticent.engine.wants import Key, Want
+from reticent.engine.wants import Aggregate, Key
 from reticent.prepare.donors import NO_REPAIR, Repair
 from reticent.schema import Schema
 
 if TYPE_CHECKING:
-    from reticent.engine.coded import Coded
+    from reticent.engine.coded import CodedRows
 
 
 class Engine(Protocol):
@@ -36,13 +36,13 @@ class Engine(Protocol):
     def tally(
         self,
         schema: Schema,
-        wants: Sequence[Want],
+        wants: Sequence[Aggregate],
         repair: Repair = NO_REPAIR,
         lot: Lot | None = None,
     ) -> Tallies: ...
 
     def coded(
         self, schema: Schema, keys: Sequence[Key], repair: Repair = NO_REPAIR, lot: Lot | None = None
-    ) -> "AbstractContextManager[Coded]": ...
+    ) -> "AbstractContextManager[CodedRows]": ...
 
     def close(self) -> None: ...

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from reticent.engine import sql
-from reticent.engine.cells import Cells, code
+from reticent.engine.cells import RowView, code
 from reticent.engine.results import BinTable
 from reticent.engine.sql import Sql
 from reticent.engine.statements import cell_of
@@ -43,7 +43,7 @@ def check_bins(want: Bins, schema: Schema) -> None:
         )
 
 
-def bins(clean: Cells, rows: exp.Select, wants: Sequence[Bins]) -> exp.Select:
+def bins(clean: RowView, rows: exp.Select, wants: Sequence[Bins]) -> exp.Select:
     """One line for every cell that somebody is in: cell, records, weight, each want's weight, the largest weights."""
     first = wants[0]
     for want in wants:
@@ -57,7 +57,7 @@ def bins(clean: Cells, rows: exp.Select, wants: Sequence[Bins]) -> exp.Select:
     return sql.select(found, sql.select(columns, rows), there).group_by(sql.column("cell"), copy=False)
 
 
-def _cell(clean: Cells, want: Bins) -> Sql:
+def _cell(clean: RowView, want: Bins) -> Sql:
     """The number of the record's base cell, the last key fastest; whoever did not say is where the plan puts them."""
     index: Sql = sql.cast(sql.number(0), "BIGINT")
     for key, silent in zip(want.keys, want.silent, strict=True):
@@ -73,7 +73,7 @@ def _weight(want: Bins) -> Sql:
     return sql.cast(known, "BIGINT")
 
 
-def _matching(clean: Cells, want: Bins) -> Sql:
+def _matching(clean: RowView, want: Bins) -> Sql:
     """The weight of the record where it is among the rows, times its value; else 0."""
     worth = sql.cast(_weight(want), "HUGEINT")
     chosen = clean.chosen(want.rows)

@@ -7,7 +7,7 @@ from sqlglot import exp
 from reticent.engine import sql
 from reticent.engine.predicate_sql import render
 from reticent.engine.sql import Sql
-from reticent.engine.wants import Bins, Points, Ring, Rows, Sum, Want
+from reticent.engine.wants import Aggregate, Bins, PointsByCell, Ring, Rows, Sum
 from reticent.predicate.bind import AllOf, AnyOf, Bound, CodeIn, Is, Negation
 from reticent.prepare.donors import NO_REPAIR, Repair
 from reticent.schema import Schema
@@ -18,7 +18,7 @@ def code(name: str) -> Sql:
     return sql.column(f"c_{name}")
 
 
-class Cells:
+class RowView:
     """Rows in which every column is a code or NULL; `asked` says of a column with a universe who was asked."""
 
     def __init__(self, schema: Schema, asked: Mapping[str, Sql]) -> None:
@@ -48,7 +48,7 @@ class Cells:
         return sql.both([self.condition(rows.where), *is_known, *unsettled])
 
 
-def needed(schema: Schema, wants: Sequence[Want], repair: Repair = NO_REPAIR) -> tuple[str, ...]:
+def needed(schema: Schema, wants: Sequence[Aggregate], repair: Repair = NO_REPAIR) -> tuple[str, ...]:
     """Every column that wants and repair speak of, universes followed, each after those its universe needs.
 
     Where a respondent may own several rows, every column: the rows kept are the first by all their codes, so
@@ -66,9 +66,9 @@ def needed(schema: Schema, wants: Sequence[Want], repair: Repair = NO_REPAIR) ->
     return tuple(c for c in schema.in_universe_order if c in found)
 
 
-def _spoken_of(want: Want) -> set[str]:
+def _spoken_of(want: Aggregate) -> set[str]:
     found = {*want.rows.known, *want.rows.answered, *named(want.rows.where)}
-    if isinstance(want, Points):
+    if isinstance(want, PointsByCell):
         return found | {want.cell, *want.axes}
     found |= {want.weight} if want.weight else set()
     if isinstance(want, Sum):

@@ -5,20 +5,20 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from reticent.engine import sql
-from reticent.engine.cells import Cells, code
+from reticent.engine.cells import RowView, code
 from reticent.engine.sql import Sql
 from reticent.engine.statements import cell_of
 from reticent.engine.wants import Key
 from reticent.errors import PlanError
-from reticent.prepare.chances import Chances, Side
+from reticent.prepare.chances import Chances, PredictorCells
 
 
-def keys_of(sides: Sequence[Side]) -> tuple[Key, ...]:
+def keys_of(sides: Sequence[PredictorCells]) -> tuple[Key, ...]:
     """The sides as those of a table: cells are numbered alike, and silence has one of its own."""
     return tuple(Key(column=side.column, starts=side.starts, silent=True) for side in sides)
 
 
-def chosen(cells: Cells, chances: Chances, draw: Sql | None = None) -> Sql:
+def chosen(cells: RowView, chances: Chances, draw: Sql | None = None) -> Sql:
     """The code, or where it is missing the level that the row's draw reaches in its cell.
 
     Guarantee   a row's filled code is a function of that row, the chances and the row's own draw; a cell that holds an

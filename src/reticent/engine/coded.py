@@ -34,7 +34,7 @@ class Fair(Protocol):
     def take(self, n: int) -> int: ...
 
 
-class Coded:
+class CodedRows:
     """CONFIDENTIAL: rows as cells. `sizes` and `silences` say of each column how many cells it has and which is silent.
 
     Guarantee   a record added or removed moves one cell of each table by one, and so it does after `complete`
@@ -51,7 +51,7 @@ class Coded:
     ) -> None:
         self._sizes, self._silences, self._threads = tuple(sizes), tuple(silences), threads
         self._blocks: list[Cells] | None = list(blocks)
-        self._made: list[Coded] = []
+        self._made: list[CodedRows] = []
 
     def count(self, sets: Sequence[Places]) -> list[NDArray[np.int64]]:
         """For each set of columns its table over all their cells, exactly, all by one pass."""
@@ -63,12 +63,12 @@ class Coded:
         cut = zip(flat.starts[:-1], flat.starts[1:], shapes, strict=True)
         return [totals[start:end].reshape(shape) for start, end, shape in cut]
 
-    def complete(self) -> "Coded":
+    def complete(self) -> "CodedRows":
         """Only the rows without a silent cell."""
         silences = np.array(self._silences)[:, None]
         return self._like([block[:, (block != silences).all(axis=0)] for block in self._held])
 
-    def filled(self, fills: Sequence[Fill], bits: Fair) -> "Coded":
+    def filled(self, fills: Sequence[Fill], bits: Fair) -> "CodedRows":
         """The rows with silent cells drawn, one fill after the other: each row uses only itself."""
         for fill in fills:
             if fill.table.shape != tuple(self._sizes[place] for place in (*fill.given, fill.place)):
@@ -87,8 +87,8 @@ class Coded:
             raise EngineError("the rows are no longer held; count within the engine's own block")
         return self._blocks
 
-    def _like(self, blocks: Sequence[Cells]) -> "Coded":
-        made = Coded(sizes=self._sizes, silences=self._silences, blocks=blocks, threads=self._threads)
+    def _like(self, blocks: Sequence[Cells]) -> "CodedRows":
+        made = CodedRows(sizes=self._sizes, silences=self._silences, blocks=blocks, threads=self._threads)
         self._made.append(made)
         return made
 

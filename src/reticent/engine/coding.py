@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from reticent.engine import sql
-from reticent.engine.cells import Cells
+from reticent.engine.cells import RowView
 from reticent.engine.statements import cell_of
 from reticent.engine.wants import Rows, Table
 from reticent.errors import PlanError
@@ -48,7 +48,7 @@ def check_coding(coding: Coding, schema: Schema, repair: Repair) -> None:
         )
 
 
-def coded_rows(cells: Cells, rows: exp.Select, coding: Coding) -> exp.Select:
+def coded_rows(cells: RowView, rows: exp.Select, coding: Coding) -> exp.Select:
     """One row for each row: its cell in every key, never NULL."""
     keys = coding.keys
     widest = max(key.size(cells.schema) for key in keys)

@@ -15,7 +15,7 @@ from typing import BinaryIO
 import pyarrow as pa
 
 from reticent.engine import csv_split
-from reticent.engine.csv_split import Block, whole_lines
+from reticent.engine.csv_split import CsvBlock, whole_lines
 from reticent.errors import PlanError, ResourceError, SourceError
 
 _CHUNK = 2 * 2**20  # bytes read at a time; the arrays made from more fall out of the cache
@@ -175,19 +175,23 @@ def _batches(
     with file:
         held = b""
         for lines in whole_lines(_chunks(file)):
-            block = Block(held + (lines or b""), delimiter=delimiter)
+            block = CsvBlock(held + (lines or b""), delimiter=delimiter)
             starts, ends, used = block.records(fields, is_last=lines is None)
             yield from _rows(block, starts, ends, wanted, schema)
             held = block.text[used:]
             if lines is None:
                 yield pa.RecordBatch.from_arrays([pa.nulls(1, pa.string()) for _ in wanted], schema=schema)
-        block = Block(held, delimiter=delimiter)
+        block = CsvBlock(held, delimiter=delimiter)
         starts, ends, _ = block.records(fields, is_last=True)
         yield from _rows(block, starts, ends, wanted, schema)
 
 
 def _rows(
-    block: Block, starts: csv_split.Positions, ends: csv_split.Positions, wanted: list[int], schema: pa.Schema
+    block: CsvBlock,
+    starts: csv_split.Positions,
+    ends: csv_split.Positions,
+    wanted: list[int],
+    schema: pa.Schema,
 ) -> Iterator[pa.RecordBatch]:
     step = max(1, _CELLS // len(wanted))
     for row in range(0, len(starts), step):

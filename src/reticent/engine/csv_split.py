@@ -62,7 +62,7 @@ class Field:
     after: Positions
 
 
-class Block:
+class CsvBlock:
     """Some whole lines, with the places of their separators and quotes."""
 
     def __init__(self, text: bytes, *, delimiter: bytes) -> None:

@@ -8,11 +8,11 @@ import pyarrow as pa
 from sqlglot import exp
 
 from reticent.engine import sql
-from reticent.engine.cells import Cells, needed
+from reticent.engine.cells import RowView, needed
 from reticent.engine.coding import Coding, check_coding, coded_rows
 from reticent.engine.connection import Connection
 from reticent.engine.fingerprint import fingerprint_of, row_sums
-from reticent.engine.holding import Holding, check_rings, domains_of
+from reticent.engine.holding import DonorStaging, check_rings, domains_of
 from reticent.engine.labels import LINE, packed
 from reticent.engine.lots import Lot
 from reticent.engine.packing import Packing
@@ -25,7 +25,7 @@ from reticent.engine.sources import ParquetFiles, Source
 from reticent.engine.sql import Values
 from reticent.engine.streams import ParquetRows
 from reticent.engine.tallying import Alike, statement, tallied
-from reticent.engine.wants import Key, Points, Ring, Want
+from reticent.engine.wants import Aggregate, Key, PointsByCell, Ring
 from reticent.errors import EngineError, SourceError
 from reticent.prepare.checks import check_repair
 from reticent.prepare.donors import NO_REPAIR, Repair
@@ -33,7 +33,7 @@ from reticent.schema import Schema
 from reticent.schema.codebook import ROW
 
 if TYPE_CHECKING:
-    from reticent.engine.coded import Coded
+    from reticent.engine.coded import CodedRows
 
 
 class DuckDBEngine(Connection):
@@ -56,7 +56,7 @@ class DuckDBEngine(Connection):
     def tally(
         self,
         schema: Schema,
-        wants: Sequence[Want],
+        wants: Sequence[Aggregate],
         repair: Repair = NO_REPAIR,
         lot: Lot | None = None,
     ) -> Tallies:
@@ -95,9 +95,9 @@ class DuckDBEngine(Connection):
     @contextmanager
     def coded(
         self, schema: Schema, keys: Sequence[Key], repair: Repair = NO_REPAIR, lot: Lot | None = None
-    ) -> "Iterator[Coded]":
+    ) -> "Iterator[CodedRows]":
         """CONFIDENTIAL: the rows as cells of `keys`, to be counted many times. Forgotten at the end."""
-        from reticent.engine.coded import Coded  # compiles, so loaded only where rows are held
+        from reticent.engine.coded import CodedRows  # compiles, so loaded only where rows are held
 
         check_repair(repair, schema)
         coding = Coding(keys=tuple(keys))
@@ -108,7 +108,7 @@ class DuckDBEngine(Connection):
         else:
             blocks = self._pass(schema, [coding], repair, lot)
         sizes, silences = coding.sizes(schema), coding.silences(schema)
-        held = Coded(sizes=sizes, silences=silences, blocks=blocks, threads=self._threads)
+        held = CodedRows(sizes=sizes, silences=silences, blocks=blocks, threads=self._threads)
         try:
             yield held
         finally:
@@ -124,21 +124,21 @@ class DuckDBEngine(Connection):
 
         return self._reading(read)
 
-    def _answers(self, cells: Cells, rows: exp.Select, wants: Alike, values: Values | None = None) -> Any:
+    def _answers(self, cells: RowView, rows: exp.Select, wants: Alike, values: Values | None = None) -> Any:
         if isinstance(wants[0], Coding):
             return self.fetch_blocks(coded_rows(cells, rows, wants[0]), values or Values())
-        fetch = self.fetch_columns if isinstance(wants[0], Points) else self.fetch
+        fetch = self.fetch_columns if isinstance(wants[0], PointsByCell) else self.fetch
         return fetch(statement(cells, rows, wants), values or Values())
 
     @contextmanager
     def _drawing(
-        self, schema: Schema, wants: Sequence[Want], repair: Repair, lot: Lot | None
+        self, schema: Schema, wants: Sequence[Aggregate], repair: Repair, lot: Lot | None
     ) -> Iterator[Callable[[Alike], Any]]:
         """The rows with their draws in tables, read once, dropped at the end."""
         columns = needed(schema, wants, repair) if lot is None else schema.in_universe_order
         drawn = Drawn(self, repair.lines)
 
-        def read(source: Source) -> Cells:
+        def read(source: Source) -> RowView:
             clean, rows = self._clean(source, schema, columns, Repair(edits=repair.edits), lot=lot)
             self.make(HELD, sql.text(numbered(rows)), clean.values)
             return clean
@@ -158,7 +158,7 @@ class DuckDBEngine(Connection):
         repair: Repair,
         keep: Sequence[str] = (),
         lot: Lot | None = None,
-    ) -> Iterator[Holding]:
+    ) -> Iterator[DonorStaging]:
         """The clean rows in a table, read once, dropped at the end."""
         packing = Packing(schema, columns)
 
@@ -169,7 +169,7 @@ class DuckDBEngine(Connection):
             people = packed(clean, rows, packing, domains=domains, filled=filled, keep=clean.keep)
             self.make(PACKED, sql.text(people), clean.values)
 
-        held = Holding(self, schema, packing, repair)
+        held = DonorStaging(self, schema, packing, repair)
         try:
             self._reading(read)
             place_people(self, packing.words, repair.key)

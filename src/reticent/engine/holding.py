@@ -7,15 +7,15 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from reticent.engine import sql
-from reticent.engine.cells import Cells, code, named
+from reticent.engine.cells import RowView, code, named
 from reticent.engine.circle import lots
 from reticent.engine.labels import LINE, order_of
-from reticent.engine.needs import Classes, Counts, visits
+from reticent.engine.needs import ClassTable, Counts, visits
 from reticent.engine.offers import offers
 from reticent.engine.packing import Packing, unpacked
 from reticent.engine.placing import Tables, quietly
 from reticent.engine.results import RingTable
-from reticent.engine.rings import FILL, GAPS, PACKED, PEOPLE, TAKEN, TIED, VISITS, Ringing, is_recipient
+from reticent.engine.rings import FILL, GAPS, PACKED, PEOPLE, TAKEN, TIED, VISITS, DonorSql, is_recipient
 from reticent.engine.sql import Sql
 from reticent.engine.wants import Key, Ring, keys_of
 from reticent.errors import PlanError
@@ -28,7 +28,7 @@ MOST_ROWS = 2**40
 LARGEST = 2**63
 
 
-class Holding:
+class DonorStaging:
     """Records in PEOPLE and what donors give them, one column after the other, each from original answers.
 
     Guarantee   every recipient has the answers of the first k donors in its own order, and rings are those of
@@ -42,7 +42,7 @@ class Holding:
 
     def __init__(self, tables: Tables, schema: Schema, packing: Packing, repair: Repair) -> None:
         self.tables, self.schema, self.packing, self.repair = tables, schema, packing, repair
-        self.cells: Cells = unpacked(schema, packing)
+        self.cells: RowView = unpacked(schema, packing)
 
     def fill(self, wants: Sequence[Ring]) -> dict[Ring, RingTable]:
         """Fill every column that donors fill, and read off the rings that are wanted."""
@@ -89,7 +89,7 @@ class Holding:
             self.tables.drop(name)
 
     def _fill(self, donors: Donors, place: int, wants: Sequence[Ring]) -> dict[Ring, RingTable]:
-        ringing = Ringing(
+        ringing = DonorSql(
             donors=donors,
             place=place,
             digit=self.packing.digits[donors.column],
@@ -109,7 +109,7 @@ class Holding:
         self.tables.make(f"{FILL}{place}", ringing.filled(missing=missing))
         return self._rings(ringing, classes, wants) if wants else {}
 
-    def _rings(self, ringing: Ringing, classes: Classes, wants: Sequence[Ring]) -> dict[Ring, RingTable]:
+    def _rings(self, ringing: DonorSql, classes: ClassTable, wants: Sequence[Ring]) -> dict[Ring, RingTable]:
         sums = [self._weight(want).sql("duckdb") for want in wants]
         kept = [sql.column(f"cell{ringing.domain}"), sql.alias(sql.column("rowid"), "id")]
         rows = self._people({}, kept).where(is_recipient(ringing.digit, ringing.place), copy=False)
@@ -148,13 +148,13 @@ def domains_of(repair: Repair) -> list[tuple[Key, ...]]:
     return list(dict.fromkeys(keys_of(donors) for donors in repair.donors))
 
 
-def _dense(found: dict[str, NDArray[np.int64]], distances: Distances) -> Classes:
+def _dense(found: dict[str, NDArray[np.int64]], distances: Distances) -> ClassTable:
     donors, recipients = (np.zeros(distances.cells, np.int64) for _ in range(2))
     donors[found["cell"]], recipients[found["cell"]] = found["donors"], found["recipients"]
-    return Classes(donors=donors, recipients=recipients)
+    return ClassTable(donors=donors, recipients=recipients)
 
 
-def _ring_table(want: Ring, classes: Classes, found: dict[str, Counts], name: str) -> RingTable:
+def _ring_table(want: Ring, classes: ClassTable, found: dict[str, Counts], name: str) -> RingTable:
     cell, gap, weight = found["cell"], found["gap"], found[name]
     recipients = np.zeros_like(classes.recipients)
     np.add.at(recipients, cell, weight)

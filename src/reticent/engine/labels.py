@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from reticent.engine import sql
-from reticent.engine.cells import Cells
+from reticent.engine.cells import RowView
 from reticent.engine.circle import numbers
 from reticent.engine.packing import Packing
 from reticent.engine.places import coefficients, placed, sums
@@ -27,7 +27,7 @@ HEX_DIGITS = 15  # of a text's digest: 60 bits
 
 
 def packed(
-    cells: Cells,
+    cells: RowView,
     rows: exp.Select,
     packing: Packing,
     *,

@@ -17,7 +17,7 @@ Counts = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Classes:
+class ClassTable:
     """A class table: how many donors and recipients each cell of the declared domain holds."""
 
     donors: Counts = field(repr=False)
@@ -25,7 +25,7 @@ class Classes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Visits:
+class MatchPlan:
     """From `cell` to donors of cell `other`, `distance` away: `take` of them, from this and all cells tied with it."""
 
     cell: Counts = field(repr=False)
@@ -39,7 +39,7 @@ class Visits:
         """Whether anybody looks beyond the own cell."""
         return bool(self.distance.any())
 
-    def rows(self, classes: Classes) -> Counts:
+    def rows(self, classes: ClassTable) -> Counts:
         """How many donors, recipients and visitors from afar each cell's ring has."""
         away = self.distance > 0
         visitors = np.zeros_like(classes.donors)
@@ -60,7 +60,7 @@ class Visits:
         return pa.table({name: pa.array(column.astype(np.int32)) for name, column in columns.items()})
 
 
-def visits(distances: Distances, classes: Classes, k: int) -> Visits:
+def visits(distances: Distances, classes: ClassTable, k: int) -> MatchPlan:
     """Rich cells, with `k` donors of their own, visit themselves. The others look around."""
     asking = classes.recipients > 0
     rich = np.flatnonzero(asking & (classes.donors >= k))
@@ -68,7 +68,7 @@ def visits(distances: Distances, classes: Classes, k: int) -> Visits:
     poor = np.flatnonzero(asking & (classes.donors < k))
     parts = [own, *_looking_around(distances, classes.donors, poor, k)]
     cell, other, distance, take, tied = (np.concatenate(each) for each in zip(*parts, strict=True))
-    return Visits(cell=cell, other=other, distance=distance, take=take, tied=tied)
+    return MatchPlan(cell=cell, other=other, distance=distance, take=take, tied=tied)
 
 
 def _looking_around(

@@ -12,12 +12,12 @@ from reticent.engine.coding import Coding, check_coding
 from reticent.engine.lots import Lot
 from reticent.engine.results import RingTable, Tallies
 from reticent.engine.tallying import Alike, tallied
-from reticent.engine.wants import Key, Points, Ring, Sum, Want, keys_of
+from reticent.engine.wants import Aggregate, Key, PointsByCell, Ring, Sum, keys_of
 from reticent.prepare.donors import NO_REPAIR, Repair
 from reticent.schema import Schema
 
 if TYPE_CHECKING:
-    from reticent.engine.coded import Coded
+    from reticent.engine.coded import CodedRows
 
 BLOCK = 2**16
 
@@ -32,7 +32,7 @@ class Nobody:
         """Every codebook fits."""
 
     def tally(
-        self, schema: Schema, wants: Sequence[Want], repair: Repair = NO_REPAIR, lot: Lot | None = None
+        self, schema: Schema, wants: Sequence[Aggregate], repair: Repair = NO_REPAIR, lot: Lot | None = None
     ) -> Tallies:
         """Zeros, one for every declared cell."""
         rings = {want: _ring(want, schema, repair) for want in wants if isinstance(want, Ring)}
@@ -41,13 +41,13 @@ class Nobody:
     @contextmanager
     def coded(
         self, schema: Schema, keys: Sequence[Key], repair: Repair = NO_REPAIR, lot: Lot | None = None
-    ) -> "Iterator[Coded]":
+    ) -> "Iterator[CodedRows]":
         """Cells that nobody is in; where the codebook makes their number public, so many who are all alike."""
-        from reticent.engine.coded import Coded  # compiles, so loaded only where rows are held
+        from reticent.engine.coded import CodedRows  # compiles, so loaded only where rows are held
 
         coding = Coding(keys=tuple(keys))
         check_coding(coding, schema, repair)
-        held = Coded(
+        held = CodedRows(
             sizes=coding.sizes(schema), silences=coding.silences(schema), blocks=_alike(schema, len(keys))
         )
         try:
@@ -69,7 +69,7 @@ def _nothing(wants: Alike) -> Any:
     """What a statement over no rows gives, by the kind of its wants."""
     if isinstance(wants[0], Sum):
         return [[0] * len(wants)]
-    if isinstance(wants[0], Points):
+    if isinstance(wants[0], PointsByCell):
         return {f"p{place}": np.zeros(0, np.int64) for place in range(len(wants))}
     return []
 

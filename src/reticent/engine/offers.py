@@ -13,13 +13,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from reticent.engine.circle import Whole, order_of
-from reticent.engine.needs import Visits
+from reticent.engine.needs import MatchPlan
 
 OWN = -1  # the visit of a line that stays in its own cell
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Offers:
+class Matches:
     """`taken`: id and answer. `tied`: these, and what decides. `gaps`: id, and the donor who comes first at home."""
 
     taken: pa.Table = field(repr=False)
@@ -28,7 +28,7 @@ class Offers:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Met:
+class Visitors:
     """The visitors of some cells: who they are, by which visit, after how many donors of how many, and the number
     of the cell's first donor among all donors here."""
 
@@ -38,12 +38,12 @@ class Met:
     of: Whole = field(repr=False)
     first: Whole = field(repr=False)
 
-    def some(self, which: Whole) -> "Met":
+    def some(self, which: Whole) -> "Visitors":
         parts = (each[which] for each in (self.id, self.visit, self.after, self.of, self.first))
-        return Met(**dict(zip(("id", "visit", "after", "of", "first"), parts, strict=True)))
+        return Visitors(**dict(zip(("id", "visit", "after", "of", "first"), parts, strict=True)))
 
 
-def offers(lines: dict[str, Whole], order: Sequence[str], answers: int, looked: Visits) -> Offers:
+def offers(lines: dict[str, Whole], order: Sequence[str], answers: int, looked: MatchPlan) -> Matches:
     """What is offered to whom, from all `lines` of some cells; digits below `answers` are donors' answers."""
     cell, place, *words = (lines[name] for name in ("cell", *order))
     rank = order_of(cell, place, words)
@@ -55,14 +55,14 @@ def offers(lines: dict[str, Whole], order: Sequence[str], answers: int, looked: 
     who, at, around = _served(met.some(np.flatnonzero(tied)), looked)
     point = {name: lines[name][donor[at]] for name in ("y", *order)}
     needs = {"distance": looked.distance[who.visit], "take": looked.take[who.visit]}
-    return Offers(
+    return Matches(
         taken=pa.table(taken),
         tied=pa.table({"id": who.id, "around": around, **needs, **point}),
         gaps=pa.table({"id": met.id[home], "gap": (met.after % met.of)[home]}),
     )
 
 
-def _met(lines: dict[str, Whole], rank: Whole, gives: NDArray[np.bool_], looked: Visits) -> Met:
+def _met(lines: dict[str, Whole], rank: Whole, gives: NDArray[np.bool_], looked: MatchPlan) -> Visitors:
     """The visitors among the lines, which `rank` puts in order, but those who stay in a cell without donors."""
     length = np.bincount(lines["cell"])
     before = np.concatenate([[0], np.cumsum(gives)])  # donors before each line, and all of them
@@ -73,10 +73,12 @@ def _met(lines: dict[str, Whole], rank: Whole, gives: NDArray[np.bool_], looked:
     cell, visit = lines["cell"][line], lines["visit"][line].astype(np.int64)
     visit[visit == OWN] = looked.own(cell[visit == OWN])
     first = (upto - donors)[cell]
-    return Met(id=lines["id"][line], visit=visit, after=before[which] - first, of=donors[cell], first=first)
+    return Visitors(
+        id=lines["id"][line], visit=visit, after=before[which] - first, of=donors[cell], first=first
+    )
 
 
-def _served(met: Met, looked: Visits) -> tuple[Met, Whole, Whole]:
+def _served(met: Visitors, looked: MatchPlan) -> tuple[Visitors, Whole, Whole]:
     """The visitors, once for each donor that is offered, with the donor's number and whether it is past the start."""
     turns = np.minimum(looked.take[met.visit], met.of)
     who = met.some(np.repeat(np.arange(len(turns)), turns))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from reticent.engine import sql
-from reticent.engine.cells import Cells, code
+from reticent.engine.cells import RowView, code
 from reticent.engine.sql import Sql
 from reticent.engine.wants import has_universe
 from reticent.schema import Schema
@@ -66,7 +66,7 @@ class Packing:
             below *= size
         self.words = tuple(f"w{i}" for i in range(word + 1))
 
-    def pack(self, cells: Cells) -> list[Sql]:
+    def pack(self, cells: RowView) -> list[Sql]:
         """The words of a row, under their names."""
         found: dict[str, Sql] = {word: sql.cast(sql.number(0), "BIGINT") for word in self.words}
         for digit in self.digits.values():
@@ -74,19 +74,19 @@ class Packing:
             found[digit.word] = sql.plus(found[digit.word], worth)
         return [sql.alias(word, name) for name, word in found.items()]
 
-    def digit(self, cells: Cells, column: str, name: str) -> Sql:
+    def digit(self, cells: RowView, column: str, name: str) -> Sql:
         """One digit of a row, under that name."""
         kind = "INTEGER" if self.digits[column].size < 2**31 else "BIGINT"
         return sql.alias(sql.cast(_digit(cells, self.digits[column]), kind), name)
 
-    def unpack(self, cells: Cells, filled: Mapping[str, Sql]) -> list[Sql]:
+    def unpack(self, cells: RowView, filled: Mapping[str, Sql]) -> list[Sql]:
         """The codes and who was asked, under the names that `cells` knows; `filled` are donors' digits."""
         codes = [sql.alias(digit.code(filled.get(name)), f"c_{name}") for name, digit in self.digits.items()]
         flags = [sql.alias(self.digits[name].asked(), flag.name) for name, flag in cells.asked.items()]
         return codes + flags
 
 
-def _digit(cells: Cells, digit: Digit) -> Sql:
+def _digit(cells: RowView, digit: Digit) -> Sql:
     steps = sql.minus(sql.cast(code(digit.column), "BIGINT"), sql.number(digit.low))
     branches = [(sql.not_null(code(digit.column)), steps)]
     if cells.may_be_structural(digit.column):
@@ -94,7 +94,7 @@ def _digit(cells: Cells, digit: Digit) -> Sql:
     return sql.case(branches, sql.number(digit.answers))
 
 
-def unpacked(schema: Schema, packing: Packing) -> Cells:
+def unpacked(schema: Schema, packing: Packing) -> RowView:
     """The cells of rows that come out of words: each column with a universe has a flag of its own."""
     flags = {name: sql.column(f"a_{name}") for name in packing.digits if has_universe(schema, name)}
-    return Cells(schema, flags)
+    return RowView(schema, flags)

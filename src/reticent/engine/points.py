@@ -12,17 +12,17 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from reticent.engine import sql
-from reticent.engine.cells import Cells, code
+from reticent.engine.cells import RowView, code
 from reticent.engine.results import PointTable
 from reticent.engine.sql import Sql
-from reticent.engine.wants import MOST_PLACES, Points
+from reticent.engine.wants import MOST_PLACES, PointsByCell
 from reticent.errors import EngineError
 from reticent.schema import Schema
 
 NOWHERE = -1
 
 
-def points(clean: Cells, rows: exp.Select, wants: Sequence[Points]) -> exp.Select:
+def points(clean: RowView, rows: exp.Select, wants: Sequence[PointsByCell]) -> exp.Select:
     """One line for every row that counts for any of the wants: its number in each, or `NOWHERE`.
 
     What could not be numbered is refused from public numbers, whatever the rows hold.
@@ -35,7 +35,7 @@ def points(clean: Cells, rows: exp.Select, wants: Sequence[Points]) -> exp.Selec
     return sql.select(columns, sql.select(places, rows), exp.or_(*counts))
 
 
-def _place(clean: Cells, want: Points) -> Sql:
+def _place(clean: RowView, want: PointsByCell) -> Sql:
     schema = clean.schema
     place = _steps(schema, want.cell)
     for column in want.axes:
@@ -53,13 +53,13 @@ def _steps(schema: Schema, column: str) -> Sql:
 
 
 def point_tables(
-    schema: Schema, wants: Sequence[Points], found: Mapping[str, NDArray[np.int64]]
-) -> dict[Points, PointTable]:
+    schema: Schema, wants: Sequence[PointsByCell], found: Mapping[str, NDArray[np.int64]]
+) -> dict[PointsByCell, PointTable]:
     """The tables, from the columns `p0`, `p1`, ... of numbers."""
     return {want: _table(schema, want, found[f"p{i}"]) for i, want in enumerate(wants)}
 
 
-def _table(schema: Schema, want: Points, numbers: NDArray[np.int64]) -> PointTable:
+def _table(schema: Schema, want: PointsByCell, numbers: NDArray[np.int64]) -> PointTable:
     held = np.sort(numbers[numbers != NOWHERE] if len(numbers) else numbers)
     wide = [want.steps(schema, column) + 1 for column in want.axes]
     first = np.arange(want.cells(schema) + 1, dtype=np.int64) * int(np.prod(wide, dtype=object))

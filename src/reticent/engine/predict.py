@@ -7,21 +7,21 @@ import pyarrow as pa
 from sqlglot import exp
 
 from reticent.engine import sql
-from reticent.engine.cells import Cells, code
+from reticent.engine.cells import RowView, code
 from reticent.engine.choose import chosen
 from reticent.engine.placing import Tables
 from reticent.engine.sql import Sql
 from reticent.prepare.chances import Chances
-from reticent.prepare.lines import FARTHEST, SCALE, Line, Term
+from reticent.prepare.lines import FARTHEST, SCALE, RegressionLine, Term
 
 HELD, DRAWS, NUMBER = "held_", "draws_", "n_"
 NARROW = 1 << 62  # past this a prediction is summed in 128 bits
 
 
 def predicted(
-    cells: Cells,
+    cells: RowView,
     rows: exp.Select,
-    lines: Sequence[Line | Chances],
+    lines: Sequence[RegressionLine | Chances],
     columns: Sequence[str],
     *,
     keep: Sequence[str] = (),
@@ -47,7 +47,7 @@ def predicted(
     return rows
 
 
-def filled(cells: Cells, line: Line, draw: Sql | None = None) -> Sql:
+def filled(cells: RowView, line: RegressionLine, draw: Sql | None = None) -> Sql:
     """The code, or where it is missing the prediction, held first so that the division meets nothing negative.
 
     A draw goes no farther than the nearer bound, on either side: clamping alone would pull the mean away from it.
@@ -92,7 +92,7 @@ class Drawn:
     Keeps back  all of it until noise is added.
     """
 
-    def __init__(self, tables: Tables, lines: Sequence[Line | Chances]) -> None:
+    def __init__(self, tables: Tables, lines: Sequence[RegressionLine | Chances]) -> None:
         self.tables, self.lines = tables, lines
         self.places = [place for place, line in enumerate(lines) if line.draw is not None]
 
@@ -106,7 +106,7 @@ class Drawn:
             found[f"z{place}"] = pa.array(np.clip(numbers, -FARTHEST, FARTHEST).astype(np.int32))
         self.tables.give(DRAWS, pa.table(found))
 
-    def rows(self, cells: Cells, columns: Sequence[str]) -> exp.Select:
+    def rows(self, cells: RowView, columns: Sequence[str]) -> exp.Select:
         """The filled rows under the names that `cells` knows."""
         draws = {place: sql.column(f"z{place}") for place in self.places}
         names = [*map(code, columns), *dict.fromkeys(cells.asked.values()), *draws.values()]

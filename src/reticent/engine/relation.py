@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from sqlglot import exp
 
 from reticent.engine import sql
-from reticent.engine.cells import Cells, code, named
+from reticent.engine.cells import RowView, code, named
 from reticent.engine.codes import level_code, number_code
 from reticent.engine.lots import Lot, drawn
 from reticent.engine.predicate_sql import render
@@ -19,7 +19,7 @@ from reticent.schema.columns import Identifier
 UNIT = "unit_"
 
 
-class Clean(Cells):
+class Clean(RowView):
     """Rows in which every needed column is a code or NULL, edits are made, and every universe is decided.
 
     `raw` maps a column's source header to the plain name it has in `source`, `types` to its kind of type.

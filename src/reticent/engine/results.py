@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.engine.wants import Bins, Points, Ring, Sum, Table
+from reticent.engine.wants import Bins, PointsByCell, Ring, Sum, Table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class PointTable:
     the lower bounds. Without an x, every x is 0.
     """
 
-    want: Points
+    want: PointsByCell
     starts: NDArray[np.int64] = field(repr=False)
     x: NDArray[np.int64] = field(repr=False)
     y: NDArray[np.int64] = field(repr=False)
@@ -78,5 +78,5 @@ class Tallies:
     statistics: SufficientStatistics
     tables: Mapping[Table, ContingencyTable]
     rings: Mapping[Ring, RingTable] = field(default_factory=dict, repr=False)
-    points: Mapping[Points, PointTable] = field(default_factory=dict, repr=False)
+    points: Mapping[PointsByCell, PointTable] = field(default_factory=dict, repr=False)
     bins: Mapping[Bins, BinTable] = field(default_factory=dict, repr=False)

@@ -21,7 +21,7 @@ TAKEN, TIED, GAPS = "taken_", "tied_", "gaps_"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ringing:
+class DonorSql:
     """One column's donors: its `place` among those filled, its `digit`, the number of its `domain`, and the `order`
     of records on the circle."""
 

@@ -6,7 +6,7 @@ from functools import partial
 from sqlglot import exp
 
 from reticent.engine import sql
-from reticent.engine.cells import Cells, code
+from reticent.engine.cells import RowView, code
 from reticent.engine.sql import Sql
 from reticent.engine.wants import ALWAYS, Key, Rows, Sum, Table, has_universe
 from reticent.schema import Schema
@@ -14,7 +14,7 @@ from reticent.schema import Schema
 LARGEST_PRODUCT = 2**63 - 1  # past this a product of codes is formed in 128 bits
 
 
-def sums(clean: Cells, rows: exp.Select, wants: Sequence[Sum]) -> exp.Select:
+def sums(clean: RowView, rows: exp.Select, wants: Sequence[Sum]) -> exp.Select:
     """One row: the value of every sum, in order.
 
     Where all want the same columns answered and known, rows that lack them are left out first, once for all.
@@ -32,7 +32,7 @@ def _factors(want: Sum) -> list[str]:
     return [factor for factor in both if factor is not None]
 
 
-def _sum(clean: Cells, want: Sum, chosen: Sql | None) -> Sql:
+def _sum(clean: RowView, want: Sum, chosen: Sql | None) -> Sql:
     factors = _factors(want)
     total: Sql = exp.Sum(this=_product(clean.schema, factors)) if factors else exp.Count(this=exp.Star())
     if chosen is not None:
@@ -51,7 +51,7 @@ def _product(schema: Schema, factors: Sequence[str]) -> Sql:
     return product
 
 
-def tables(clean: Cells, rows: exp.Select, wants: Sequence[Table]) -> exp.Select:
+def tables(clean: RowView, rows: exp.Select, wants: Sequence[Table]) -> exp.Select:
     """One row for every non-empty cell of every table: the cell in the place of its table, then `totals`."""
     cells = [sql.alias(_cell(clean, want), f"k{i}") for i, want in enumerate(wants)]
     weights = [weight for weight in totals(wants) if weight is not None]
@@ -69,12 +69,12 @@ def totals(wants: Sequence[Table]) -> list[str | None]:
     return list(dict.fromkeys(want.weight for want in wants))
 
 
-def _cell(clean: Cells, want: Table) -> Sql:
+def _cell(clean: RowView, want: Table) -> Sql:
     """The number of the row's cell in the table, NULL where the row does not count."""
     return sql.case([(clean.chosen(want.rows), cell_of(clean, want.keys))])
 
 
-def cell_of(clean: Cells, keys: Sequence[Key]) -> Sql:
+def cell_of(clean: RowView, keys: Sequence[Key]) -> Sql:
     """The number of a row's cell among those of the keys, the last key fastest."""
     index: Sql | None = None
     for key in keys:
@@ -84,7 +84,7 @@ def cell_of(clean: Cells, keys: Sequence[Key]) -> Sql:
     return index or sql.cast(sql.number(0), "BIGINT")
 
 
-def _place(clean: Cells, key: Key) -> Sql:
+def _place(clean: RowView, key: Key) -> Sql:
     column = clean.schema.coded[key.column]
     value, last = code(key.column), key.answers(clean.schema)
     if key.step is not None:

@@ -7,32 +7,32 @@ from sqlglot import exp
 
 from reticent.engine import statements
 from reticent.engine.bins import bin_tables, bins
-from reticent.engine.cells import Cells
+from reticent.engine.cells import RowView
 from reticent.engine.points import point_tables, points
 from reticent.engine.results import BinTable, ContingencyTable, RingTable, SufficientStatistics, Tallies
-from reticent.engine.wants import Bins, Points, Ring, Sum, Table, Want
+from reticent.engine.wants import Aggregate, Bins, PointsByCell, Ring, Sum, Table
 from reticent.schema import Schema
 
-Alike = Sequence[Sum] | Sequence[Table] | Sequence[Points] | Sequence[Bins]
+Alike = Sequence[Sum] | Sequence[Table] | Sequence[PointsByCell] | Sequence[Bins]
 """Wants of one kind, bins of one base: they are answered by one statement."""
 
 
-def statement(cells: Cells, rows: exp.Select, wants: Alike) -> exp.Select:
+def statement(cells: RowView, rows: exp.Select, wants: Alike) -> exp.Select:
     """The one statement over `rows` that answers `wants`."""
-    kinds = {Sum: statements.sums, Table: statements.tables, Points: points, Bins: bins}
+    kinds = {Sum: statements.sums, Table: statements.tables, PointsByCell: points, Bins: bins}
     built: Any = kinds[type(wants[0])]
     select: exp.Select = built(cells, rows, wants)
     return select
 
 
 def tallied(
-    schema: Schema, wants: Sequence[Want], fetch: Callable[[Alike], Any], rings: Mapping[Ring, RingTable]
+    schema: Schema, wants: Sequence[Aggregate], fetch: Callable[[Alike], Any], rings: Mapping[Ring, RingTable]
 ) -> Tallies:
     """All of the wants. `fetch` is called once for each kind that is wanted."""
     once = list(dict.fromkeys(wants))
     sums = [want for want in once if isinstance(want, Sum)]
     tables = [want for want in once if isinstance(want, Table)]
-    clouds = [want for want in once if isinstance(want, Points)]
+    clouds = [want for want in once if isinstance(want, PointsByCell)]
     numbers = [int(value) for value in fetch(sums)[0]] if sums else []
     statistics = SufficientStatistics(sums=dict(zip(sums, numbers, strict=True)))
     filled = _fill(schema, tables, fetch(tables)) if tables else {}

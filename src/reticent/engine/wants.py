@@ -100,7 +100,7 @@ class Ring:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Points:
+class PointsByCell:
     """The points (x, y) of every cell of `cell`, empty ones included; of y alone where there is no `x`.
 
     A row counts where it is among `rows` and has an answer in all of them.
@@ -157,4 +157,4 @@ class Bins:
         return cells
 
 
-Want = Sum | Table | Ring | Points | Bins
+Aggregate = Sum | Table | Ring | PointsByCell | Bins

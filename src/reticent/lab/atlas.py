@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from reticent.lab.tracts import BLOCK, STEPS, Block, Tracts, blocks, starts_of
-from reticent.smallcells.points import Points
+from reticent.lab.tracts import BLOCK, STEPS, TractBlock, Tracts, blocks, starts_of
+from reticent.smallcells.points import GridPoints
 
 TRACTS = 73_000  # with ten million people
 BLOCKS_PER_GROUP = 8  # in a file, half a million people to a row group
@@ -28,8 +28,8 @@ class Atlas:
     """The truth, everybody's two ranks as points, and for those who were asked whether there was a birth."""
 
     tracts: Tracts
-    ranks: Points
-    births: Points
+    ranks: GridPoints
+    births: GridPoints
 
     def events(self) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
         """How many births each tract has."""
@@ -59,8 +59,10 @@ def atlas(tracts: int = TRACTS, *, seed: int) -> Atlas:
     births = np.concatenate([part.births for part in parts])
     return Atlas(
         tracts=truth,
-        ranks=Points(starts=starts_of(truth.people), x=x, y=y, x_steps=STEPS, y_steps=STEPS),
-        births=Points(starts=starts_of(truth.asked), x=np.zeros_like(births), y=births, x_steps=1, y_steps=1),
+        ranks=GridPoints(starts=starts_of(truth.people), x=x, y=y, x_steps=STEPS, y_steps=STEPS),
+        births=GridPoints(
+            starts=starts_of(truth.asked), x=np.zeros_like(births), y=births, x_steps=1, y_steps=1
+        ),
     )
 
 
@@ -77,7 +79,7 @@ def write_people(path: str | Path, tracts: int = TRACTS, *, seed: int) -> None:
             writer.write_table(pa.Table.from_batches(group))
 
 
-def _rows(block: Block, before: int, rng: np.random.Generator) -> pa.RecordBatch:
+def _rows(block: TractBlock, before: int, rng: np.random.Generator) -> pa.RecordBatch:
     """The people of a block, shuffled; whoever was not asked has no answer on births."""
     tracts = block.tracts
     owner = np.repeat(np.arange(len(tracts.people)), tracts.people)

@@ -25,7 +25,7 @@ PRINTED_CHI, PRINTED_BEFORE, PRINTED_AFTER, PRINTED_SHARE = 13.02, 71.8, 71.0, 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class World:
+class AtlasWorld:
     """The atlas, each tract's own estimate with its standard error, the tracts in use, and those whose errors are kept."""
 
     atlas: Atlas = field(repr=False)
@@ -36,7 +36,7 @@ class World:
 
 
 @cache
-def world(tracts: int, shown: int) -> World:
+def world(tracts: int, shown: int) -> AtlasWorld:
     """Made once in every worker, and the same in all of them. The tracts shown lie evenly along their size."""
     made = atlas(tracts, seed=ATLAS_SEED)
     sizes = made.tracts.people
@@ -44,7 +44,7 @@ def world(tracts: int, shown: int) -> World:
     used = np.flatnonzero((sizes >= LEAST) & ~np.isnan(own))
     by_size = used[np.argsort(sizes[used], kind="stable")]
     evenly = np.linspace(0, len(by_size) - 1, min(shown, len(by_size))).round().astype(np.int64)
-    return World(
+    return AtlasWorld(
         atlas=made,
         own=own,
         sampling=sampling_errors(ESTIMATOR, moments(made.ranks)),
@@ -53,7 +53,7 @@ def world(tracts: int, shown: int) -> World:
     )
 
 
-def facts(shared: World) -> Iterator[Outcome]:
+def facts(shared: AtlasWorld) -> Iterator[Outcome]:
     """Sizes, chi, and how much of the slope of births suppression takes away."""
     tracts, sizes, events = shared.atlas.tracts, shared.atlas.tracts.people, shared.atlas.events()
     local = local_sensitivity(shared.atlas.ranks, ESTIMATOR)

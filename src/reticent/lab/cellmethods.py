@@ -21,14 +21,14 @@ import numpy as np
 
 from reticent.lab.experiment import OURS
 from reticent.noise.bits import Bits
-from reticent.smallcells.aim import Aim
+from reticent.smallcells.aim import Estimand
 from reticent.smallcells.counts import noisy_counts
-from reticent.smallcells.estimators import Estimator, Mean, estimates
+from reticent.smallcells.estimators import CellMean, Estimator, estimates
 from reticent.smallcells.fits import Floats
 from reticent.smallcells.moments import moments
 from reticent.smallcells.observed import release_observed
-from reticent.smallcells.observed_table import Ask
-from reticent.smallcells.points import Points
+from reticent.smallcells.observed_table import ObservedCells
+from reticent.smallcells.points import GridPoints
 from reticent.smallcells.pooled import PooledCells
 from reticent.smallcells.smooth import SmoothCells
 from reticent.smallcells.suppress import FewRespondents, suppress
@@ -48,7 +48,7 @@ CANDIDATES = 10**4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Made:
+class CellRun:
     """One table. `widths` are half-widths about the cell's own estimate, `errors` standard errors about the truth.
 
     Not a number where a cell is withheld; None where the method publishes no such thing.
@@ -60,24 +60,24 @@ class Made:
     is_exact: bool = False
 
 
-Method = Callable[[Points, Estimator, Fraction, Bits], Made]
+Method = Callable[[GridPoints, Estimator, Fraction, Bits], CellRun]
 
 
-def own_estimates(points: Points, estimator: Estimator) -> Floats:
+def own_estimates(points: GridPoints, estimator: Estimator) -> Floats:
     """What the people of each cell say without noise, kept within the range; not a number without a line."""
     return np.clip(estimates(estimator, moments(points)).floats(), 0, 1)
 
 
 def mos(
-    points: Points,
+    points: GridPoints,
     estimator: Estimator,
     epsilon: Fraction,
     bits: Bits,
     *,
     groups: tuple[int, ...] | None = None,
-) -> Made:
+) -> CellRun:
     """The maximum observed sensitivity as published; intervals from the variance printed beside each estimate."""
-    ask = Ask(
+    ask = ObservedCells(
         estimator=estimator,
         epsilon=epsilon,
         count_epsilon=epsilon,
@@ -87,36 +87,38 @@ def mos(
     )
     table = release_observed(points, ask, bits=bits)
     tail = -math.log(1 - float(LEVEL)) / math.sqrt(2)  # of Laplace noise, in standard deviations
-    return Made(
+    return CellRun(
         estimates=_floats(table.estimates),
         widths=tail * np.sqrt(_floats(table.noise_variance)),
         errors=_floats(table.standard_errors),
     )
 
 
-def smooth(points: Points, estimator: Estimator, epsilon: Fraction, bits: Bits) -> Made:
+def smooth(points: GridPoints, estimator: Estimator, epsilon: Fraction, bits: Bits) -> CellRun:
     """The smooth cell mechanism with all of epsilon for the estimates."""
     return _smooth(points, estimator, epsilon, epsilon * SHARE / (1 - SHARE), bits)
 
 
-def reticent(points: Points, estimator: Estimator, epsilon: Fraction, bits: Bits) -> Made:
+def reticent(points: GridPoints, estimator: Estimator, epsilon: Fraction, bits: Bits) -> CellRun:
     """The smooth cell mechanism, its noise level paid out of epsilon."""
     return _smooth(points, estimator, epsilon * (1 - SHARE), epsilon * SHARE, bits)
 
 
-def _smooth(points: Points, estimator: Estimator, epsilon: Fraction, level: Fraction, bits: Bits) -> Made:
+def _smooth(
+    points: GridPoints, estimator: Estimator, epsilon: Fraction, level: Fraction, bits: Bits
+) -> CellRun:
     asked = SmoothCells(
-        aim=Aim(estimator=estimator), epsilon=epsilon, m=SMOOTHNESS, noise_epsilon=level, level=LEVEL
+        aim=Estimand(estimator=estimator), epsilon=epsilon, m=SMOOTHNESS, noise_epsilon=level, level=LEVEL
     )
     table = asked.measure(points, bits=bits)
-    return Made(estimates=_floats(table.estimates()), widths=table.half_widths())
+    return CellRun(estimates=_floats(table.estimates()), widths=table.half_widths())
 
 
-def pooled(points: Points, estimator: Estimator, epsilon: Fraction, bits: Bits) -> Made:
+def pooled(points: GridPoints, estimator: Estimator, epsilon: Fraction, bits: Bits) -> CellRun:
     """The pooled envelope."""
     own, counts, chi = (epsilon * share for share in POOLED)
     asked = PooledCells(
-        aim=Aim(estimator=estimator),
+        aim=Estimand(estimator=estimator),
         epsilon=own,
         count_epsilon=counts,
         noise_epsilon=chi,
@@ -125,18 +127,18 @@ def pooled(points: Points, estimator: Estimator, epsilon: Fraction, bits: Bits) 
         m=POOLED_SMOOTHNESS,
     )
     table = asked.measure(points, bits=bits)
-    return Made(estimates=_floats(table.estimates()), widths=_floats(table.half_widths(LEVEL)))
+    return CellRun(estimates=_floats(table.estimates()), widths=_floats(table.half_widths(LEVEL)))
 
 
-def theil_sen(points: Points, estimator: Estimator, epsilon: Fraction, bits: Bits) -> Made:
+def theil_sen(points: GridPoints, estimator: Estimator, epsilon: Fraction, bits: Bits) -> CellRun:
     """The median of lines through random pairs, by selection; it publishes no interval."""
-    asked = TheilSenCells(aim=Aim(estimator=estimator, steps=CANDIDATES), epsilon=epsilon)
-    return Made(estimates=_floats(asked.measure(points, bits=bits).estimates()))
+    asked = TheilSenCells(aim=Estimand(estimator=estimator, steps=CANDIDATES), epsilon=epsilon)
+    return CellRun(estimates=_floats(asked.measure(points, bits=bits).estimates()))
 
 
-def suppressed(points: Points, estimator: Estimator) -> Made:
+def suppressed(points: GridPoints, estimator: Estimator) -> CellRun:
     """Exact estimates of the cells that are large enough."""
-    return Made(estimates=_floats(suppress(points, estimator, FewRespondents(least=LEAST))), is_exact=True)
+    return CellRun(estimates=_floats(suppress(points, estimator, FewRespondents(least=LEAST))), is_exact=True)
 
 
 METHODS: dict[str, Method] = {
@@ -148,17 +150,17 @@ METHODS: dict[str, Method] = {
 }
 
 
-def birth_rates(points: Points, epsilon: Fraction, bits: Bits, *, is_observed: bool) -> Floats:
+def birth_rates(points: GridPoints, epsilon: Fraction, bits: Bits, *, is_observed: bool) -> Floats:
     """Noisy means of cells whose noisy count is at least `LEAST_ASKED`; not a number elsewhere.
 
     As observed, epsilon each for means and counts; by the smooth mechanism, three quarters and one quarter of it.
     """
     if is_observed:
-        ask = Ask(estimator=Mean(), epsilon=epsilon, count_epsilon=epsilon)
+        ask = ObservedCells(estimator=CellMean(), epsilon=epsilon, count_epsilon=epsilon)
         table = release_observed(points, ask, bits=bits)
         means, counts = _floats(table.estimates), _floats(table.counts)
     else:
-        asked = SmoothCells(aim=Aim(estimator=Mean()), epsilon=epsilon * Fraction(3, 4))
+        asked = SmoothCells(aim=Estimand(estimator=CellMean()), epsilon=epsilon * Fraction(3, 4))
         means = _floats(asked.measure(points, bits=bits).estimates())
         counts = _floats(noisy_counts(points, epsilon=epsilon / 4, bits=bits))
     return np.where(counts >= LEAST_ASKED, means, np.nan)

@@ -21,7 +21,7 @@ HEAVIEST = 6000  # the codebook's bound on a weight, in hundredths
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sample:
+class DrawnSample:
     """Rows of a frame, ascending, each drawn with probability `part / whole`."""
 
     rows: Array
@@ -58,12 +58,12 @@ def frame(
     return people.filter(pa.array(listed))
 
 
-def simple(frame: pa.Table, *, size: int, seed: int) -> Sample:
+def simple(frame: pa.Table, *, size: int, seed: int) -> DrawnSample:
     """A simple random sample: every set of `size` rows is equally likely."""
     return _within(np.zeros(frame.num_rows, dtype=int), [size], seed)
 
 
-def stratified(frame: pa.Table, *, sizes: Mapping[str, int], seed: int, by: str = "stratum") -> Sample:
+def stratified(frame: pa.Table, *, sizes: Mapping[str, int], seed: int, by: str = "stratum") -> DrawnSample:
     """A simple random sample of its own size in every stratum."""
     strata, codes = _strata(frame, by)
     if set(strata) != set(sizes):
@@ -98,19 +98,19 @@ def allocate(
     return {stratum: int(count) for stratum, count in zip(strata, given, strict=True)}
 
 
-def poisson(frame: pa.Table, *, size: int, measure: Array, seed: int) -> Sample:
+def poisson(frame: pa.Table, *, size: int, measure: Array, seed: int) -> DrawnSample:
     """Every row on its own, with probability in proportion to `measure`; `size` is expected, not fixed."""
     part, whole = probabilities(measure, size=size, rows=frame.num_rows)
     drawn = np.random.default_rng(seed).integers(whole) < part
-    return Sample(rows=np.flatnonzero(drawn), part=part[drawn], whole=whole[drawn])
+    return DrawnSample(rows=np.flatnonzero(drawn), part=part[drawn], whole=whole[drawn])
 
 
-def systematic(frame: pa.Table, *, size: int, measure: Array, seed: int) -> Sample:
+def systematic(frame: pa.Table, *, size: int, measure: Array, seed: int) -> DrawnSample:
     """Exactly `size` rows, probability in proportion to `measure`, by equal steps along the list."""
     part, whole = probabilities(measure, size=size, rows=frame.num_rows)
     start = int(np.random.default_rng(seed).integers(whole.max(initial=1)))
     drawn = steps(part, whole, start)
-    return Sample(rows=drawn, part=part[drawn], whole=whole[drawn])
+    return DrawnSample(rows=drawn, part=part[drawn], whole=whole[drawn])
 
 
 def probabilities(measure: Array, *, size: int, rows: int) -> tuple[Array, Array]:
@@ -153,7 +153,7 @@ def _strata(frame: pa.Table, by: str) -> tuple[list[str], Array]:
     return [str(name) for name in names], codes
 
 
-def _within(codes: Array, sizes: list[int], seed: int) -> Sample:
+def _within(codes: Array, sizes: list[int], seed: int) -> DrawnSample:
     """A simple random sample of each size among the rows with each code."""
     room = np.bincount(codes, minlength=len(sizes))
     wanted = np.asarray(sizes)
@@ -163,4 +163,4 @@ def _within(codes: Array, sizes: list[int], seed: int) -> Sample:
     groups = np.split(np.argsort(codes, kind="stable"), np.cumsum(room)[:-1])
     drawn = [rng.choice(group, n, replace=False) for group, n in zip(groups, sizes, strict=True)]
     rows = np.sort(np.concatenate(drawn))
-    return Sample(rows=rows, part=wanted[codes[rows]], whole=room[codes[rows]])
+    return DrawnSample(rows=rows, part=wanted[codes[rows]], whole=room[codes[rows]])

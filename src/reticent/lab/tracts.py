@@ -41,7 +41,7 @@ class Tracts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Block:
+class TractBlock:
     """Some tracts and their people: ranks as x (STEPS + 1) + y and births as 0 and 1, both sorted in each tract."""
 
     tracts: Tracts
@@ -49,7 +49,7 @@ class Block:
     births: Whole
 
 
-def blocks(tracts: int, seed: int) -> Iterator[Block]:
+def blocks(tracts: int, seed: int) -> Iterator[TractBlock]:
     """Blocks of tracts, the last one cut to measure."""
     if tracts < 1 or seed < 0:
         raise PlanError("an atlas needs a tract, and a seed of 0 or more.", field="tracts")
@@ -64,7 +64,7 @@ def starts_of(sizes: Whole) -> Whole:
     return np.concatenate([[0], np.cumsum(sizes)])
 
 
-def _block(rng: np.random.Generator, better: Floats) -> Block:
+def _block(rng: np.random.Generator, better: Floats) -> TractBlock:
     shares = 1 / np.arange(1, STATES + 1) ** 0.7  # a few large states, many small ones
     state = rng.choice(STATES, BLOCK, p=shares / shares.sum())
     single = rng.beta(2, 4, BLOCK)
@@ -78,7 +78,7 @@ def _block(rng: np.random.Generator, better: Floats) -> Block:
         people=people,
         asked=rng.binomial(people, rng.beta(1.5, 13.5, BLOCK)),
     )
-    return Block(tracts=found, ranks=_ranks(found, rng), births=_births(found, rng))
+    return TractBlock(tracts=found, ranks=_ranks(found, rng), births=_births(found, rng))
 
 
 def _ranks(tracts: Tracts, rng: np.random.Generator) -> Whole:
@@ -104,7 +104,9 @@ def _births(tracts: Tracts, rng: np.random.Generator) -> Whole:
     return np.asarray(place >= (tracts.asked - events)[owner], dtype=np.int64)
 
 
-def _cut(block: Block, tracts: int) -> Block:
+def _cut(block: TractBlock, tracts: int) -> TractBlock:
     """The first tracts of a block."""
     kept = block.tracts.first(tracts)
-    return Block(tracts=kept, ranks=block.ranks[: kept.people.sum()], births=block.births[: kept.asked.sum()])
+    return TractBlock(
+        tracts=kept, ranks=block.ranks[: kept.people.sum()], births=block.births[: kept.asked.sum()]
+    )

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from reticent.engine.patterns import MOST_COLUMNS
 from reticent.engine.wants import has_universe
-from reticent.missing.moments import Moments
+from reticent.missing.moments import PatternMoments
 from reticent.schema import Number, Schema
 
 Floats = NDArray[np.float64]
@@ -37,7 +37,7 @@ class Little:
     patterns: int = field(repr=False)
 
 
-def little(moments: Moments) -> Little:
+def little(moments: PatternMoments) -> Little:
     """Little's d-squared with its chi-square tail.
 
     Left out: columns that never vary, columns that repeat an earlier one in other units, rows without an answer.
@@ -71,7 +71,7 @@ def ordered_columns(schema: Schema) -> tuple[str, ...]:
     return tuple(names[:MOST_COLUMNS])
 
 
-def _telling(moments: Moments) -> list[int]:
+def _telling(moments: PatternMoments) -> list[int]:
     """Columns that vary and are no repetition: no correlation of 1 with an earlier one, where both were observed."""
     found, spread = moments.standard()
     kept: list[int] = []
@@ -81,7 +81,7 @@ def _telling(moments: Moments) -> list[int]:
     return kept
 
 
-def _repeats(pair: Moments) -> bool:
+def _repeats(pair: PatternMoments) -> bool:
     """Whether two columns lie on one line in all rows that show both; at least three rows, or nothing can be said."""
     both = pair.observed.all(axis=1)
     rows = int(pair.rows[both].sum())
@@ -90,7 +90,7 @@ def _repeats(pair: Moments) -> bool:
     return rows > 2 and bool(about[0, 1] ** 2 > (1 - RIDGE) * about[0, 0] * about[1, 1] > 0)
 
 
-def normal_law(moments: Moments) -> tuple[Floats, Floats]:
+def normal_law(moments: PatternMoments) -> tuple[Floats, Floats]:
     """The normal law of greatest likelihood, by expectation and maximisation on the moments of every pattern.
 
     Given mean m and covariance C, a row's expected deviation is B (x - m) with B = C C_oo^-1 on what is observed, and
@@ -127,7 +127,7 @@ def chi_square_tail(statistic: float, freedom: int) -> float:
         return float(arb(statistic / 2).gamma_upper(arb(freedom) / 2, regularized=1))
 
 
-def _slices(moments: Moments) -> Iterator[tuple[Floats, Floats, Floats, Floats]]:
+def _slices(moments: PatternMoments) -> Iterator[tuple[Floats, Floats, Floats, Floats]]:
     """What is observed, rows, sums and products, for some patterns at a time."""
     for start in range(0, len(moments.rows), AT_ONCE):
         part = slice(start, start + AT_ONCE)

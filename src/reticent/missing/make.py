@@ -7,7 +7,7 @@ import numpy as np
 
 from reticent.errors import PlanError
 from reticent.missing.chances import Flags
-from reticent.missing.make_driven import Codes, Made, Rng, asked_of, mar, mcar, mnar
+from reticent.missing.make_driven import Codes, DrivenMask, Rng, asked_of, mar, mcar, mnar
 from reticent.missing.make_own import quantile, self_masking
 from reticent.missing.make_together import clustered
 
@@ -25,14 +25,14 @@ class Maker(Protocol):
         *,
         nominal: Sequence[int] = (),
         asked: Flags | None = None,
-    ) -> Made: ...
+    ) -> DrivenMask: ...
 
 
 def _mcar(
     values: Codes, rate: float, rng: Rng, *, nominal: Sequence[int] = (), asked: Flags | None = None
-) -> Made:
+) -> DrivenMask:
     rows, columns = values.shape
-    return Made(mask=mcar((rows, columns), rate, rng).mask & asked_of(values, asked))
+    return DrivenMask(mask=mcar((rows, columns), rate, rng).mask & asked_of(values, asked))
 
 
 def _clustered(
@@ -43,7 +43,7 @@ def _clustered(
     nominal: Sequence[int] = (),
     asked: Flags | None = None,
     correlation: float = 0.6,
-) -> Made:
+) -> DrivenMask:
     rows, columns = values.shape
     return clustered(rows, [rate] * columns, rng, correlation=correlation, asked=asked)
 
@@ -59,7 +59,7 @@ MAKERS: Mapping[str, Maker] = {
 """`like` is not among them: a real mask has its own rates."""
 
 
-def make(name: str, values: Codes, rate: float, rng: Rng, **options: Any) -> Made:
+def make(name: str, values: Codes, rate: float, rng: Rng, **options: Any) -> DrivenMask:
     """The mask of this name."""
     if name not in MAKERS:
         raise PlanError(f"no mask is called {name[:40]!r}; there are {', '.join(MAKERS)}.", field="mask")

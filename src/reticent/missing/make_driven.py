@@ -20,7 +20,7 @@ Rng = np.random.Generator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Made:
+class DrivenMask:
     """A mask, the columns whose values drive it, and those that stay complete, by number."""
 
     mask: Flags = field(repr=False)
@@ -28,15 +28,15 @@ class Made:
     complete: tuple[int, ...] = ()
 
 
-def mcar(shape: tuple[int, int], rate: float, rng: Rng) -> Made:
+def mcar(shape: tuple[int, int], rate: float, rng: Rng) -> DrivenMask:
     """Completely at random: every cell of every column on its own."""
     check_rate(rate)
-    return Made(mask=rng.random(shape) < rate)
+    return DrivenMask(mask=rng.random(shape) < rate)
 
 
 def mar(
     values: Codes, rate: float, rng: Rng, *, nominal: Sequence[int] = (), asked: Flags | None = None
-) -> Made:
+) -> DrivenMask:
     """At random: half of the columns (rounded down), by lot, stay complete and drive the loss of the others.
 
     A driven column is lost with probability sigmoid(w·x + b) of the complete ones: w normal and scaled such that
@@ -46,17 +46,17 @@ def mar(
     chances = driven_by(values, drivers, driven, rate, rng, nominal=nominal, asked=asked)
     mask = np.zeros(values.shape, dtype=bool)
     mask[:, driven] = lots[:, driven] < chances
-    return Made(mask=mask & asked, drivers=drivers, complete=drivers)
+    return DrivenMask(mask=mask & asked, drivers=drivers, complete=drivers)
 
 
 def mnar(
     values: Codes, rate: float, rng: Rng, *, nominal: Sequence[int] = (), asked: Flags | None = None
-) -> Made:
+) -> DrivenMask:
     """Not at random: three columns in ten (rounded down), by lot, drive the others as in `mar`, then are lost `mcar`."""
     lots, asked, drivers, driven = _drawn(values, rate, asked, 3 * values.shape[1] // 10, rng)
     chances = np.full(values.shape, float(rate))
     chances[:, driven] = driven_by(values, drivers, driven, rate, rng, nominal=nominal, asked=asked)
-    return Made(mask=(lots < chances) & asked, drivers=drivers)
+    return DrivenMask(mask=(lots < chances) & asked, drivers=drivers)
 
 
 def driven_by(

@@ -7,7 +7,7 @@ import numpy as np
 
 from reticent.errors import PlanError
 from reticent.missing.chances import Flags, in_tail, logistic
-from reticent.missing.make_driven import Codes, Made, Rng, asked_of, check_rate, scores
+from reticent.missing.make_driven import Codes, DrivenMask, Rng, asked_of, check_rate, scores
 
 SLOPE = 1.5
 
@@ -27,7 +27,7 @@ def self_masking(
     nominal: Sequence[int] = (),
     asked: Flags | None = None,
     slope: float = SLOPE,
-) -> Made:
+) -> DrivenMask:
     """Not at random: probability logistic in the cell's own value, `slope` for each standard deviation."""
     check_rate(rate)
     lots, asked = rng.random(values.shape), asked_of(values, asked)
@@ -35,7 +35,7 @@ def self_masking(
     for k in range(values.shape[1]):
         own = scores(values[:, k], asked[:, k], rng, k in nominal)
         chances[:, k] = logistic(slope * own, asked[:, k], rate)
-    return Made(mask=(lots < chances) & asked, drivers=tuple(range(values.shape[1])))
+    return DrivenMask(mask=(lots < chances) & asked, drivers=tuple(range(values.shape[1])))
 
 
 def quantile(
@@ -47,7 +47,7 @@ def quantile(
     asked: Flags | None = None,
     share: float = 0.5,
     side: Side = "upper",
-) -> Made:
+) -> DrivenMask:
     """Not at random: only the `share` of a column at one end, or both, is ever lost, so there at rate / share.
 
     Ties are kept together: cells equal to the threshold are lost with the probability that keeps the rate. Columns
@@ -63,4 +63,4 @@ def quantile(
         for sign, part in _TAILS[side]:
             tails[:, k] += in_tail(sign * np.asarray(values[:, k], dtype=float), asked[:, k], part * share)
     complete = tuple(sorted(set(range(values.shape[1])) - set(ordered)))
-    return Made(mask=(lots * share < rate * tails) & asked, drivers=ordered, complete=complete)
+    return DrivenMask(mask=(lots * share < rate * tails) & asked, drivers=ordered, complete=complete)

@@ -7,13 +7,13 @@ from numpy.typing import NDArray
 
 from reticent.errors import PlanError
 from reticent.missing.chances import Flags
-from reticent.missing.make_driven import Made, Rng
+from reticent.missing.make_driven import DrivenMask, Rng
 from reticent.missing.reluctance import latent_share, normal_quantile
 
 
 def clustered(
     rows: int, rates: Sequence[float], rng: Rng, *, correlation: float = 0.6, asked: Flags | None = None
-) -> Made:
+) -> DrivenMask:
     """Reluctant people skip many questions: a column for each rate, and losses that go together.
 
     A respondent has one latent reluctance, shared by all questions. Its weight is set such that the mean
@@ -23,7 +23,7 @@ def clustered(
     reluctance = np.sqrt(weight) * rng.normal(size=(rows, 1))
     whims = np.sqrt(1 - weight) * rng.normal(size=(rows, len(rates)))
     mask = reluctance + whims > np.array([normal_quantile(1 - rate) for rate in rates])
-    return Made(mask=mask if asked is None else mask & asked)
+    return DrivenMask(mask=mask if asked is None else mask & asked)
 
 
 def like(
@@ -33,7 +33,7 @@ def like(
     *,
     classes: NDArray[np.integer] | None = None,
     wanted: NDArray[np.integer] | None = None,
-) -> Made:
+) -> DrivenMask:
     """Like this real mask: each row gets the whole pattern of a real row, drawn with replacement.
 
     With `classes` (a number for each real row) and `wanted` (one for each row to be made) a row draws among real rows
@@ -48,4 +48,4 @@ def like(
             if len(pool):
                 drawn[places] = pool[rng.integers(len(pool), size=len(places))]
     mask = np.asarray(real, dtype=bool)[drawn]
-    return Made(mask=mask, complete=tuple(np.flatnonzero(~mask.any(axis=0)).tolist()))
+    return DrivenMask(mask=mask, complete=tuple(np.flatnonzero(~mask.any(axis=0)).tolist()))

@@ -13,7 +13,7 @@ FITS = 2**62
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Moments:
+class PatternMoments:
     """A line for each pattern: what is `observed`, how many `rows`, their `sums` and `products`, 0 where missing."""
 
     observed: NDArray[np.bool_] = field(repr=False)
@@ -21,27 +21,29 @@ class Moments:
     sums: NDArray[Any] = field(repr=False)
     products: NDArray[Any] = field(repr=False)
 
-    def kept(self, columns: Sequence[int]) -> "Moments":
+    def kept(self, columns: Sequence[int]) -> "PatternMoments":
         """These columns alone, without patterns that then show nothing. Patterns that now look alike stay apart."""
         chosen = np.asarray(columns, dtype=int)
         some = self.observed[:, chosen].any(axis=1)
-        return Moments(
+        return PatternMoments(
             observed=self.observed[some][:, chosen],
             rows=self.rows[some],
             sums=self.sums[some][:, chosen],
             products=self.products[some][:, chosen][:, :, chosen],
         )
 
-    def about(self, level: NDArray[Any]) -> "Moments":
+    def about(self, level: NDArray[Any]) -> "PatternMoments":
         """About whole numbers `level`, exactly, so that a large level takes no digits from a small spread."""
         rows, sums, by = self.rows.astype(object)[:, None], self.sums.astype(object), level * self.observed
         cross = sums[:, :, None] * by[:, None, :]
         both = rows[:, :, None] * by[:, :, None] * by[:, None, :]
         seen = self.observed[:, :, None] * self.observed[:, None, :]
         products = (self.products.astype(object) - cross - cross.swapaxes(1, 2) + both) * seen
-        return Moments(observed=self.observed, rows=self.rows, sums=sums - rows * by, products=products)
+        return PatternMoments(
+            observed=self.observed, rows=self.rows, sums=sums - rows * by, products=products
+        )
 
-    def standard(self) -> tuple["Moments", NDArray[np.float64]]:
+    def standard(self) -> tuple["PatternMoments", NDArray[np.float64]]:
         """About the means of what was observed and in units of its spread; and each column's variance before."""
         counts = np.maximum(1, (self.rows[:, None] * self.observed).sum(axis=0))
         totals = self.sums.sum(axis=0)
@@ -50,7 +52,7 @@ class Moments:
         sums, products = near.sums.astype(float), near.products.astype(float)
         spread = np.einsum("jkk->k", products) / counts - (sums.sum(axis=0) / counts) ** 2
         scale = np.sqrt(np.where(spread > 0, spread, 1.0))
-        told = Moments(
+        told = PatternMoments(
             observed=self.observed,
             rows=self.rows,
             sums=sums / scale,
@@ -59,15 +61,17 @@ class Moments:
         return told, spread
 
 
-def moments_of(values: NDArray[Any], mask: NDArray[np.bool_]) -> Moments:
+def moments_of(values: NDArray[Any], mask: NDArray[np.bool_]) -> PatternMoments:
     """The moments of codes in an array, true in `mask` where an answer is missing."""
     patterns, place = np.unique(~np.asarray(mask, dtype=bool), axis=0, return_inverse=True)
     lines = [_line(values[place.ravel() == j], seen) for j, seen in enumerate(patterns)]
     rows, sums, products = zip(*lines, strict=True)
-    return Moments(observed=patterns, rows=np.array(rows), sums=np.array(sums), products=np.array(products))
+    return PatternMoments(
+        observed=patterns, rows=np.array(rows), sums=np.array(sums), products=np.array(products)
+    )
 
 
-def moments_from(lines: Sequence[Line], size: int) -> Moments:
+def moments_from(lines: Sequence[Line], size: int) -> PatternMoments:
     """The moments that the engine summed for each pattern of `size` columns."""
     masks = np.array([mask for mask, *_ in lines], dtype=np.int64)
     sums = np.array([each for _, _, each, _ in lines], dtype=object).reshape(len(lines), size)
@@ -76,7 +80,7 @@ def moments_from(lines: Sequence[Line], size: int) -> Moments:
     for place, (*_, each) in enumerate(lines):
         products[place][upper] = each
         products[place].T[upper] = each
-    return Moments(
+    return PatternMoments(
         observed=(masks[:, None] >> np.arange(size) & 1) == 0,
         rows=np.array([rows for _, rows, *_ in lines], dtype=np.int64),
         sums=sums,

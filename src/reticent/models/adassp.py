@@ -10,7 +10,7 @@ import numpy as np
 from flint import fmpz_mat
 
 from reticent.models.fit import Fit, check, claim_of, sums_of, tell
-from reticent.models.moments import UNIT, Moments, gaussian_moments, laplace_moments, steps
+from reticent.models.moments import UNIT, NoisyMoments, gaussian_moments, laplace_moments, steps
 from reticent.models.records import Records
 from reticent.models.solve import leftover, ridge
 from reticent.models.sources import ModelNoise
@@ -98,7 +98,7 @@ class AdaSSP:
 
     def _laplace(
         self, sums: Sums, epsilon: Fraction, neighbours: Neighbours, noise: ModelNoise
-    ) -> tuple[Moments, float]:
+    ) -> tuple[NoisyMoments, float]:
         own, ones = SHARE * epsilon, [Fraction(1)] * len(sums.products)
         bound = eigenvalue_bound(sums.design.features, neighbours=neighbours)
         least = noise.laplace(least_eigenvalue(sums), sensitivity=bound, epsilon=own)
@@ -107,7 +107,7 @@ class AdaSSP:
 
     def _gaussian(
         self, sums: Sums, rho: Fraction, neighbours: Neighbours, noise: ModelNoise
-    ) -> tuple[Moments, float]:
+    ) -> tuple[NoisyMoments, float]:
         own = SHARE * rho
         bound = eigenvalue_bound(sums.design.features, neighbours=neighbours)
         least = noise.gaussian_many([least_eigenvalue(sums)], sensitivity=bound, rho=own)[0]

@@ -6,7 +6,7 @@ from typing import Literal
 
 from reticent.errors import PlanError
 from reticent.models.fit import Fit, check, claim_of, no_delta, sums_of, tell
-from reticent.models.moments import Moments, laplace_moments
+from reticent.models.moments import NoisyMoments, laplace_moments
 from reticent.models.records import Records
 from reticent.models.solve import leftover, lifted, ridge
 from reticent.models.sources import ModelNoise
@@ -53,7 +53,9 @@ class Centred:
         found = self.moments(sums_of(data), epsilon=epsilon, neighbours=neighbours, noise=noise)
         return self.line(found, epsilon=epsilon, neighbours=neighbours)
 
-    def moments(self, sums: Sums, *, epsilon: Fraction, neighbours: Neighbours, noise: ModelNoise) -> Moments:
+    def moments(
+        self, sums: Sums, *, epsilon: Fraction, neighbours: Neighbours, noise: ModelNoise
+    ) -> NoisyMoments:
         """The noisy sums that the line is made of, and that say how uncertain it is.
 
         Guarantee   epsilon-DP for one call.
@@ -67,7 +69,7 @@ class Centred:
         scales = [self.level] + [Fraction(1)] * (len(sums.products) - 1)
         return laplace_moments(sums, scales=scales, epsilon=epsilon, neighbours=neighbours, noise=noise)
 
-    def line(self, found: Moments, *, epsilon: Fraction, neighbours: Neighbours) -> Fit:
+    def line(self, found: NoisyMoments, *, epsilon: Fraction, neighbours: Neighbours) -> Fit:
         """The line in sums that were released for `epsilon`: post-processing."""
         theta = ridge(lifted(found.gram, found.blur), found.cross, 0.0)
         claim = claim_of(PAGE, "THEORY 7.3", epsilon=epsilon, neighbours=neighbours)

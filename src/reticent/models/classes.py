@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import PlanError
-from reticent.models.design import Bounded, Design
+from reticent.models.design import Bounded, RegressionDesign
 from reticent.models.fit import check, claim_of, no_delta, on_grid
 from reticent.models.moves import root_up
 from reticent.models.newton import Floats, Whole, minimum
@@ -33,7 +33,7 @@ class Labelled:
     and class; rows have a count of 1 each.
     """
 
-    design: Design
+    design: RegressionDesign
     z: Whole = field(repr=False)
     label: Whole = field(repr=False)
     count: Whole = field(repr=False)
@@ -49,7 +49,9 @@ class Labelled:
         return np.column_stack([np.ones(len(x)), x]) if self.design.intercept else x
 
 
-def labelled(design: Design, x: NDArray[Any], label: NDArray[Any], count: Whole | None = None) -> Labelled:
+def labelled(
+    design: RegressionDesign, x: NDArray[Any], label: NDArray[Any], count: Whole | None = None
+) -> Labelled:
     """Rows or cells from arrays; those without an answer everywhere, or with a class of no name, do not count."""
     found = [codes(each, c) for each, c in zip(np.asarray(x).T, design.predictors, strict=True)]
     z = [2 * code - design.centre(c) for (code, _), c in zip(found, design.predictors, strict=True)]
@@ -79,7 +81,7 @@ class ClassFit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Classes:
+class SoftmaxRegression:
     """Softmax regression; with two classes, logistic regression with one line.
 
     Minimises the log loss over rows plus ridge |b|^2/2 plus t'b in unit columns, t random.
@@ -149,7 +151,7 @@ def shape(lines: int, features: int) -> tuple[Fraction, Fraction, int]:
     return Fraction(features, lines), root_up(Fraction(2 * features)), lines - 1
 
 
-def line_of(design: Design, theta: Sequence[float]) -> tuple[Fraction, ...]:
+def line_of(design: RegressionDesign, theta: Sequence[float]) -> tuple[Fraction, ...]:
     """A line in unit columns, brought to the units of the codebook: the intercept, then the slopes."""
     told = [on_grid(value) for value in theta]
     first, rest = (told[0], told[1:]) if design.intercept else (Fraction(0), told)
@@ -158,5 +160,5 @@ def line_of(design: Design, theta: Sequence[float]) -> tuple[Fraction, ...]:
     return (first - shift, *slopes)
 
 
-def _middle(design: Design, column: Bounded) -> Fraction:
+def _middle(design: RegressionDesign, column: Bounded) -> Fraction:
     return column.origin + column.grid * Fraction(design.centre(column), 2)

@@ -40,7 +40,7 @@ class Bounded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Design:
+class RegressionDesign:
     """The predictors, the response, and whether the line may miss the origin.
 
     `size` is the number of rows, where it is public and every row counts; it then gets no noise, and the change

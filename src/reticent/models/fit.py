@@ -7,7 +7,7 @@ from math import isfinite
 from typing import Literal, Protocol
 
 from reticent.errors import PlanError
-from reticent.models.design import Design
+from reticent.models.design import RegressionDesign
 from reticent.models.records import Records
 from reticent.models.sources import ModelNoise
 from reticent.models.sums import Sums
@@ -60,7 +60,9 @@ def sums_of(data: Sums | Records) -> Sums:
     return data.sums() if isinstance(data, Records) else data
 
 
-def check(design: Design, *, epsilon: Fraction, delta: Fraction | None, neighbours: Neighbours) -> None:
+def check(
+    design: RegressionDesign, *, epsilon: Fraction, delta: Fraction | None, neighbours: Neighbours
+) -> None:
     """Refuse amounts and designs that no estimator takes; from public numbers alone."""
     if epsilon <= 0:
         raise PlanError(f"it is {epsilon}, but must be positive.", field="epsilon")
@@ -99,7 +101,9 @@ def claim_of(
     )
 
 
-def tell(design: Design, theta: Sequence[float | Fraction], variance: float | Fraction, claim: Claim) -> Fit:
+def tell(
+    design: RegressionDesign, theta: Sequence[float | Fraction], variance: float | Fraction, claim: Claim
+) -> Fit:
     """Coefficients of unit columns, brought to the units of the codebook. Post-processing: reads no row."""
     told = [on_grid(value) for value in theta]
     first, rest = (told[0], told[1:]) if design.intercept else (Fraction(0), told)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.models.design import Bounded, Design
+from reticent.models.design import Bounded, RegressionDesign
 from reticent.models.fit import Fit
 from reticent.models.records import Whole, codes
 from reticent.noise.bits import Bits, words
@@ -20,12 +20,12 @@ Floats = NDArray[np.float64]
 FINE = 1 << 20
 
 
-def predictions(fit: Fit, design: Design, x: NDArray[Any]) -> Whole:
+def predictions(fit: Fit, design: RegressionDesign, x: NDArray[Any]) -> Whole:
     """What the line says for each row, as a code of the response, clamped to its bounds; a gap counts as the middle."""
     return _clamped(means(fit, design, x), design.response)
 
 
-def draws(fit: Fit, design: Design, x: NDArray[Any], *, bits: Bits) -> Whole:
+def draws(fit: Fit, design: RegressionDesign, x: NDArray[Any], *, bits: Bits) -> Whole:
     """The line plus a normal number of the released spread for each row, as codes of the response.
 
     The draws are part of the model, not of the promise, so doubles will do.
@@ -43,7 +43,7 @@ def normal(n: int, bits: Bits) -> Floats:
     return np.asarray(np.sqrt(-2 * np.log((u[0] + 1) * 2.0**-53)) * np.cos(2 * np.pi * u[1] * 2.0**-53))
 
 
-def means(fit: Fit, design: Design, x: NDArray[Any]) -> Floats:
+def means(fit: Fit, design: RegressionDesign, x: NDArray[Any]) -> Floats:
     """In steps of the response. Added column by column, so a row's mean is a function of that row."""
     response = design.response
     mean = np.full(len(x), float((fit.intercept - response.origin) / response.grid))

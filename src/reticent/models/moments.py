@@ -9,7 +9,7 @@ from math import ceil
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.models.design import Design
+from reticent.models.design import RegressionDesign
 from reticent.models.moves import products_l1, products_l2, root_up
 from reticent.models.sources import ModelNoise
 from reticent.models.sums import Sums
@@ -22,13 +22,13 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moments:
+class NoisyMoments:
     """Noisy sums of products of unit columns: released, so they may be printed and worked on freely.
 
     `spread` holds the standard deviation of the noise of each entry.
     """
 
-    design: Design
+    design: RegressionDesign
     table: Floats
     spread: Floats
 
@@ -70,7 +70,7 @@ def steps(value: Fraction) -> int:
 
 def laplace_moments(
     sums: Sums, *, scales: Sequence[Fraction], epsilon: Fraction, neighbours: Neighbours, noise: ModelNoise
-) -> Moments:
+) -> NoisyMoments:
     """Every sum of products with discrete Laplace noise; entry (i, j) gets noise in proportion to 1/(a_i a_j).
 
     Guarantee   epsilon-DP for the whole table, one call.
@@ -89,7 +89,7 @@ def laplace_moments(
     return _moments(sums.design, entries, noisy, size, 2**0.5 * bound / float(epsilon))
 
 
-def gaussian_moments(sums: Sums, *, rho: Fraction, neighbours: Neighbours, noise: ModelNoise) -> Moments:
+def gaussian_moments(sums: Sums, *, rho: Fraction, neighbours: Neighbours, noise: ModelNoise) -> NoisyMoments:
     """Every sum of products with discrete Gaussian noise of one scale.
 
     Guarantee   rho-zCDP for the whole table, one call.
@@ -115,12 +115,12 @@ def _entries(sums: Sums) -> list[tuple[int, int]]:
 
 
 def _moments(
-    design: Design, entries: list[tuple[int, int]], noisy: list[int], size: Floats, sd: float
-) -> Moments:
+    design: RegressionDesign, entries: list[tuple[int, int]], noisy: list[int], size: Floats, sd: float
+) -> NoisyMoments:
     width = len(design.widths)
     table, spread = np.zeros((width, width)), np.zeros((width, width))
     table[0, 0] = design.size or 0
     for (i, j), value, each in zip(entries, noisy, size, strict=True):
         table[i, j] = table[j, i] = value / each
         spread[i, j] = spread[j, i] = sd / each
-    return Moments(design=design, table=table, spread=spread)
+    return NoisyMoments(design=design, table=table, spread=spread)

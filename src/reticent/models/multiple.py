@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from reticent.errors import PlanError
 from reticent.models.centred import Centred
-from reticent.models.design import Design
+from reticent.models.design import RegressionDesign
 from reticent.models.fit import Fit, claim_of, tell
 from reticent.models.imputing import FINE, means, normal
 from reticent.models.moments import UNIT
@@ -45,7 +45,7 @@ class Multiple:
 
 
 def multiple_mean(
-    design: Design,
+    design: RegressionDesign,
     x: NDArray[Any],
     y: NDArray[Any],
     *,
@@ -92,7 +92,7 @@ def multiple_mean(
     return Multiple(combined=made, fit=tell(design, line.theta.tolist(), line.variance, claim))
 
 
-def complete(fit: Fit, design: Design, x: NDArray[Any], y: NDArray[Any], *, bits: Bits) -> Whole:
+def complete(fit: Fit, design: RegressionDesign, x: NDArray[Any], y: NDArray[Any], *, bits: Bits) -> Whole:
     """Codes with every gap drawn about the line; a draw goes no farther than the nearer bound on either side.
 
     Clamping alone would pull draws away from the nearer bound; held alike on both sides they keep the line's mean.
@@ -108,7 +108,7 @@ def complete(fit: Fit, design: Design, x: NDArray[Any], y: NDArray[Any], *, bits
 
 
 def gap_sums(
-    design: Design, x: NDArray[Any], y: NDArray[Any], *, epsilon: Fraction, noise: ModelNoise
+    design: RegressionDesign, x: NDArray[Any], y: NDArray[Any], *, epsilon: Fraction, noise: ModelNoise
 ) -> NDArray[np.float64]:
     """How many rows have a gap, and the sum of each of their predictors in unit columns; noisy.
 
@@ -133,7 +133,7 @@ def gap_sums(
 
 
 def told(
-    design: Design, filled: list[Whole], *, epsilon: Fraction, noise: ModelNoise
+    design: RegressionDesign, filled: list[Whole], *, epsilon: Fraction, noise: ModelNoise
 ) -> tuple[float, float, float]:
     """The noisy mean over all copies, the spread of the rows about it, and the scale of the noise; in the response's units.
 
@@ -165,5 +165,5 @@ def _added(numbers: Whole, largest: int, *, squared: bool = False) -> int:
     return int(np.sum(whole * whole if squared else whole))
 
 
-def _width(design: Design) -> int:
+def _width(design: RegressionDesign) -> int:
     return design.response.high - design.response.low

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import PlanError
-from reticent.models.design import Bounded, Design
+from reticent.models.design import Bounded, RegressionDesign
 from reticent.models.sums import Sums
 
 Whole = NDArray[np.int64]
@@ -21,7 +21,7 @@ EXACT = 1 << 53
 class Records:
     """One line for each row that has all its answers: z of every predictor, then of the response."""
 
-    design: Design
+    design: RegressionDesign
     z: Whole = field(repr=False)
 
     def sums(self) -> Sums:
@@ -75,7 +75,7 @@ def _float(value: Any) -> float:
         return np.nan
 
 
-def records(design: Design, x: NDArray[Any], y: NDArray[Any]) -> Records:
+def records(design: RegressionDesign, x: NDArray[Any], y: NDArray[Any]) -> Records:
     """Rows from arrays: `x` with a column for each predictor, `y` the response; incomplete rows do not count."""
     if np.ndim(x) != 2 or np.shape(x)[1] != len(design.predictors) or np.shape(y) != np.shape(x)[:1]:
         raise PlanError("x needs a column for each predictor, and y a value for each row.", field="x")

@@ -12,7 +12,7 @@ from reticent.errors import PlanError
 from reticent.models import moves
 from reticent.models.adassp import rho_for
 from reticent.models.fit import Fit, check, claim_of, tell
-from reticent.models.moments import Moments, gaussian_moments, laplace_moments
+from reticent.models.moments import NoisyMoments, gaussian_moments, laplace_moments
 from reticent.models.records import Records
 from reticent.models.solve import leftover, lifted, ridge
 from reticent.models.sources import ModelNoise
@@ -80,7 +80,7 @@ class Robust:
 
     def _sums(
         self, data: Records, budget: Fraction, is_pure: bool, neighbours: Neighbours, noise: ModelNoise
-    ) -> Moments:
+    ) -> NoisyMoments:
         sums = data.sums()
         if not is_pure:
             return gaussian_moments(sums, rho=budget, neighbours=neighbours, noise=noise)

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.models.moments import Moments
+from reticent.models.moments import NoisyMoments
 
 Floats = NDArray[np.float64]
 
@@ -19,7 +19,7 @@ def ridge(gram: Floats, cross: Floats, penalty: float) -> Floats:
     return np.asarray(np.linalg.lstsq(gram + penalty * np.eye(len(gram)), cross, rcond=None)[0])
 
 
-def leftover(moments: Moments, theta: Floats) -> float:
+def leftover(moments: NoisyMoments, theta: Floats) -> float:
     """The mean squared residual of a line, from noisy sums; not below 0."""
     total = float(moments.square - 2 * theta @ moments.cross + theta @ moments.gram @ theta)
     return max(0.0, total) / max(1.0, moments.count - len(theta))

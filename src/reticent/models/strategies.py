@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from reticent.errors import PlanError
 from reticent.models.centred import Centred
-from reticent.models.design import Design
+from reticent.models.design import RegressionDesign
 from reticent.models.fit import Estimator, Fit
 from reticent.models.imputing import draws, mean_of, predictions
 from reticent.models.records import Whole, codes, records
@@ -36,7 +36,9 @@ class Filled:
     fit: Fit | None = None
 
 
-def available_cases(design: Design, y: NDArray[Any], *, epsilon: Fraction, noise: ModelNoise) -> Filled:
+def available_cases(
+    design: RegressionDesign, y: NDArray[Any], *, epsilon: Fraction, noise: ModelNoise
+) -> Filled:
     """The mean of those who answered: a noisy sum from the middle over a noisy count.
 
     Guarantee   epsilon-DP for one call.
@@ -57,7 +59,7 @@ def available_cases(design: Design, y: NDArray[Any], *, epsilon: Fraction, noise
 
 
 def query_only(
-    design: Design, x: NDArray[Any], y: NDArray[Any], *, epsilon: Fraction, noise: ModelNoise
+    design: RegressionDesign, x: NDArray[Any], y: NDArray[Any], *, epsilon: Fraction, noise: ModelNoise
 ) -> Filled:
     """The mean after filling from ordinary least squares, protected at the end alone.
 
@@ -89,7 +91,7 @@ def missing_bound(missing: int, *, width: int, beta: Fraction) -> Smooth:
     return smooth_bound(ladder, beta)
 
 
-def fill_exactly(design: Design, x: NDArray[Any], y: NDArray[Any]) -> tuple[Whole, int]:
+def fill_exactly(design: RegressionDesign, x: NDArray[Any], y: NDArray[Any]) -> tuple[Whole, int]:
     """Codes with gaps filled by least squares on the rows that answered, and how many gaps there were. No privacy."""
     code, answered = codes(y, design.response)
     seen = [codes(each, c)[0] for each, c in zip(np.asarray(x).T, design.predictors, strict=True)]
@@ -100,7 +102,7 @@ def fill_exactly(design: Design, x: NDArray[Any], y: NDArray[Any]) -> tuple[Whol
 
 
 def both_stages(
-    design: Design,
+    design: RegressionDesign,
     x: NDArray[Any],
     y: NDArray[Any],
     *,

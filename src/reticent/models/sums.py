@@ -5,14 +5,14 @@ from fractions import Fraction
 
 from reticent.engine.results import SufficientStatistics
 from reticent.engine.wants import Rows, Sum
-from reticent.models.design import Design
+from reticent.models.design import RegressionDesign
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sums:
     """`products[i][j]` is the sum of z_i z_j, where z is 1, then the predictors, then the response."""
 
-    design: Design
+    design: RegressionDesign
     products: tuple[tuple[int, ...], ...] = field(repr=False)
 
     def unit(self, i: int, j: int) -> Fraction:
@@ -28,7 +28,7 @@ class Sums:
         return gram, [self.unit(i, last) for i in at], self.unit(last, last)
 
 
-def wants(design: Design, rows: Rows) -> tuple[Sum, ...]:
+def wants(design: RegressionDesign, rows: Rows) -> tuple[Sum, ...]:
     """What an engine must sum: the count, every code, every product of codes, over rows that answered all."""
     names = tuple(column.name for column in design.columns)
     over = Rows(where=rows.where, known=rows.known, answered=tuple(dict.fromkeys((*rows.answered, *names))))
@@ -43,7 +43,7 @@ def wants(design: Design, rows: Rows) -> tuple[Sum, ...]:
     )
 
 
-def from_engine(design: Design, rows: Rows, statistics: SufficientStatistics) -> Sums:
+def from_engine(design: RegressionDesign, rows: Rows, statistics: SufficientStatistics) -> Sums:
     """The sums of products of z from those of codes: z = 2 code - m, so all is whole."""
     found = [statistics[want] for want in wants(design, rows)]
     size = len(design.columns)

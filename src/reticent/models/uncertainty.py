@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.models.moments import Moments
+from reticent.models.moments import NoisyMoments
 from reticent.models.solve import leftover, lifted, ridge
 
 Floats = NDArray[np.float64]
@@ -33,7 +33,7 @@ class Uncertain:
         return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
-def uncertain(moments: Moments) -> Uncertain:
+def uncertain(moments: NoisyMoments) -> Uncertain:
     """The line that least squares finds in noisy sums, and how far off it may be.
 
     With G = X'X, c = X'y and residual variance s^2, the line b has covariance s^2 / G from sampling and

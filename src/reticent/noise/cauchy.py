@@ -4,7 +4,7 @@ from fractions import Fraction
 
 from reticent.noise import calibrate
 from reticent.noise.bits import Bits, below
-from reticent.noise.lazy import Largest, Line, Uniform, line, settle
+from reticent.noise.lazy import Largest, RoundedLine, Uniform, line, settle
 from reticent.sensitivity.bounds import Smooth
 
 
@@ -47,7 +47,7 @@ def add_published(
     return draw_steps(line(answer, scale=sensitivity.bound / a, grid=grid), gamma=gamma, bits=bits)
 
 
-def draw_steps(where: Line, *, gamma: Fraction, bits: Bits) -> int:
+def draw_steps(where: RoundedLine, *, gamma: Fraction, bits: Bits) -> int:
     """The grid step that `where` gives at a generalised Cauchy number, by rejection from min(1, |x|**-gamma).
 
     The envelope has mass 1 within [0, 1] and 1/(gamma - 1) = b/(a - b) beyond, so the inner part is taken a - b times

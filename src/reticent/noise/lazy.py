@@ -52,7 +52,7 @@ class Largest:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class RoundedLine:
     """x -> floor((answer + scale * x) / grid + 1/2), the released number of grid steps, in whole numbers.
 
     `offset`, `slope` and `unit` are answer/grid + 1/2 and scale/grid over their common denominator.
@@ -67,16 +67,18 @@ class Line:
         return (self.offset * bottom + self.slope * top) // (self.unit * bottom)
 
 
-def line(answer: Fraction | int, *, scale: Fraction, grid: Fraction) -> Line:
+def line(answer: Fraction | int, *, scale: Fraction, grid: Fraction) -> RoundedLine:
     """The line of `answer + scale * x` on `grid`."""
     if grid <= 0:
         raise PlanError("the grid is positive")
     offset, slope = Fraction(answer) / grid + Fraction(1, 2), scale / grid
     unit = math.lcm(offset.denominator, slope.denominator)
-    return Line(int(offset * unit), int(slope * unit), unit)
+    return RoundedLine(int(offset * unit), int(slope * unit), unit)
 
 
-def settle(where: Line, sign: int, w: Largest, *, is_inner: bool, power: Fraction = Fraction(1)) -> int:
+def settle(
+    where: RoundedLine, sign: int, w: Largest, *, is_inner: bool, power: Fraction = Fraction(1)
+) -> int:
     """The grid step of x = sign * w (inner) or x = sign * w**-power (outer), from as many digits of w as it takes."""
     near: int
     far: int | None

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 from reticent.noise import calibrate
 from reticent.noise.bits import Bits
-from reticent.noise.lazy import Largest, Line, line
+from reticent.noise.lazy import Largest, RoundedLine, line
 from reticent.sensitivity.bounds import Smooth
 
 
@@ -25,7 +25,7 @@ def add_lomax(
     return draw_steps(line(answer, scale=scale, grid=grid), m=int(m), bits=bits)
 
 
-def draw_steps(where: Line, *, m: int, bits: Bits) -> int:
+def draw_steps(where: RoundedLine, *, m: int, bits: Bits) -> int:
     """The grid step that `where` gives at x = +-(1/w - 1), w the largest of m uniform numbers."""
     sign = 1 - 2 * bits.take(1)
     w = Largest(bits, m)
@@ -33,14 +33,14 @@ def draw_steps(where: Line, *, m: int, bits: Bits) -> int:
     return settle_lomax(where, sign, w)
 
 
-def settle_lomax(where: Line, sign: int, w: Largest) -> int:
+def settle_lomax(where: RoundedLine, sign: int, w: Largest) -> int:
     """The grid step of x = sign * (1/w - 1), from as many digits of w as it takes."""
     while (step := _settled(where, sign, w)) is None:
         w.refine(16)
     return step
 
 
-def _settled(where: Line, sign: int, w: Largest) -> int | None:
+def _settled(where: RoundedLine, sign: int, w: Largest) -> int | None:
     """The grid step, if both ends of what is known of w lie on the same one."""
     p, one = w.prefix, 1 << w.known
     if p == 0:

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 from reticent.noise import calibrate
 from reticent.noise.bits import Bits
-from reticent.noise.lazy import Largest, Line, Uniform, line, settle
+from reticent.noise.lazy import Largest, RoundedLine, Uniform, line, settle
 from reticent.sensitivity.bounds import Smooth
 
 
@@ -24,7 +24,7 @@ def add_student(
     return draw_steps(line(answer, scale=scale, grid=grid), bits=bits)
 
 
-def draw_steps(where: Line, *, bits: Bits) -> int:
+def draw_steps(where: RoundedLine, *, bits: Bits) -> int:
     """The grid step that `where` gives at a Student number, by rejection from min(1, |x|**-4)."""
     sign = 1 - 2 * bits.take(1)
     while True:

@@ -17,7 +17,7 @@ Ranges: TypeAlias = tuple[tuple[int, int], ...]
 _INT64: Final = 2**63
 
 
-class Coded(Protocol):
+class CodedColumn(Protocol):
     """A column that knows its codes."""
 
     def matching(self, op: str, literals: tuple[Fraction | str, ...], *, field: str) -> Ranges:
@@ -80,7 +80,7 @@ class Always:
 Bound: TypeAlias = CodeIn | Is | AllOf | AnyOf | Negation | Always
 
 
-def bind(predicate: Predicate, columns: Mapping[str, Coded], *, field: str) -> Bound:
+def bind(predicate: Predicate, columns: Mapping[str, CodedColumn], *, field: str) -> Bound:
     """The predicate over codes, or a `PlanError` that names what the codebook does not know."""
     match predicate:
         case Compare(column=name, op=op, literals=literals):
@@ -98,7 +98,7 @@ def bind(predicate: Predicate, columns: Mapping[str, Coded], *, field: str) -> B
             return Always()
 
 
-def _known(name: str, columns: Mapping[str, Coded], field: str) -> Coded:
+def _known(name: str, columns: Mapping[str, CodedColumn], field: str) -> CodedColumn:
     if name in columns:
         return columns[name]
     by_lower = {known.lower(): known for known in columns}

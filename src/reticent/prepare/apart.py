@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from reticent.prepare.chances import Chances
-from reticent.prepare.lines import SCALE, Line
+from reticent.prepare.lines import SCALE, RegressionLine
 
 
-def apart(one: Sequence[Line | Chances], two: Sequence[Line | Chances]) -> dict[str, int]:
+def apart(one: Sequence[RegressionLine | Chances], two: Sequence[RegressionLine | Chances]) -> dict[str, int]:
     """For each column that is filled, the largest difference between a row's codes; both fill the same in the same order.
 
     Guarantee   no row's filled code differs by more, whatever its answers are.
@@ -20,7 +20,7 @@ def apart(one: Sequence[Line | Chances], two: Sequence[Line | Chances]) -> dict[
     found: dict[str, int] = {}
     for here, there in zip(one, two, strict=True):
         span = here.high - here.low
-        if isinstance(here, Line) and isinstance(there, Line):
+        if isinstance(here, RegressionLine) and isinstance(there, RegressionLine):
             found[here.column] = min(span, -(-_total(here, there, found) >> SCALE))
         else:
             moved = any(found.get(name) for name in here.columns if name != here.column)
@@ -28,7 +28,7 @@ def apart(one: Sequence[Line | Chances], two: Sequence[Line | Chances]) -> dict[
     return found
 
 
-def _total(one: Line, two: Line, moved: dict[str, int]) -> int:
+def _total(one: RegressionLine, two: RegressionLine, moved: dict[str, int]) -> int:
     """The largest difference of the totals: from the coefficients, and from predictors that were filled otherwise."""
     top = bottom = one.base - two.base
     other = 0

@@ -10,7 +10,7 @@ WHOLE = 1 << 19
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Side:
+class PredictorCells:
     """One predictor: the levels of a column, or groups that begin at the codes `starts`; then silence, then not asked."""
 
     column: str
@@ -28,7 +28,7 @@ class Chances:
     column: str
     low: int
     high: int
-    sides: tuple[Side, ...]
+    sides: tuple[PredictorCells, ...]
     steps: tuple[tuple[int, ...], ...]
     middle: int = WHOLE // 2
     draw: Draw | None = field(default=None, repr=False, compare=False)

@@ -4,7 +4,7 @@ from reticent.errors import PlanError
 from reticent.prepare.chances import Chances
 from reticent.prepare.donors import Donors, Repair
 from reticent.prepare.edits import Edit
-from reticent.prepare.lines import Line
+from reticent.prepare.lines import RegressionLine
 from reticent.prepare.metric import distances_of
 from reticent.schema import Schema
 
@@ -39,7 +39,7 @@ def _check_donors(donors: Donors, repair: Repair, schema: Schema) -> None:
     distances_of(donors, schema)
 
 
-def _check_line(line: Line | Chances, schema: Schema) -> None:
+def _check_line(line: RegressionLine | Chances, schema: Schema) -> None:
     column = schema.column(line.column, field="column")
     if column.role == "weight":
         raise PlanError(f"{line.column} is the base weight; no line fills it.", field="column")

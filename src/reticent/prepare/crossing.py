@@ -26,7 +26,7 @@ class Way:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attribute:
+class StratifierGroup:
     """Stratifiers that are binned together, the ways to do so, and the price of choosing one; a single way is free."""
 
     by: tuple[str, ...]
@@ -44,7 +44,7 @@ class Attribute:
 class Crossing:
     """The attributes in the order of their choices, and the total of every base cell."""
 
-    attributes: tuple[Attribute, ...]
+    attributes: tuple[StratifierGroup, ...]
     totals: tuple[Fraction, ...]
 
     def __post_init__(self) -> None:

@@ -7,7 +7,7 @@ from fractions import Fraction
 from reticent.errors import PlanError
 from reticent.prepare.chances import Chances
 from reticent.prepare.edits import Edit
-from reticent.prepare.lines import Line
+from reticent.prepare.lines import RegressionLine
 
 
 class Scheme(StrEnum):
@@ -75,7 +75,7 @@ class Repair:
 
     edits: tuple[Edit, ...] = ()
     donors: tuple[Donors, ...] = ()
-    lines: tuple[Line | Chances, ...] = ()
+    lines: tuple[RegressionLine | Chances, ...] = ()
     key: str = ""
     smoothness: int = 8
 

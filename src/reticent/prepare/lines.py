@@ -38,7 +38,7 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class RegressionLine:
     """Fills `column` with floor((base + sum of slope x value + spread x draw) / 2^32), held within its codes.
 
     All of it was released before. `draw` gives a number of its own to each of n rows, standard normal, in steps

@@ -23,7 +23,7 @@ PAGE = "proofs/privacy/amplify.md"
 BITS = 256
 
 
-class Design(StrEnum):
+class SamplingDesign(StrEnum):
     """How the sample was drawn. Who was drawn must stay secret, and the draw must not look at the rows."""
 
     SIMPLE = "simple"
@@ -42,17 +42,17 @@ REFUSED = {
 }
 
 
-def design_of(name: str) -> Design:
+def design_of(name: str) -> SamplingDesign:
     """The design called `name`; any other is refused, with the reason where it is a known one."""
     if name in REFUSED:
         raise PlanError(
             f"{name} sampling is not amplified: {REFUSED[name]}; claim the promise of the sample itself.",
             field="design",
         )
-    if name not in tuple(Design):
-        hint = nearest(name, [*Design, *REFUSED])
-        raise PlanError(f"{name[:40]!r} is none of {', '.join(Design)}{hint}.", field="design")
-    return Design(name)
+    if name not in tuple(SamplingDesign):
+        hint = nearest(name, [*SamplingDesign, *REFUSED])
+        raise PlanError(f"{name[:40]!r} is none of {', '.join(SamplingDesign)}{hint}.", field="design")
+    return SamplingDesign(name)
 
 
 def amplified(*, epsilon: Fraction, rate: Fraction) -> Fraction:
@@ -153,7 +153,7 @@ def thesis_largest_rate(*, epsilon: Fraction) -> Fraction:
         return ball_down(gain / (2 * gain + 1))
 
 
-def amplify(claims: Iterable[Claim], *, rate: Fraction, design: Design, change: Change) -> Claim:
+def amplify(claims: Iterable[Claim], *, rate: Fraction, design: SamplingDesign, change: Change) -> Claim:
     """The promise to the whole frame of all `claims` made on one sample of it. They are composed first.
 
     Guarantee   the returned claim.
@@ -165,8 +165,8 @@ def amplify(claims: Iterable[Claim], *, rate: Fraction, design: Design, change: 
     """
     whole = compose(claims)
     _check_claim(whole)
-    made = _simple(whole, rate, change) if design is Design.SIMPLE else _poisson(whole, rate, change)
-    source = ("THEORY 5.1" if design is Design.SIMPLE else "THEORY 4.1 and 4.6", PAGE)
+    made = _simple(whole, rate, change) if design is SamplingDesign.SIMPLE else _poisson(whole, rate, change)
+    source = ("THEORY 5.1" if design is SamplingDesign.SIMPLE else "THEORY 4.1 and 4.6", PAGE)
     return replace(made, about="the frame it was drawn from", rests_on=(*whole.rests_on, source))
 
 

@@ -8,12 +8,21 @@ own answers before anything is filled, so only comparisons with a filled column,
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from reticent.engine.wants import Ring, Rows, Want, has_universe
+from reticent.engine.wants import Aggregate, Ring, Rows, has_universe
 from reticent.errors import PlanError
 from reticent.predicate.bind import AllOf, Always, AnyOf, Bound, CodeIn, Is, Negation
 from reticent.predicate.tree import columns_compared, statuses
 from reticent.prepare.donors import Bounding, Repair
-from reticent.query.kinds import Correlation, Count, Derived, Margin, Moments, Proportion, Quantile, Query
+from reticent.query.kinds import (
+    Correlation,
+    Count,
+    CrossTabulation,
+    Derived,
+    NumericQuery,
+    Proportion,
+    Quantile,
+    Query,
+)
 from reticent.schema import Schema
 
 ALWAYS, NEVER = Always(), Negation(Always())
@@ -53,7 +62,7 @@ def roles(query: Query, schema: Schema, repair: Repair) -> tuple[Role, ...]:
     )
 
 
-def wants(query: Query, schema: Schema, repair: Repair) -> tuple[Want, ...]:
+def wants(query: Query, schema: Schema, repair: Repair) -> tuple[Aggregate, ...]:
     """All that an ask needs from the rows: its sums or its table, and the rings of what was filled."""
     return (*query.wants(schema), *(role.ring for role in roles(query, schema, repair)))
 
@@ -77,7 +86,7 @@ def check(query: Query, schema: Schema, repair: Repair, *, field: str = "query")
             "its mean, or for the proportion below a value.",
             field=field,
         )
-    if found and isinstance(query, Margin):
+    if found and isinstance(query, CrossTabulation):
         raise PlanError(
             f"{found[0].column} is filled by donors, and no theorem bounds a table of imputed answers; ask for "
             "counts or proportions, one cell at a time.",
@@ -151,13 +160,13 @@ def _rows(query: Query, schema: Schema) -> Rows:
     match query:
         case Count():
             return query.count(schema).rows
-        case Moments():
+        case NumericQuery():
             return query.power(schema, 0).rows
         case Proportion():
             return query.decided(schema).rows
         case Correlation():
             return query.moment(schema).rows
-        case Quantile() | Margin():
+        case Quantile() | CrossTabulation():
             return query.table(schema).rows
         case Derived():
             raise ValueError("a derived ask reads no rows")
@@ -166,9 +175,9 @@ def _rows(query: Query, schema: Schema) -> Rows:
 def _values(query: Query) -> frozenset[str]:
     """The columns whose answers are added up, or counted as true or false."""
     match query:
-        case Moments(column=name) | Quantile(column=name):
+        case NumericQuery(column=name) | Quantile(column=name):
             return frozenset({name})
-        case Correlation(columns=names) | Margin(columns=names):
+        case Correlation(columns=names) | CrossTabulation(columns=names):
             return frozenset(names)
         case Proportion(of=of):
             return frozenset(columns_compared(of))

@@ -28,7 +28,7 @@ class Count:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moments:
+class NumericQuery:
     """What total, mean and variance share: one numeric column and its power sums."""
 
     column: str
@@ -43,7 +43,7 @@ class Moments:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Total(Moments):
+class Total(NumericQuery):
     """The sum of a numeric column."""
 
     def wants(self, schema: Schema) -> tuple[Sum, ...]:
@@ -54,7 +54,7 @@ class Total(Moments):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mean(Moments):
+class Mean(NumericQuery):
     """The average of a numeric column: centre + (centred sum) / count."""
 
     centre: Fraction | None = None
@@ -68,7 +68,7 @@ class Mean(Moments):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Variance(Moments):
+class Variance(NumericQuery):
     """The sample variance of a numeric column, about its released mean."""
 
     centre: Fraction | None = None
@@ -156,7 +156,7 @@ class Quantile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Margin:
+class CrossTabulation:
     """A table over declared cells; each column has a cell for missing, and one for "not asked"
     where it has a universe."""
 
@@ -210,4 +210,4 @@ class Derived:
         return f"{self.of[0]!r} {joined} {self.of[1]!r}"
 
 
-Query = Count | Total | Mean | Variance | Correlation | Proportion | Quantile | Margin | Derived
+Query = Count | Total | Mean | Variance | Correlation | Proportion | Quantile | CrossTabulation | Derived

@@ -14,8 +14,8 @@ from reticent.predicate.tree import Everyone, Predicate
 from reticent.query.kinds import (
     Correlation,
     Count,
+    CrossTabulation,
     Derived,
-    Margin,
     Mean,
     Proportion,
     Quantile,
@@ -171,7 +171,7 @@ def _table(
         if not isinstance(found.get(name), Number):
             raise PlanError(f"{name} is not a number of this table", field=f"{field}.bins")
     edges = tuple((n, _edges(bins.get(n), c, field)) for n, c in found.items() if isinstance(c, Number))
-    query = Margin(columns=tuple(found), among=among, bins=edges)
+    query = CrossTabulation(columns=tuple(found), among=among, bins=edges)
     if query.table(schema).size(schema) > MOST_CELLS:
         raise PlanError(f"has more than {MOST_CELLS} cells; drop a column or use wider bins", field=field)
     return query

@@ -13,13 +13,13 @@ from math import log
 
 from reticent.refine.joint import LAPLACE, Shape, exponent, joined
 from reticent.refine.quantiles import ratio_half_width
-from reticent.refine.veil import Veiled
+from reticent.refine.veil import HiddenNoise
 
 ROUNDS = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Noisy:
+class NoisyValue:
     """A published number: its value, the Laplace scale of its noise, and half a step of its grid."""
 
     value: float
@@ -35,7 +35,7 @@ class Noisy:
         return -log(1 - level) * self.scale
 
 
-Told = Noisy | Veiled
+Told = NoisyValue | HiddenNoise
 
 
 def quotient_interval(
@@ -64,11 +64,11 @@ def quotient_interval(
 
 def _spread(top: Told, bottom: Told, level: float) -> Callable[[float], float]:
     """How far X - kZ reaches with probability at least `level`, rounding aside, as a function of k >= 0."""
-    if isinstance(top, Noisy) and isinstance(bottom, Noisy):
+    if isinstance(top, NoisyValue) and isinstance(bottom, NoisyValue):
         return lambda k: ratio_half_width(top.scale, k * bottom.scale, level)
     one, other = top.width(level), bottom.width(level)
     if not (one and other):
         return lambda k: one + k * other
-    common = isinstance(top, Veiled) and isinstance(bottom, Veiled) and top.height == bottom.height
+    common = isinstance(top, HiddenNoise) and isinstance(bottom, HiddenNoise) and top.height == bottom.height
     p = exponent(top.shape, bottom.shape, level=level, common=common)
     return lambda k: joined(one, k * other, p)

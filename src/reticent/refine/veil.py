@@ -12,7 +12,7 @@ ROUNDED = 1 + Fraction(1, 2**30)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Height:
+class LogScale:
     """A released round(ln S / grid), with what S was a bound of. All of it is public once it is here."""
 
     number: int
@@ -30,7 +30,7 @@ class Height:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Veiled:
+class HiddenNoise:
     """A published number with Lomax noise of unknown scale: `times` e^psi is at least that scale's S, up to psi's noise.
 
     `unit` turns steps into the number's own unit, `blur` is half a step of its grid.
@@ -38,7 +38,7 @@ class Veiled:
 
     value: float
     pivot: Pivot
-    height: Height
+    height: LogScale
     times: Fraction
     unit: Fraction
 

@@ -15,7 +15,7 @@ from reticent.prepare.donors import NO_REPAIR, Bounding, Repair
 from reticent.privacy.claim import amount
 from reticent.query.imputed import check as check_imputed
 from reticent.query.imputed import roles
-from reticent.query.kinds import Derived, Margin, Quantile, Query, Variance
+from reticent.query.kinds import CrossTabulation, Derived, Quantile, Query, Variance
 from reticent.query.read import read_query
 from reticent.release.sections import StatisticSection
 from reticent.schema import Schema
@@ -26,7 +26,7 @@ DEEPEST = 2  # exact quotients of quotients double in length each time, and leav
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
+class Statistic:
     """One statistic: its query, its budget, and the interval it wants; `weighted` to the plan's known totals, or not."""
 
     name: str
@@ -46,7 +46,7 @@ def read_asks(
     repair: Repair = NO_REPAIR,
     weighting: Weighting | None = None,
     copied: Repair = NO_REPAIR,
-) -> tuple[Ask, ...]:
+) -> tuple[Statistic, ...]:
     """Every statistic of a plan, in order, of rows repaired by `repair`, those that say so weighted by `weighting`.
 
     `copied` stands for the columns that are filled several times.
@@ -66,7 +66,7 @@ def _ask(
     weighting: Weighting | None,
     copied: Repair,
     at: str,
-) -> Ask:
+) -> Statistic:
     if not is_printable(section.name):
         raise PlanError("holds a control character", field=f"{at}.name")
     weighted = weighting is not None and section.query.get("weight") == weighting.name
@@ -87,7 +87,7 @@ def _ask(
         epsilon = Fraction(0)
     else:
         epsilon = read_epsilon(section.epsilon, field=f"{at}.epsilon")
-    return Ask(
+    return Statistic(
         name=section.name,
         query=query,
         epsilon=epsilon,
@@ -150,12 +150,12 @@ def read_epsilon(text: str | None, *, field: str) -> Fraction:
     return epsilon
 
 
-def _check_names(asks: tuple[Ask, ...]) -> None:
+def _check_names(asks: tuple[Statistic, ...]) -> None:
     names, depth = [ask.name for ask in asks], dict[str, int]()
     for place, ask in enumerate(asks):
         if names.index(ask.name) != place:
             raise PlanError(f"two statistics are called {ask.name!r}", field=f"statistic[{place}].name")
-        known = {a.name: a.query for a in asks[:place] if not isinstance(a.query, Margin)}
+        known = {a.name: a.query for a in asks[:place] if not isinstance(a.query, CrossTabulation)}
         if isinstance(ask.query, Derived):
             for name in ask.query.of:
                 if name not in known:

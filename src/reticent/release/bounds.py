@@ -6,7 +6,7 @@ from reticent.engine.results import Tallies
 from reticent.engine.wants import Ring
 from reticent.release.evaluate import wants_of
 from reticent.release.plan import Plan
-from reticent.sensitivity.book import Book
+from reticent.sensitivity.book import HubCache
 
 
 def rings_of(plan: Plan) -> tuple[Ring, ...]:
@@ -14,9 +14,9 @@ def rings_of(plan: Plan) -> tuple[Ring, ...]:
     return tuple(dict.fromkeys(want for want in wants_of(plan) if isinstance(want, Ring)))
 
 
-def book_of(plan: Plan, tallies: Tallies, *, step: Callable[[str], None] = lambda _: None) -> Book:
+def book_of(plan: Plan, tallies: Tallies, *, step: Callable[[str], None] = lambda _: None) -> HubCache:
     """What the rings say, their first rungs found. `step` hears which column, which is the plan's, and no number."""
-    book = Book(tallies, plan.schema, plan.repair)
+    book = HubCache(tallies, plan.schema, plan.repair)
     for ring in rings_of(plan):
         book.hubs(ring).serves(0)
         step(f"bound of {ring.column}")

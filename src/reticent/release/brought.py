@@ -77,7 +77,7 @@ def check_brought(brought: Brought | None, *, is_sampled: bool) -> None:
         )
 
 
-def told_brought(brought: Brought | None, claim: Claim) -> dict[str, Any]:
+def external_imputation_section(brought: Brought | None, claim: Claim) -> dict[str, Any]:
     """What a preview and a release say of it; nothing where nothing was brought."""
     if brought is None:
         return {}

@@ -28,7 +28,7 @@ Step = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Done:
+class Results:
     """What a plan gave, after the noise."""
 
     answers: Mapping[str, Answer] = field(repr=False)
@@ -67,8 +67,8 @@ class Done:
         )
 
 
-def carry_out(plan: Plan, engine: Engine, lot: Lot | None, *, step: Step = lambda _: None) -> Done:
-    """Read the rows and add the noise. Nothing but `Done` comes of it; `step` hears names of the plan alone."""
+def run_plan(plan: Plan, engine: Engine, lot: Lot | None, *, step: Step = lambda _: None) -> Results:
+    """Read the rows and add the noise. Nothing but `Results` comes of it; `step` hears names of the plan alone."""
     noise, bits = SystemNoise(), SystemBits()
     modelled = fit_models(plan, engine, lot, noise=SystemModelNoise(), bits=bits)
     tallies = engine.tally(plan.schema, [*wants_of(plan), *cell_wants(plan)], modelled.repair, lot)
@@ -81,4 +81,4 @@ def carry_out(plan: Plan, engine: Engine, lot: Lot | None, *, step: Step = lambd
     )
     tables = run_cells(plan, tallies, bits, step=step)
     synths = run_synths(plan, engine, lot, repair=modelled.repair, noise=SystemSynthNoise(), step=step)
-    return Done(answers=answers, tables=tables, synths=synths, weighed=weighed, modelled=modelled)
+    return Results(answers=answers, tables=tables, synths=synths, weighed=weighed, modelled=modelled)

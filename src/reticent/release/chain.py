@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import PlanError
-from reticent.models.design import Bounded, Design
+from reticent.models.design import Bounded, RegressionDesign
 from reticent.models.fit import Estimator, Fit
 from reticent.models.imputing import draws, predictions
 from reticent.models.records import floats, records
@@ -84,9 +84,9 @@ class Chain:
         later = set(self.columns[step:])
         return [place for place in range(len(self.bounds)) if place not in later]
 
-    def _design(self, step: int) -> Design:
+    def _design(self, step: int) -> RegressionDesign:
         predictors = tuple(self._column(place) for place in self._from(step))
-        return Design(predictors=predictors, response=self._column(self.columns[step]))
+        return RegressionDesign(predictors=predictors, response=self._column(self.columns[step]))
 
     def _column(self, place: int) -> Bounded:
         low, high = (Fraction(float(bound)) for bound in self.bounds[place])

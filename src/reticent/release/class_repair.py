@@ -12,7 +12,7 @@ from reticent.engine.choose import keys_of
 from reticent.engine.wants import has_universe
 from reticent.errors import PlanError
 from reticent.models.tabled import PAGE, THEOREM, Grouped, TableDesign
-from reticent.prepare.chances import Side
+from reticent.prepare.chances import PredictorCells
 from reticent.privacy.claim import Change, Claim
 from reticent.schema import Levels, Number, Schema
 
@@ -26,7 +26,7 @@ class ClassRepair:
     """A column with levels, what it is predicted from, and what the table costs. Draws, or the likeliest level."""
 
     column: str
-    sides: tuple[Side, ...]
+    sides: tuple[PredictorCells, ...]
     epsilon: Fraction
     draws: bool = True
     copies: int = 1
@@ -49,17 +49,21 @@ class ClassRepair:
         return f"missing {self.column} {how} given {on} ({TABLE}, epsilon {show(self.epsilon)})"
 
 
-def side_of(column: Levels | Number, groups: int) -> Side:
+def side_of(column: Levels | Number, groups: int) -> PredictorCells:
     """Levels as they are; numbers in `groups` of equal width, or one for each code where there are fewer."""
     if isinstance(column, Levels):
-        return Side(column=column.name)
+        return PredictorCells(column=column.name)
     codes = column.high - column.low + 1
     if codes <= groups:
-        return Side(column=column.name)
-    return Side(column=column.name, starts=tuple(column.low + codes * k // groups for k in range(groups)))
+        return PredictorCells(column=column.name)
+    return PredictorCells(
+        column=column.name, starts=tuple(column.low + codes * k // groups for k in range(groups))
+    )
 
 
-def design_of(sides: tuple[Side, ...], response: Levels, schema: Schema, *, field: str) -> TableDesign:
+def design_of(
+    sides: tuple[PredictorCells, ...], response: Levels, schema: Schema, *, field: str
+) -> TableDesign:
     """The table's cells, from the codebook."""
     grouped = []
     for side, key in zip(sides, keys_of(sides), strict=True):

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from fractions import Fraction
 
-from reticent.answer.parts import AnyPart, Hidden, Part
+from reticent.answer.parts import AnyMeasurement, HiddenScale, Measurement
 from reticent.answer.raked import TABLE
 from reticent.answer.sheets import LAWS
 from reticent.answer.weighting import BINS as CHOICE
@@ -14,8 +14,8 @@ from reticent.query.imputed import roles
 from reticent.query.kinds import (
     Correlation,
     Count,
+    CrossTabulation,
     Derived,
-    Margin,
     Mean,
     Proportion,
     Quantile,
@@ -33,7 +33,7 @@ RESTS_ON: dict[type[Query], tuple[str, ...]] = {
     Variance: ("ratio", "variance"),
     Correlation: ("ratio", "correlation"),
     Quantile: ("quantile",),
-    Margin: ("margin",),
+    CrossTabulation: ("margin",),
 }
 LAPLACE_NAME = "discrete Laplace"
 LAPLACE = ("discrete Laplace mechanism", "proofs/noise/laplace.md")
@@ -83,20 +83,20 @@ def claim_of(
     return _claim(query, epsilon + bar, change, hidden=_mechanism(query, schema, repair), bar=bool(bar))
 
 
-def claim_of_parts(query: Query, parts: Iterable[AnyPart], change: Change) -> Claim | None:
+def claim_of_parts(query: Query, parts: Iterable[AnyMeasurement], change: Change) -> Claim | None:
     """The claim of what was run: the parts' budgets, added, and the noises that were used."""
     run = tuple(parts)
     total = sum((part.epsilon for part in run), Fraction(0))
     if not total:
         return None
-    found = next((part for part in run if isinstance(part, Hidden)), None)
+    found = next((part for part in run if isinstance(part, HiddenScale)), None)
     bar = any(part.what == SCALE or part.proof == COPIED[1] for part in run)
     if found is not None and found.source == "weights":
         return _weighted(total, change, found.mechanism, bar=bar)
     return _claim(query, total, change, hidden=found.mechanism if found else None, bar=bar)
 
 
-def claim_of_bins(parts: Iterable[Part], change: Change) -> Claim | None:
+def claim_of_bins(parts: Iterable[Measurement], change: Change) -> Claim | None:
     """The claim of finding the totals and bins that weights are made of; None where they are known and fixed."""
     run = tuple(parts)
     if not run:

@@ -17,7 +17,7 @@ from reticent.engine.base import Engine
 from reticent.errors import ResourceError
 from reticent.privacy.ledger import Ledger, Origin, Reservation
 from reticent.release.beside import beside_epsilon
-from reticent.release.carry import carry_out
+from reticent.release.carry import run_plan
 from reticent.release.files import JSON, files_of, planned_files
 from reticent.release.plan import Plan
 from reticent.release.release import Release
@@ -101,7 +101,7 @@ class Curator:
         """Read the rows, add the noise, and put the answer on disk in the ledger before anybody sees it."""
         cut = plan.partition
         lot = cut.lot(self._ledger.key(cut.piece.partition)) if cut else None
-        done = carry_out(plan, engine, lot, step=step)
+        done = run_plan(plan, engine, lot, step=step)
         if done.epsilon != plan.cost:
             raise ResourceError(
                 f"was planned at {show(plan.cost)} but ran otherwise; nothing is published", field="statistic"

@@ -8,22 +8,22 @@ from typing import Any
 
 from reticent import __version__
 from reticent.answer.base import COPIES_WORDS, UNBOUNDED, Answer, Estimate
-from reticent.answer.parts import AnyPart, Hidden
+from reticent.answer.parts import AnyMeasurement, HiddenScale
 from reticent.answer.weighing import Weighed
 from reticent.decimals import show
 from reticent.privacy.claim import compose
-from reticent.query.kinds import Correlation, Derived, Moments, Proportion, Quantile, Variance
-from reticent.release.brought import told_brought
+from reticent.query.kinds import Correlation, Derived, NumericQuery, Proportion, Quantile, Variance
+from reticent.release.brought import external_imputation_section
 from reticent.release.cost import claim_of_bins, claim_of_parts
-from reticent.release.drawn_told import drawn_told, resting_told
+from reticent.release.drawn_told import drawn_section, resting_told
 from reticent.release.files_told import files_told
 from reticent.release.format import CAUTION, COVERS, FORMAT, RELIABLE
 from reticent.release.model_fit import NO_MODELS, Modelled
-from reticent.release.model_lines import told_models
-from reticent.release.plan import Ask, Plan
+from reticent.release.model_lines import models_section
+from reticent.release.plan import Plan, Statistic
 from reticent.release.repair_words import ask_words, bar_words, lent_words
-from reticent.release.synth_table import SynthTable, told_synths
-from reticent.release.weights_told import weighted_words, weights_told
+from reticent.release.synth_table import SynthTable, synths_section
+from reticent.release.weights_told import weighted_words, weights_section
 from reticent.smallcells.table import CellTable, described
 
 TOTAL_WORDS = (
@@ -75,14 +75,14 @@ def document(
             "change": plan.change.value,
         },
         "imputation": list(plan.repair_words),
-        **told_brought(plan.brought, compose(claims)),
-        **told_models(plan, modelled.fits),
-        **weights_told(plan, weighed),
-        **drawn_told(plan),
+        **external_imputation_section(plan.brought, compose(claims)),
+        **models_section(plan, modelled.fits),
+        **weights_section(plan, weighed),
+        **drawn_section(plan),
         **files_told(plan),
         "statistics": [_answer(ask, answers[ask.name], plan) for ask in plan.asks],
         **_tables(plan, told),
-        **told_synths(plan.synths, synths or {}, plan.release_id),
+        **synths_section(plan.synths, synths or {}, plan.release_id),
         "receipt": dict(receipt) if receipt is not None else None,
         **({"beside_epsilon": dict(beside)} if beside else {}),
         "plan": plan.digest,
@@ -102,7 +102,7 @@ def _tables(plan: Plan, tables: Mapping[str, CellTable]) -> dict[str, Any]:
     return {"cells": [described(cells, tables[cells.name], plan.schema, plan.change) for cells in plan.cells]}
 
 
-def _answer(ask: Ask, answer: Answer, plan: Plan) -> dict[str, Any]:
+def _answer(ask: Statistic, answer: Answer, plan: Plan) -> dict[str, Any]:
     claim = claim_of_parts(ask.query, answer.parts, plan.change)
     unit = _unit(ask, plan)
     return {
@@ -126,7 +126,7 @@ def _answer(ask: Ask, answer: Answer, plan: Plan) -> dict[str, Any]:
     }
 
 
-def _estimate(estimate: Estimate, ask: Ask, plan: Plan) -> dict[str, Any]:
+def _estimate(estimate: Estimate, ask: Statistic, plan: Plan) -> dict[str, Any]:
     low, high = estimate.interval(ask.level)
     margin, cv = _total(estimate, ask, plan, low, high)
     return {
@@ -141,7 +141,7 @@ def _estimate(estimate: Estimate, ask: Ask, plan: Plan) -> dict[str, Any]:
 
 
 def _total(
-    estimate: Estimate, ask: Ask, plan: Plan, low: Fraction, high: Fraction
+    estimate: Estimate, ask: Statistic, plan: Plan, low: Fraction, high: Fraction
 ) -> tuple[float | None, float | None]:
     """The total margin of error at the ask's level, and the coefficient of variation; neither without an interval.
 
@@ -163,11 +163,11 @@ def _reliability(cv: float | None) -> str | None:
     return "reliable" if cv <= RELIABLE else "use with caution" if cv <= CAUTION else "unreliable"
 
 
-def _part(part: AnyPart) -> dict[str, Any]:
+def _part(part: AnyMeasurement) -> dict[str, Any]:
     """One part. Of noise scaled by a bound read off the rows neither bound nor scale is told."""
     known = {"what": part.what, "mechanism": part.mechanism, "epsilon": show(part.epsilon)}
     told: dict[str, Any]
-    if isinstance(part, Hidden):
+    if isinstance(part, HiddenScale):
         told = {
             "sensitivity": None,
             "grid": show(part.unit),
@@ -180,12 +180,12 @@ def _part(part: AnyPart) -> dict[str, Any]:
     return {**known, **told, "proof": part.proof}
 
 
-def _unit(ask: Ask, plan: Plan) -> str:
+def _unit(ask: Statistic, plan: Plan) -> str:
     query = ask.query
     if isinstance(query, Variance):
         unit = plan.schema.columns[query.column].unit
         return f"{unit} squared" if unit else ""
-    if isinstance(query, Moments | Quantile):
+    if isinstance(query, NumericQuery | Quantile):
         return plan.schema.columns[query.column].unit
     if isinstance(query, Derived):
         units = {_unit(other, plan) for other in plan.asks if other.name in query.of}

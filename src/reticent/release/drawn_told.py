@@ -16,7 +16,7 @@ def _share(partition: Partition) -> dict[str, Any]:
     return {"share": show(partition.share), "scale": show(partition.scale)}
 
 
-def drawn_told(plan: Plan) -> dict[str, Any]:
+def drawn_section(plan: Plan) -> dict[str, Any]:
     """Nothing for a release of a whole survey that says nothing of its frame."""
     told: dict[str, Any] = {}
     if plan.partition is not None:

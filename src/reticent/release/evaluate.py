@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from reticent.answer.base import Answer
-from reticent.answer.bought import Copied
+from reticent.answer.bought import CompletedSums
 from reticent.answer.context import Context
 from reticent.answer.copied import answer_copied
 from reticent.answer.correlation import answer_correlation
@@ -21,7 +21,7 @@ from reticent.answer.weighing import Weighed, weigh
 from reticent.answer.weighted import answer_weighted
 from reticent.engine.bins import check_bins
 from reticent.engine.results import Tallies
-from reticent.engine.wants import Bins, Ring, Sum, Table, Want
+from reticent.engine.wants import Aggregate, Bins, Ring, Sum, Table
 from reticent.errors import PlanError
 from reticent.noise.laplace import LIMIT
 from reticent.noise.source import Noise
@@ -29,8 +29,8 @@ from reticent.query import imputed
 from reticent.query.kinds import (
     Correlation,
     Count,
+    CrossTabulation,
     Derived,
-    Margin,
     Mean,
     Proportion,
     Quantile,
@@ -40,14 +40,14 @@ from reticent.query.kinds import (
 from reticent.release.model_copies import drawn_variance, is_copied
 from reticent.release.model_fit import NO_MODELS, Modelled
 from reticent.release.partition import scaled
-from reticent.release.plan import Ask, Plan
-from reticent.sensitivity.book import Book
+from reticent.release.plan import Plan, Statistic
+from reticent.sensitivity.book import HubCache
 
 MOST_ROWS = 2**40
 ACCUMULATOR = 2**126
 
 
-def wants_of(plan: Plan) -> list[Want]:
+def wants_of(plan: Plan) -> list[Aggregate]:
     """Everything the plan needs from the rows; refused from public numbers if a sum could overflow (R04)."""
     for place, ask in enumerate(plan.asks):
         _check(ask, plan, f"statistic[{place}]")
@@ -75,16 +75,16 @@ def wants_of(plan: Plan) -> list[Want]:
     return wants
 
 
-def _wants(ask: Ask, plan: Plan) -> tuple[Want, ...]:
+def _wants(ask: Statistic, plan: Plan) -> tuple[Aggregate, ...]:
     if ask.weighted and plan.weight is not None:
         return weighted_wants(ask.query, plan.schema, plan.weight)
     return imputed.wants(ask.query, plan.schema, plan.repair)
 
 
-def _check(ask: Ask, plan: Plan, at: str) -> None:
+def _check(ask: Statistic, plan: Plan, at: str) -> None:
     """Refuse what no theorem covers, and an epsilon that no noise for a smooth bound can run at."""
     imputed.check(ask.query, plan.schema, plan.repair, field=f"{at}.query")
-    if not isinstance(ask.query, Quantile | Margin | Derived):
+    if not isinstance(ask.query, Quantile | CrossTabulation | Derived):
         check_budget(
             ask.query,
             ask.epsilon,
@@ -96,12 +96,12 @@ def _check(ask: Ask, plan: Plan, at: str) -> None:
         )
 
 
-def _is_whole(want: Want) -> bool:
+def _is_whole(want: Aggregate) -> bool:
     """Whether its sums are kept in 64 bits: a margin's cells, and the rings of a column."""
     return isinstance(want, Ring) or (isinstance(want, Table) and all(key.step is None for key in want.keys))
 
 
-def _factors(want: Want) -> list[str | None]:
+def _factors(want: Aggregate) -> list[str | None]:
     """The columns that are multiplied to give one row's contribution."""
     match want:
         case Sum():
@@ -118,9 +118,9 @@ def evaluate(
     noise: Noise,
     *,
     step: Callable[[str], None] = lambda _: None,
-    book: Book | None = None,
+    book: HubCache | None = None,
     weighed: Weighed | None = None,
-    copied: Copied | None = None,
+    copied: CompletedSums | None = None,
     modelled: Modelled = NO_MODELS,
 ) -> dict[str, Answer]:
     """Every ask answered, in order; `step` hears the name of each ask as it is done, and nothing else.
@@ -158,7 +158,7 @@ def weigh_plan(plan: Plan, tallies: Tallies, noise: Noise) -> Weighed | None:
     return weigh(plan.weight, tallies.bins[plan.weight.wanted], neighbours=plan.neighbours, noise=noise)
 
 
-def _weighted(ask: Ask, plan: Plan, context: Context, weighed: Weighed | None) -> Answer | None:
+def _weighted(ask: Statistic, plan: Plan, context: Context, weighed: Weighed | None) -> Answer | None:
     """The answer of an ask weighted to known totals; None for others."""
     if not ask.weighted or plan.weight is None or weighed is None or not isinstance(ask.query, Asked):
         return None
@@ -166,7 +166,7 @@ def _weighted(ask: Ask, plan: Plan, context: Context, weighed: Weighed | None) -
 
 
 def _copied(
-    ask: Ask, plan: Plan, context: Context, copied: Copied | None, modelled: Modelled
+    ask: Statistic, plan: Plan, context: Context, copied: CompletedSums | None, modelled: Modelled
 ) -> Answer | None:
     """The mean over copies; None for asks that do not rest on them."""
     if copied is None or not isinstance(ask.query, Copiable) or not is_copied(ask, plan):
@@ -182,7 +182,7 @@ def _copied(
     )
 
 
-def _answer(ask: Ask, context: Context, before: dict[str, Answer]) -> Answer:
+def _answer(ask: Statistic, context: Context, before: dict[str, Answer]) -> Answer:
     match ask.query:
         case Correlation() as query:
             return answer_correlation(query, ask.epsilon, ask.bar, context)
@@ -203,7 +203,7 @@ def _answer(ask: Ask, context: Context, before: dict[str, Answer]) -> Answer:
             return answer_variance(query, ask.epsilon, context)
         case Quantile() as query:
             return answer_quantile(query, ask.epsilon, context, bar=ask.bar, level=ask.level)
-        case Margin() as query:
+        case CrossTabulation() as query:
             return answer_margin(query, ask.epsilon, context)
         case Derived() as query:
             return answer_derived(query, before[query.of[0]], before[query.of[1]])

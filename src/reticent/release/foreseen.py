@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import exp, floor, inf, sqrt
 
-from reticent.answer.parts import Part, plan_part
+from reticent.answer.parts import Measurement, plan_part
 from reticent.answer.shares import Asked, is_published, planned
-from reticent.answer.tasks import Task
+from reticent.answer.tasks import SumSpec
 from reticent.noise import calibrate
 from reticent.noise.family import Cauchy, Lomax
 from reticent.prepare.donors import Repair
@@ -27,7 +27,7 @@ FINITE_VARIANCE = 3  # Cauchy noise has a variance beyond this tail exponent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Foreseen:
+class AssumedNoise:
     """A part under an assumption: `smooth` is the bound it would have, `bound` the most that one's own row adds."""
 
     what: str
@@ -60,11 +60,11 @@ def foreseen_parts(
     schema: Schema,
     neighbours: Neighbours,
     repair: Repair,
-) -> tuple[Part | Foreseen, ...]:
+) -> tuple[Measurement | AssumedNoise, ...]:
     """One part for each sum of the ask, if each filled column's busiest donor served `hub` recipients."""
     shares = planned(query, schema, neighbours, repair)
     sold = sum((share for task, share in shares if task.is_smooth), Fraction(0))
-    found: list[Part | Foreseen] = []
+    found: list[Measurement | AssumedNoise] = []
     for task, share in shares:
         if not task.is_smooth:
             found.append(plan_part(task.what, bound=task.bound, grid=task.grid, epsilon=epsilon * share))
@@ -87,11 +87,11 @@ def _line(moves: Moves, hub: int, schema: Schema) -> tuple[Fraction, Fraction]:
 
 
 def _lomax(
-    task: Task, base: Fraction, slope: Fraction, each: Fraction, m: int, law: Pivot | None
-) -> Foreseen:
+    task: SumSpec, base: Fraction, slope: Fraction, each: Fraction, m: int, law: Pivot | None
+) -> AssumedNoise:
     smooth = highest(base, slope, each / m) * task.grid
     scale = smooth / calibrate.lomax(epsilon=each, beta=each / m)
-    return Foreseen(
+    return AssumedNoise(
         what=task.what,
         bound=task.moves.c0 * task.grid,
         smooth=smooth,
@@ -108,14 +108,14 @@ def highest(base: Fraction, slope: Fraction, beta: Fraction) -> Fraction:
     return Fraction(max(exp(-float(beta) * k) * float(base + slope * k) for k in rungs))
 
 
-def _cauchy(task: Task, bound: Fraction, each: Fraction) -> Foreseen:
+def _cauchy(task: SumSpec, bound: Fraction, each: Fraction) -> AssumedNoise:
     """As published: one donee at least, and no ladder."""
     beta = published_beta(each)
     gamma = 1 + each / (2 * beta)
     smooth = bound * task.grid
     scale = smooth / calibrate.cauchy_as_published(epsilon=each, beta=beta, gamma=gamma)
     own = task.moves.c0 * task.grid
-    return Foreseen(what=task.what, bound=own, smooth=smooth, scale=scale, family=Cauchy(gamma))
+    return AssumedNoise(what=task.what, bound=own, smooth=smooth, scale=scale, family=Cauchy(gamma))
 
 
 def _pivot(each: Fraction, m: int, bar: Fraction, neighbours: Neighbours) -> Pivot:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.answer.bought import Copied, is_straight
+from reticent.answer.bought import CompletedSums, is_straight
 from reticent.answer.copied import copied_wants
 from reticent.answer.linear import Copiable
 from reticent.engine.base import Engine
@@ -21,14 +21,14 @@ from reticent.noise.bits import Bits
 from reticent.prepare.apart import apart
 from reticent.prepare.chances import Chances
 from reticent.prepare.donors import Repair
-from reticent.prepare.lines import Line
+from reticent.prepare.lines import RegressionLine
 from reticent.query.kinds import Mean, Total
 from reticent.release.class_fit import chances_of
 from reticent.release.model_fit import Modelled
 from reticent.release.model_lines import line_of
 from reticent.release.model_repair import ModelRepair
 from reticent.release.model_sums import design_of
-from reticent.release.plan import Ask, Plan
+from reticent.release.plan import Plan, Statistic
 from reticent.release.repair_words import predicted
 
 Floats = NDArray[np.float64]
@@ -39,7 +39,7 @@ FARTHEST = 32.0
 """Nor farther than so many standard deviations."""
 
 
-def is_copied(ask: Ask, plan: Plan) -> bool:
+def is_copied(ask: Statistic, plan: Plan) -> bool:
     """Whether an ask is answered by the mean over copies: others are answered from the first filling alone."""
     if not isinstance(ask.query, Copiable) or ask.weighted:
         return False
@@ -48,7 +48,7 @@ def is_copied(ask: Ask, plan: Plan) -> bool:
 
 def tally_copies(
     plan: Plan, engine: Engine, lot: Lot | None, modelled: Modelled, *, bits: Bits
-) -> Copied | None:
+) -> CompletedSums | None:
     """The sums of every copy, added; CONFIDENTIAL. None where no ask needs them."""
     asks = [ask for ask in plan.asks if is_copied(ask, plan)]
     queries = [ask.query for ask in asks if isinstance(ask.query, Copiable)]
@@ -75,7 +75,7 @@ def tally_copies(
         return made, reaches
 
     drawn, (straight, reaches) = differences(True)[0], differences(False)
-    return Copied(
+    return CompletedSums(
         copies=copies,
         lines=modelled.lines,
         widths=tuple(width for _, _, width in tried),
@@ -88,7 +88,7 @@ def tally_copies(
     )
 
 
-def drawn_variance(ask: Ask, plan: Plan, modelled: Modelled) -> float:
+def drawn_variance(ask: Statistic, plan: Plan, modelled: Modelled) -> float:
     """The variance of a draw of the column that a mean or total is of, its filled predictors' draws included."""
     if not isinstance(ask.query, Mean | Total):
         return 0.0
@@ -127,7 +127,7 @@ def _filling(
 
     Without draws everybody lies on the line, and has the likeliest level.
     """
-    made: list[Line | Chances] = []
+    made: list[RegressionLine | Chances] = []
     lines = iter(zip(thetas, modelled.lines, strict=True))
     for model, fit in zip(plan.models, modelled.fits, strict=True):
         if isinstance(model, ModelRepair):

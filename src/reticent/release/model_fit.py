@@ -7,7 +7,7 @@ from fractions import Fraction
 from reticent.engine.base import Engine
 from reticent.engine.lots import Lot
 from reticent.engine.results import ContingencyTable, Tallies
-from reticent.engine.wants import Want
+from reticent.engine.wants import Aggregate
 from reticent.errors import PlanError
 from reticent.models.adassp import AdaSSP
 from reticent.models.centred import Centred
@@ -22,7 +22,7 @@ from reticent.models.uncertainty import Uncertain, uncertain
 from reticent.noise.bits import Bits
 from reticent.prepare.chances import Chances
 from reticent.prepare.donors import NO_REPAIR, Repair
-from reticent.prepare.lines import Line
+from reticent.prepare.lines import RegressionLine
 from reticent.privacy.claim import Claim
 from reticent.release.class_fit import chances_of, fit_classes, table_of
 from reticent.release.class_repair import ClassRepair
@@ -85,8 +85,8 @@ def fit_models(plan: Plan, engine: Engine, lot: Lot | None, *, noise: ModelNoise
     return found
 
 
-Tally = Callable[[Sequence[Want]], Tallies]
-Made = tuple[Fit | TabledFit, Line | Chances, tuple[Uncertain, ...]]
+Tally = Callable[[Sequence[Aggregate]], Tallies]
+Made = tuple[Fit | TabledFit, RegressionLine | Chances, tuple[Uncertain, ...]]
 
 
 def _reading(engine: Engine, plan: Plan, found: Modelled, lot: Lot | None) -> Tally:

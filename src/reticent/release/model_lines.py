@@ -14,7 +14,7 @@ from reticent.models.fit import Fit
 from reticent.models.imputing import normal
 from reticent.models.tabled import TabledFit
 from reticent.noise.bits import Bits
-from reticent.prepare.lines import FINE, SCALE, Line, Term
+from reticent.prepare.lines import FINE, SCALE, RegressionLine, Term
 from reticent.release.class_fit import told_classes
 from reticent.release.class_repair import ClassRepair
 from reticent.release.model_repair import AnyModel, Feature, ModelRepair
@@ -22,7 +22,7 @@ from reticent.release.plan import Plan
 from reticent.schema import Schema
 
 
-def line_of(model: ModelRepair, fit: Fit, schema: Schema, *, bits: Bits) -> Line:
+def line_of(model: ModelRepair, fit: Fit, schema: Schema, *, bits: Bits) -> RegressionLine:
     """The released line in whole steps of 2^-32 of the response's grid. Post-processing: reads no row."""
     column = schema.coded[model.column]
     grid = Bounded.of(column).grid
@@ -35,7 +35,7 @@ def line_of(model: ModelRepair, fit: Fit, schema: Schema, *, bits: Bits) -> Line
         for slope, f in zip(slopes, model.features, strict=True)
     )
     spread = isqrt(floor(fit.variance / grid**2 * 4**FINE)) if model.draws else 0
-    return Line(
+    return RegressionLine(
         column=model.column,
         low=column.low,
         high=column.high,
@@ -46,7 +46,7 @@ def line_of(model: ModelRepair, fit: Fit, schema: Schema, *, bits: Bits) -> Line
     )
 
 
-def told_models(plan: Plan, fits: tuple[Fit | TabledFit, ...]) -> dict[str, Any]:
+def models_section(plan: Plan, fits: tuple[Fit | TabledFit, ...]) -> dict[str, Any]:
     """What a release says of its lines; nothing where it has none."""
     if not plan.models:
         return {}

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from reticent.engine.results import SufficientStatistics
 from reticent.engine.wants import ALWAYS, Rows, Sum
-from reticent.models.design import Bounded, Design
+from reticent.models.design import Bounded, RegressionDesign
 from reticent.models.sums import Sums
 from reticent.predicate.bind import AllOf, Bound, CodeIn
 from reticent.release.model_repair import Feature, ModelRepair
@@ -13,10 +13,10 @@ from reticent.schema import Schema
 Wanted = Mapping[tuple[int, int], Sum | None]
 
 
-def design_of(model: ModelRepair, schema: Schema) -> Design:
+def design_of(model: ModelRepair, schema: Schema) -> RegressionDesign:
     """The model's columns with their public bounds. The number of rows is that of complete ones: not public."""
     predictors = tuple(Bounded(name=f.name, low=f.low, high=f.high, grid=f.grid) for f in model.features)
-    return Design(predictors=predictors, response=Bounded.of(schema.coded[model.column]))
+    return RegressionDesign(predictors=predictors, response=Bounded.of(schema.coded[model.column]))
 
 
 def products(model: ModelRepair) -> Wanted:
@@ -42,7 +42,7 @@ def _product(a: Feature | None, b: Feature | None, names: tuple[str, ...]) -> Su
     return Sum(rows=rows, value=values[0], power=len(values))
 
 
-def sums_of(design: Design, wanted: Wanted, found: SufficientStatistics) -> Sums:
+def sums_of(design: RegressionDesign, wanted: Wanted, found: SufficientStatistics) -> Sums:
     """Sums of products of z = 2 code - m, from those of codes: all whole."""
     raw = {at: found[want] if want else 0 for at, want in wanted.items()}
     middle = [0, *(design.centre(column) for column in design.columns)]

@@ -19,9 +19,9 @@ from reticent.engine.lots import BITS
 from reticent.errors import PlanError
 from reticent.prepare.donors import Repair
 from reticent.privacy.claim import Change
-from reticent.privacy.ledger import Piece
+from reticent.privacy.ledger import ChargedPiece
 from reticent.privacy.ledger.cuts import CHANCE, FIXED
-from reticent.query.kinds import Count, Derived, Margin, Query, Total
+from reticent.query.kinds import Count, CrossTabulation, Derived, Query, Total
 from reticent.release.partition_section import Partition, PartitionSection
 from reticent.release.partition_values import by_column
 from reticent.schema import Schema
@@ -60,7 +60,7 @@ def read_partition(
     number = section.piece
     if number < 1:
         raise PlanError(f"pieces are numbered from 1 to {len(parts)}.", field="partition.piece")
-    piece = Piece(
+    piece = ChargedPiece(
         partition=section.name, number=number, parts=parts, draw=draw, binds=_binds(schema, codebook)
     )
     first, last = ends[number - 1], ends[number]
@@ -135,7 +135,7 @@ def check_moved(
 
 def scaled(answer: Answer, query: Query, partition: Partition | None) -> Answer:
     """The answer as it speaks of the whole survey: counts, totals and tables multiplied, quotients as they are."""
-    if partition is None or not isinstance(query, Count | Total | Margin):
+    if partition is None or not isinstance(query, Count | Total | CrossTabulation):
         return answer
     return replace(answer, estimates=tuple(_scaled(each, partition.scale) for each in answer.estimates))
 

@@ -9,7 +9,7 @@ from pydantic import Field
 from reticent.decimals import show
 from reticent.engine.lots import Lot
 from reticent.privacy.claim import Change
-from reticent.privacy.ledger import Piece
+from reticent.privacy.ledger import ChargedPiece
 from reticent.privacy.ledger.cuts import BEFORE, CHANCE, FIXED, VALUES
 from reticent.tomlfile import Section
 
@@ -65,7 +65,7 @@ class Partition:
     values, which speaks of itself alone.
     """
 
-    piece: Piece
+    piece: ChargedPiece
     share: Fraction
     first: int = 0
     last: int = 0

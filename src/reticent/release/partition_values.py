@@ -10,7 +10,7 @@ from json import dumps
 
 from reticent.errors import PlanError
 from reticent.privacy.claim import Change
-from reticent.privacy.ledger import Piece
+from reticent.privacy.ledger import ChargedPiece
 from reticent.privacy.ledger.cuts import BEFORE, VALUES
 from reticent.release.partition_section import Frame, Partition, PartitionSection
 from reticent.schema import Schema
@@ -43,7 +43,7 @@ def by_column(section: PartitionSection, schema: Schema, binds: str, change: Cha
         if frame is None
         else [dumps([*part, *size]) for part, size in zip(parts, sizes, strict=True)]
     )
-    piece = Piece(partition=section.name, number=number, parts=tuple(texts), draw=draw, binds=binds)
+    piece = ChargedPiece(partition=section.name, number=number, parts=tuple(texts), draw=draw, binds=binds)
     share = Fraction(1) if frame is None else frame.share
     return Partition(piece=piece, share=share, column=column.name, codes=groups[number - 1], frame=frame)
 

@@ -14,7 +14,7 @@ from reticent.prepare.donors import NO_REPAIR, Repair
 from reticent.privacy.claim import Change, Claim, amount, check_exact, compose
 from reticent.privacy.pieces import resting_on_key
 from reticent.publicfiles import PublicFiles, Read
-from reticent.release.asks import Ask, read_asks, read_epsilon
+from reticent.release.asks import Statistic, read_asks, read_epsilon
 from reticent.release.brought import Brought, check_brought, read_brought
 from reticent.release.cost import claim_of, claim_of_bins
 from reticent.release.digest import plan_digest
@@ -22,7 +22,7 @@ from reticent.release.model_repair import AnyModel
 from reticent.release.partition import check_moved, check_partition, read_partition
 from reticent.release.partition_section import Partition
 from reticent.release.repairs import read_repairs
-from reticent.release.sample import Sample, check_sample, frame_claims, read_sample
+from reticent.release.sample import FrameSample, check_sample, frame_claims, read_sample
 from reticent.release.sections import FORMAT, PlanSections, ProtectSection
 from reticent.release.silence import check_silence
 from reticent.release.synth_plan import Synth
@@ -32,13 +32,13 @@ from reticent.release.weights import read_weight, serving
 from reticent.schema import Schema
 from reticent.schema.load import schema_from
 from reticent.sensitivity.neighbours import Neighbours
-from reticent.smallcells.cells import Cells
+from reticent.smallcells.cells import SmallCells
 from reticent.smallcells.groups import with_files
 from reticent.smallcells.section import read_cells
 from reticent.tomlfile import fill, read_toml
 from reticent.words import is_printable
 
-__all__ = ["Ask", "Plan", "plan_from", "read_plan"]
+__all__ = ["Plan", "Statistic", "plan_from", "read_plan"]
 
 LARGE = 20
 
@@ -52,14 +52,14 @@ class Plan:
     schema: Schema
     change: Change
     cap: Fraction
-    asks: tuple[Ask, ...]
+    asks: tuple[Statistic, ...]
     digest: str
     former: FormerDigests = field(default=FormerDigests({}, {}), repr=False, compare=False)
-    cells: tuple[Cells, ...] = ()
+    cells: tuple[SmallCells, ...] = ()
     synths: tuple[Synth, ...] = ()
     weight: Weighting | None = None
     partition: Partition | None = None
-    sample: Sample | None = None
+    sample: FrameSample | None = None
     repair: Repair = NO_REPAIR
     models: tuple[AnyModel, ...] = ()
     repair_words: tuple[str, ...] = ()

@@ -7,7 +7,7 @@ from reticent.answer.context import weight_of
 from reticent.answer.count import count_bound, total_bound
 from reticent.answer.linear import Copiable
 from reticent.answer.margin import margin_bound
-from reticent.answer.parts import AnyPart, Part, plan_part, plan_table
+from reticent.answer.parts import AnyMeasurement, Measurement, plan_part, plan_table
 from reticent.answer.quantile import quantile_parts, rank_bound
 from reticent.answer.ratio import mean_bound, share_bound, split
 from reticent.answer.shares import Asked, planned_parts
@@ -18,8 +18,8 @@ from reticent.query.imputed import uses_smooth
 from reticent.query.kinds import (
     Correlation,
     Count,
+    CrossTabulation,
     Derived,
-    Margin,
     Mean,
     Proportion,
     Quantile,
@@ -27,10 +27,10 @@ from reticent.query.kinds import (
     Variance,
 )
 from reticent.release.model_repair import ModelRepair
-from reticent.release.plan import Ask, Plan
+from reticent.release.plan import Plan, Statistic
 
 
-def parts_of(ask: Ask, plan: Plan) -> tuple[AnyPart, ...]:
+def parts_of(ask: Statistic, plan: Plan) -> tuple[AnyMeasurement, ...]:
     """The parts an ask will be made of, in the order they are measured."""
     if ask.weighted and plan.weight is not None and isinstance(ask.query, Weightable):
         return weighted_parts(
@@ -50,7 +50,7 @@ def parts_of(ask: Ask, plan: Plan) -> tuple[AnyPart, ...]:
     return (*_public_parts(ask, plan), *_bar_parts(ask, plan))
 
 
-def _bar_parts(ask: Ask, plan: Plan) -> tuple[Part, ...]:
+def _bar_parts(ask: Statistic, plan: Plan) -> tuple[Measurement, ...]:
     """What is bought to know how copies differ; nothing for other asks."""
     if not ask.bar or not isinstance(ask.query, Copiable):
         return ()
@@ -60,7 +60,7 @@ def _bar_parts(ask: Ask, plan: Plan) -> tuple[Part, ...]:
     )
 
 
-def _public_parts(ask: Ask, plan: Plan) -> tuple[Part, ...]:
+def _public_parts(ask: Statistic, plan: Plan) -> tuple[Measurement, ...]:
     schema, neighbours, epsilon = plan.schema, plan.neighbours, ask.epsilon
     match ask.query:
         case Count() as q:
@@ -69,7 +69,7 @@ def _public_parts(ask: Ask, plan: Plan) -> tuple[Part, ...]:
         case Total() as q:
             bound, grid = total_bound(q, schema, neighbours)
             return (plan_part("total", bound=bound, grid=grid, epsilon=epsilon),)
-        case Margin() as q:
+        case CrossTabulation() as q:
             bound, grid = margin_bound(q.among, schema, neighbours)
             return (plan_table("table", bound=bound, grid=grid, epsilon=epsilon),)
         case Mean() | Proportion() as q:
@@ -82,9 +82,9 @@ def _public_parts(ask: Ask, plan: Plan) -> tuple[Part, ...]:
             return ()
 
 
-def _ratio_parts(query: Mean | Proportion, epsilon: Fraction, plan: Plan) -> tuple[Part, ...]:
+def _ratio_parts(query: Mean | Proportion, epsilon: Fraction, plan: Plan) -> tuple[Measurement, ...]:
     for_count, for_sum = split(epsilon, query.size)
-    size: tuple[Part, ...] = ()
+    size: tuple[Measurement, ...] = ()
     if for_count:
         bound, grid = count_bound(query.among, plan.schema, plan.neighbours)
         size = (plan_part("count", bound=bound, grid=grid, epsilon=for_count),)
@@ -95,7 +95,7 @@ def _ratio_parts(query: Mean | Proportion, epsilon: Fraction, plan: Plan) -> tup
     return (*size, plan_part("centred sum", bound=bound, grid=grid, epsilon=for_sum))
 
 
-def _variance_parts(query: Variance, epsilon: Fraction, plan: Plan) -> tuple[Part, ...]:
+def _variance_parts(query: Variance, epsilon: Fraction, plan: Plan) -> tuple[Measurement, ...]:
     """The squares' bound depends on the released mean; here at its largest, for a mean at one end."""
     mean = Mean(column=query.column, among=query.among, centre=query.centre, size=query.size)
     column, weight = query.number(plan.schema), weight_of(query.among, plan.schema)

@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from reticent.answer.bought import PAGE as BOUGHT
-from reticent.answer.parts import AnyPart, Part
+from reticent.answer.parts import AnyMeasurement, Measurement
 from reticent.answer.quantile import rank_bound, slack
 from reticent.query.kinds import (
     Correlation,
     Count,
+    CrossTabulation,
     Derived,
-    Margin,
     Mean,
     Proportion,
     Quantile,
@@ -19,7 +19,7 @@ from reticent.query.kinds import (
     Variance,
 )
 from reticent.release.foreseen import HUBS
-from reticent.release.plan import Ask, Plan
+from reticent.release.plan import Plan, Statistic
 from reticent.release.planned import parts_of
 from reticent.release.repair_words import ask_words
 from reticent.release.spread import error_of, foreseen, is_smooth, quotient, size_of
@@ -46,7 +46,7 @@ class Expectation:
     name: str
     words: str
     epsilon: Fraction
-    parts: tuple[AnyPart, ...]
+    parts: tuple[AnyMeasurement, ...]
     margin: Fraction | None
     how: str
     assumed: tuple[Assumed, ...] = ()
@@ -72,7 +72,7 @@ def expectations(plan: Plan) -> list[Expectation]:
     return [_expect(ask, plan) for ask in plan.asks]
 
 
-def _expect(ask: Ask, plan: Plan) -> Expectation:
+def _expect(ask: Statistic, plan: Plan) -> Expectation:
     parts = parts_of(ask, plan)
     made = Expectation(
         name=ask.name,
@@ -93,14 +93,18 @@ def _expect(ask: Ask, plan: Plan) -> Expectation:
         assumed = tuple(found for hub in HUBS if (found := _assume(ask, plan, hub)) is not None)
         floor = Fraction(assumed[0].margin) if assumed else None
         return replace(made, margin=floor, how=AT_LEAST if assumed else UNKNOWN, assumed=assumed)
-    own = [part for part in parts if isinstance(part, Part) and part.proof != BOUGHT]
+    own = [part for part in parts if isinstance(part, Measurement) and part.proof != BOUGHT]
     margin, how = _margin(ask, plan, own)
-    if margin is not None and plan.partition is not None and isinstance(ask.query, Count | Total | Margin):
+    if (
+        margin is not None
+        and plan.partition is not None
+        and isinstance(ask.query, Count | Total | CrossTabulation)
+    ):
         margin *= plan.partition.scale
     return replace(made, margin=margin, how=how)
 
 
-def _assume(ask: Ask, plan: Plan, hub: int) -> Assumed | None:
+def _assume(ask: Statistic, plan: Plan, hub: int) -> Assumed | None:
     """The error under an assumption; None where a quotient's size is not known."""
     parts = foreseen(ask, plan, hub)
     if not isinstance(ask.query, Mean | Proportion | Variance):
@@ -113,10 +117,10 @@ def _assume(ask: Ask, plan: Plan, hub: int) -> Assumed | None:
     )
 
 
-def _margin(ask: Ask, plan: Plan, parts: Sequence[Part]) -> tuple[Fraction | None, str]:
+def _margin(ask: Statistic, plan: Plan, parts: Sequence[Measurement]) -> tuple[Fraction | None, str]:
     """Half the width of the error bar: exact for one noise, at the expected size for a quotient."""
     match ask.query:
-        case Count() | Total() | Margin():
+        case Count() | Total() | CrossTabulation():
             return parts[0].half_width(ask.level), EXACT
         case Mean() | Proportion() | Variance():
             size = size_of(ask, plan)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from reticent.errors import PlanError
 from reticent.models.centred import Centred
-from reticent.models.design import Bounded, Design
+from reticent.models.design import Bounded, RegressionDesign
 from reticent.models.fit import Estimator, Fit
 from reticent.models.records import floats, records
 from reticent.models.sources import ModelNoise, SystemModelNoise
@@ -128,11 +128,11 @@ class PrivateRegression(Params):
             "estimator": repr(self.estimator or Centred()),
         }
 
-    def _asked(self) -> tuple[tuple[Fraction, Fraction | None], Design]:
+    def _asked(self) -> tuple[tuple[Fraction, Fraction | None], RegressionDesign]:
         """The arguments, read: what may be spent, and on which line."""
         delta = None if self.delta is None else amount(self.delta, field="delta")
         columns = [_column(f"x{i}", each, self.fit_intercept) for i, each in enumerate(self.bounds_x)]
-        design = Design(
+        design = RegressionDesign(
             predictors=tuple(columns),
             response=_column("y", self.bounds_y, self.fit_intercept),
             intercept=self.fit_intercept,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from reticent.answer.base import Answer
-from reticent.answer.parts import Hidden
+from reticent.answer.parts import HiddenScale
 from reticent.decimals import show
 from reticent.prepare.donors import Donors, Match, Metric, Repair, Scheme
 from reticent.query.imputed import roles
@@ -48,7 +48,7 @@ def bar_words(query: Query, schema: Schema, models: Sequence[AnyModel], *, bough
 
 def lent_words(answer: Answer, bar: Fraction) -> str:
     """That a bar rests on a scale which another ask has bought: it has noise of confidential scale, and paid for no bar."""
-    is_hidden = any(isinstance(part, Hidden) for part in answer.parts)
+    is_hidden = any(isinstance(part, HiddenScale) for part in answer.parts)
     if bar or not is_hidden or not answer.estimates[0].has_interval:
         return ""
     return (

@@ -14,10 +14,10 @@ from pydantic import Field
 from reticent.answer.weighting import Weighting
 from reticent.decimals import read_decimal
 from reticent.errors import PlanError
-from reticent.privacy.amplify import Design, amplify, design_of
+from reticent.privacy.amplify import SamplingDesign, amplify, design_of
 from reticent.privacy.claim import Change, Claim, compose
 from reticent.query.kinds import Derived
-from reticent.release.asks import Ask
+from reticent.release.asks import Statistic
 from reticent.release.partition_section import Frame, Partition
 from reticent.schema import Schema
 from reticent.tomlfile import Section, fill
@@ -45,16 +45,16 @@ class SampleSection(Section):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sample:
+class FrameSample:
     """A design that has a theorem, and the share of the frame that it draws."""
 
-    design: Design
+    design: SamplingDesign
     rate: Fraction
 
 
 def read_sample(
     raw: Mapping[str, Any] | None, schema: Schema, change: Change, partition: Partition | None
-) -> Sample | None:
+) -> FrameSample | None:
     """How the survey was drawn; None where the plan does not say."""
     if raw is None:
         return None
@@ -71,16 +71,16 @@ def read_sample(
             field="sample.design",
         )
     _check_change(design, change, partition)
-    return Sample(design=design, rate=_rate(section, design, schema))
+    return FrameSample(design=design, rate=_rate(section, design, schema))
 
 
-def _check_change(design: Design, change: Change, partition: Partition | None) -> None:
-    if design is Design.SIMPLE and change is not Change.REPLACE:
+def _check_change(design: SamplingDesign, change: Change, partition: Partition | None) -> None:
+    if design is SamplingDesign.SIMPLE and change is not Change.REPLACE:
         raise PlanError(
             f"a sample of fixed size goes with {Change.REPLACE.value!r}; protect that, or say 'poisson'",
             field="sample.design",
         )
-    if design is Design.POISSON and change is not Change.ADD_REMOVE:
+    if design is SamplingDesign.POISSON and change is not Change.ADD_REMOVE:
         raise PlanError(
             f"a sample of random size goes with {Change.ADD_REMOVE.value!r}; protect that",
             field="sample.design",
@@ -92,7 +92,7 @@ def _check_change(design: Design, change: Change, partition: Partition | None) -
     if (
         partition is not None
         and not partition.is_by_values
-        and partition.is_fixed != (design is Design.SIMPLE)
+        and partition.is_fixed != (design is SamplingDesign.SIMPLE)
     ):
         raise PlanError(
             "sample and pieces are drawn in different ways, and no theorem covers both; draw both with fixed sizes, or "
@@ -101,9 +101,9 @@ def _check_change(design: Design, change: Change, partition: Partition | None) -
         )
 
 
-def _rate(section: SampleSection, design: Design, schema: Schema) -> Fraction:
+def _rate(section: SampleSection, design: SamplingDesign, schema: Schema) -> Fraction:
     """Of fixed size: public sizes of sample and frame. One by one: the chance."""
-    if design is Design.SIMPLE:
+    if design is SamplingDesign.SIMPLE:
         if section.frame is None or section.rate is not None or schema.sample_size is None:
             raise PlanError(
                 "needs the public size of the frame here and survey.sample_size in the codebook, and no rate",
@@ -121,7 +121,7 @@ def _rate(section: SampleSection, design: Design, schema: Schema) -> Fraction:
 
 
 def check_sample(
-    sample: Sample | None, asks: Sequence[Ask], weighting: Weighting | None, schema: Schema
+    sample: FrameSample | None, asks: Sequence[Statistic], weighting: Weighting | None, schema: Schema
 ) -> None:
     """Base weights that differ say that some were likelier to be drawn than others."""
     if sample is None:
@@ -137,7 +137,7 @@ def check_sample(
 
 
 def frame_claims(
-    claims: Iterable[Claim], change: Change, partition: Partition | None, sample: Sample | None
+    claims: Iterable[Claim], change: Change, partition: Partition | None, sample: FrameSample | None
 ) -> tuple[tuple[str, Claim], ...]:
     """What has to stay secret, and the claim: to the survey a piece was drawn from, and to the frame of the sample."""
     whole = tuple(claims)
@@ -149,8 +149,8 @@ def frame_claims(
         return _frame_pieces(whole, partition.frame)
     found = []
     if partition is not None and sample is None:
-        design = Design.SIMPLE if partition.is_fixed else Design.POISSON
-        if design is Design.SIMPLE or change is Change.ADD_REMOVE:
+        design = SamplingDesign.SIMPLE if partition.is_fixed else SamplingDesign.POISSON
+        if design is SamplingDesign.SIMPLE or change is Change.ADD_REMOVE:
             found.append((LOT_SECRET, amplify(whole, rate=partition.share, design=design, change=change)))
     if sample is not None:
         rate = sample.rate * (partition.share if partition else 1)
@@ -169,6 +169,6 @@ def _frame_pieces(claims: tuple[Claim, ...], frame: Frame) -> tuple[tuple[str, C
     Assumes     the cut and the draws are by lot and look at no answer; sizes are public.
     Keeps back  who was drawn, and for the second claim who is in which piece.
     """
-    own = amplify(claims, rate=frame.rate, design=Design.SIMPLE, change=Change.REPLACE)
-    alone = amplify(claims, rate=frame.share, design=Design.SIMPLE, change=Change.REPLACE)
+    own = amplify(claims, rate=frame.rate, design=SamplingDesign.SIMPLE, change=Change.REPLACE)
+    alone = amplify(claims, rate=frame.share, design=SamplingDesign.SIMPLE, change=Change.REPLACE)
     return (PIECE_SECRET, own), (BOTH_SECRET, alone)

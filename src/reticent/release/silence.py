@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from reticent.errors import PlanError
 from reticent.predicate.tree import Status, statuses
 from reticent.query.kinds import Derived, Proportion
-from reticent.release.asks import Ask
+from reticent.release.asks import Statistic
 from reticent.release.model_repair import AnyModel
 
 
-def check_silence(asks: Sequence[Ask], models: Sequence[AnyModel]) -> None:
+def check_silence(asks: Sequence[Statistic], models: Sequence[AnyModel]) -> None:
     """As for donors: a question about silence would always have the answer nobody. Who was asked stays as it was."""
     filled = {model.column for model in models}
     for place, ask in enumerate(asks):
@@ -22,7 +22,7 @@ def check_silence(asks: Sequence[Ask], models: Sequence[AnyModel]) -> None:
                 )
 
 
-def _statuses(ask: Ask) -> list[Status]:
+def _statuses(ask: Statistic) -> list[Status]:
     if isinstance(ask.query, Derived):
         return []
     of = [ask.query.of] if isinstance(ask.query, Proportion) else []

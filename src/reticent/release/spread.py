@@ -4,23 +4,23 @@ from collections.abc import Sequence
 from fractions import Fraction
 from math import hypot
 
-from reticent.answer.parts import Part
+from reticent.answer.parts import Measurement
 from reticent.answer.ratio import centre_code
 from reticent.answer.shares import Asked
 from reticent.query.imputed import uses_smooth
 from reticent.query.kinds import Count, Mean, Proportion, Variance
-from reticent.release.foreseen import Foreseen, foreseen_parts
-from reticent.release.plan import Ask, Plan
+from reticent.release.foreseen import AssumedNoise, foreseen_parts
+from reticent.release.plan import Plan, Statistic
 
-Parts = Sequence[Part | Foreseen]
+Parts = Sequence[Measurement | AssumedNoise]
 
 
-def is_smooth(ask: Ask, plan: Plan) -> bool:
+def is_smooth(ask: Statistic, plan: Plan) -> bool:
     """Whether some of the ask's noise has a confidential scale."""
     return uses_smooth(ask.query, plan.schema, plan.repair)
 
 
-def foreseen(ask: Ask, plan: Plan, hub: int) -> Parts:
+def foreseen(ask: Statistic, plan: Plan, hub: int) -> Parts:
     """The parts of the ask if the busiest donor served `hub` recipients."""
     if not isinstance(ask.query, Asked):
         raise TypeError("quantiles, tables and derived asks have no noise of confidential scale")
@@ -35,7 +35,7 @@ def foreseen(ask: Ask, plan: Plan, hub: int) -> Parts:
     )
 
 
-def size_of(ask: Ask, plan: Plan) -> int | None:
+def size_of(ask: Statistic, plan: Plan) -> int | None:
     """How many respondents (how much weight) a quotient divides by, as far as the plan says."""
     if ask.expected is not None and ask.expected[1] is not None:
         return ask.expected[1]
@@ -44,14 +44,14 @@ def size_of(ask: Ask, plan: Plan) -> int | None:
     return ask.query.size or (None if ask.query.among.weight else plan.rows)
 
 
-def expected_value(ask: Ask, plan: Plan) -> Fraction | None:
+def expected_value(ask: Statistic, plan: Plan) -> Fraction | None:
     """The answer the plan expects: the ask's own, or the expected rows for a count."""
     if ask.expected is not None:
         return ask.expected[0]
     return Fraction(plan.rows) if plan.rows and isinstance(ask.query, Count) else None
 
 
-def error_of(ask: Ask, plan: Plan, parts: Parts) -> float:
+def error_of(ask: Statistic, plan: Plan, parts: Parts) -> float:
     """Standard deviation of a sum's noise, with the count's times the distance from the centre; not yet divided."""
     error = parts[-1].sd
     if isinstance(ask.query, Mean | Proportion | Variance) and parts[0].what == "count":
@@ -59,7 +59,7 @@ def error_of(ask: Ask, plan: Plan, parts: Parts) -> float:
     return error
 
 
-def quotient(ask: Ask, plan: Plan, parts: Parts, size: int) -> Fraction:
+def quotient(ask: Statistic, plan: Plan, parts: Parts, size: int) -> Fraction:
     """The sum's half-width and the count's times the distance from the centre, as variances add."""
     top = float(parts[-1].half_width(ask.level))
     reach = 0.0
@@ -68,7 +68,7 @@ def quotient(ask: Ask, plan: Plan, parts: Parts, size: int) -> Fraction:
     return Fraction(hypot(top, reach) / size)
 
 
-def _distance(ask: Ask, plan: Plan, top: Part | Foreseen) -> float:
+def _distance(ask: Statistic, plan: Plan, top: Measurement | AssumedNoise) -> float:
     """|answer - centre|: expected, or at most. Squares have no centre."""
     query = ask.query
     if ask.expected is None or isinstance(query, Variance):

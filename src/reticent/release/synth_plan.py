@@ -7,7 +7,7 @@ from typing import Any
 
 from reticent.decimals import show
 from reticent.privacy.claim import Claim
-from reticent.synth.base import Holes, Spend, Synthesizer
+from reticent.synth.base import Holes, Spend, SynthesisMethod
 from reticent.synth.domain import Domain
 from reticent.synth.ruled import Rules
 
@@ -27,7 +27,7 @@ class Synth:
     """What is learned, of which columns, for how much, and how many rows are drawn. `copies` completed ones, or none."""
 
     name: str
-    method: Synthesizer
+    method: SynthesisMethod
     holes: Holes
     rows: int
     bins: int

@@ -14,7 +14,7 @@ from reticent.privacy.claim import Change, amount
 from reticent.release.asks import read_epsilon
 from reticent.release.synth_plan import Synth
 from reticent.schema import Schema
-from reticent.synth.base import Holes, Spend, Synthesizer
+from reticent.synth.base import Holes, Spend, SynthesisMethod
 from reticent.synth.domain import BINS, domain_of
 from reticent.synth.heaps import heap_words
 from reticent.synth.rules import read_rules
@@ -99,7 +99,7 @@ def read_synth(
     return synth
 
 
-def _method(name: str, field: str) -> Synthesizer:
+def _method(name: str, field: str) -> SynthesisMethod:
     from reticent.synth.registry import find  # compiles, so loaded only where a plan has synthetic tables
 
     with _placed(field, keep=False):

@@ -64,7 +64,9 @@ def described(synth: "Synth", made: SynthTable, files: Sequence[str]) -> dict[st
     }
 
 
-def told_synths(synths: "Sequence[Synth]", made: Mapping[str, SynthTable], release_id: str) -> dict[str, Any]:
+def synths_section(
+    synths: "Sequence[Synth]", made: Mapping[str, SynthTable], release_id: str
+) -> dict[str, Any]:
     """The synthetic tables of a release, files counted over all of them; one without any does not speak of them."""
     told: list[dict[str, Any]] = []
     for synth in synths:

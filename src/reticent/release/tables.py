@@ -5,11 +5,11 @@ from collections.abc import Callable
 import numpy as np
 
 from reticent.engine.results import Tallies
-from reticent.engine.wants import Points as Want
+from reticent.engine.wants import PointsByCell as Want
 from reticent.errors import ResourceError
 from reticent.noise.bits import Bits
 from reticent.release.plan import Plan
-from reticent.smallcells.points import Points
+from reticent.smallcells.points import GridPoints
 from reticent.smallcells.table import CellTable
 
 
@@ -26,7 +26,7 @@ def check_cells(plan: Plan) -> None:
 
     for cells in plan.cells:
         want = cells.want(plan.schema)
-        nobody = Points(
+        nobody = GridPoints(
             starts=np.zeros(2, dtype=np.int64),
             x=np.zeros(0, dtype=np.int64),
             y=np.zeros(0, dtype=np.int64),

@@ -5,10 +5,10 @@ from dataclasses import replace
 from fractions import Fraction
 from math import inf
 
-from reticent.answer.parts import Part
+from reticent.answer.parts import Measurement
 from reticent.errors import PlanError
 from reticent.query.kinds import Correlation, Derived, Mean, Proportion, Quantile, Variance
-from reticent.release.plan import Ask, Plan
+from reticent.release.plan import Plan, Statistic
 from reticent.release.preview import Expectation
 from reticent.release.spread import error_of, expected_value, foreseen, is_smooth, size_of
 from reticent.release.weights_seen import weighted_error
@@ -17,7 +17,7 @@ ASSUMED_HUB = 5
 MOST_STEPS = 2**20
 
 
-def epsilon_for(expectation: Expectation, ask: Ask, plan: Plan, cv: float) -> Fraction | None:
+def epsilon_for(expectation: Expectation, ask: Statistic, plan: Plan, cv: float) -> Fraction | None:
     """The least epsilon, to three digits, at which the noise alone has the wanted coefficient of variation.
 
     The expected answer is the ask's own `expect`, or the expected rows for a count. None where the plan expects
@@ -36,12 +36,12 @@ def epsilon_for(expectation: Expectation, ask: Ask, plan: Plan, cv: float) -> Fr
     if is_smooth(ask, plan):
         return _least(lambda epsilon: _assumed_error(ask, plan, epsilon) <= allowed)
     # Public noise is as good as proportional to 1 / epsilon, so one division finds it.
-    parts = [part for part in expectation.parts if isinstance(part, Part)]
+    parts = [part for part in expectation.parts if isinstance(part, Measurement)]
     steps = ask.epsilon * Fraction(error_of(ask, plan, parts) / allowed) * 1000
     return Fraction(-(-steps.numerator // steps.denominator), 1000)
 
 
-def _weighted(ask: Ask, plan: Plan, allowed: float) -> Fraction | None:
+def _weighted(ask: Statistic, plan: Plan, allowed: float) -> Fraction | None:
     """With respondents spread as the totals are."""
 
     def enough(epsilon: Fraction) -> bool:
@@ -51,7 +51,7 @@ def _weighted(ask: Ask, plan: Plan, allowed: float) -> Fraction | None:
     return _least(enough) if plan.rows and allowed else None
 
 
-def _assumed_error(ask: Ask, plan: Plan, epsilon: Fraction) -> float:
+def _assumed_error(ask: Statistic, plan: Plan, epsilon: Fraction) -> float:
     """The error at another epsilon; without end where no noise can run at it."""
     try:
         parts = foreseen(replace(ask, epsilon=epsilon, bar=Fraction(0)), plan, ASSUMED_HUB)

@@ -10,7 +10,7 @@ from reticent.decimals import read_decimal
 from reticent.errors import PlanError
 from reticent.prepare.bins import BaseCells, Groups
 from reticent.prepare.strategies import Strategy
-from reticent.publicfiles import Cell, PublicFiles
+from reticent.publicfiles import PublicCell, PublicFiles
 from reticent.words import nearest
 
 Rows = list[dict[str, Any]]
@@ -61,12 +61,12 @@ def read_totals(raw: Rows | str, labels: Mapping[str, Sequence[str]], *, field: 
 
 def _is_read(line: Mapping[str, Any]) -> bool:
     """Whether a line was read from a file, whose cells no text quotes."""
-    return any(isinstance(cell, Cell) for cell in line.values())
+    return any(isinstance(cell, PublicCell) for cell in line.values())
 
 
 def _place(line: Mapping[str, Any], field: str, place: int) -> str:
     """Where a line stands: its number in the file, or its place in the plan."""
-    read = next((cell for cell in line.values() if isinstance(cell, Cell)), None)
+    read = next((cell for cell in line.values() if isinstance(cell, PublicCell)), None)
     return f"{field}[{place}]" if read is None else f"{field}, line {read.line}"
 
 

@@ -11,7 +11,7 @@ from secrets import token_hex
 from reticent.decimals import show
 from reticent.engine.nobody import Nobody
 from reticent.errors import PlanError
-from reticent.release.carry import carry_out
+from reticent.release.carry import run_plan
 from reticent.release.evaluate import wants_of
 from reticent.release.files import files_of
 from reticent.release.model_fit import check_models
@@ -53,7 +53,7 @@ def try_plan(plan: Plan) -> None:
 
 def _carry_out(plan: Plan, step: Callable[[str], None]) -> None:
     lot = plan.partition.lot(token_hex(32)) if plan.partition else None
-    done = carry_out(plan, Nobody(), lot, step=step)
+    done = run_plan(plan, Nobody(), lot, step=step)
     if done.epsilon != plan.cost:
         raise PlanError(f"was planned at {show(plan.cost)} but would run otherwise", field="statistic")
     made = Release(done.told(plan, receipt=None, engine=Nobody.version))

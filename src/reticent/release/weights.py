@@ -11,7 +11,7 @@ from reticent.answer.weighting import ROWS, Choice, Weighting
 from reticent.engine.bins import check_bins
 from reticent.errors import PlanError
 from reticent.prepare.bins import EQUAL, BaseCells, BaseWeights
-from reticent.release.asks import Ask
+from reticent.release.asks import Statistic
 from reticent.release.totals import Totals, read_totals
 from reticent.release.weights_cells import cells_of, margin_of, strategies_of
 from reticent.release.weights_choice import candidates_of, choice_of, one_of, order_of, price_of
@@ -90,7 +90,9 @@ def _base(name: str | None, schema: Schema) -> BaseWeights:
     return BaseWeights(unit=column.grid, heaviest=column.high, kept=min(1, column.high - 1))
 
 
-def serving(weighting: Weighting, asks: Sequence[Ask], schema: Schema, neighbours: Neighbours) -> Weighting:
+def serving(
+    weighting: Weighting, asks: Sequence[Statistic], schema: Schema, neighbours: Neighbours
+) -> Weighting:
     """The same, with as many of the largest weights kept as the asks have a use for; refused where none uses it."""
     shares = [
         (place, ask.epsilon * sheet.share / neighbours.steps)

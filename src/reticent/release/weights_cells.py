@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from reticent.errors import PlanError
 from reticent.prepare.bins import BaseCells, Stratifier
 from reticent.prepare.strategies import Strategy
-from reticent.query.kinds import Margin
+from reticent.query.kinds import CrossTabulation
 from reticent.query.read import read_query
 from reticent.release.totals import Totals, read_totals, totals_of
 from reticent.release.weights_sections import StrategySection, WeightSection
@@ -13,7 +13,7 @@ from reticent.schema import Schema
 from reticent.words import nearest
 
 
-def margin_of(section: WeightSection, schema: Schema) -> Margin:
+def margin_of(section: WeightSection, schema: Schema) -> CrossTabulation:
     """The base cells, as the table they would be asked for as."""
     names = [each.column for each in section.by]
     bins = {each.column: each.bins for each in section.by if each.bins is not None}
@@ -22,12 +22,12 @@ def margin_of(section: WeightSection, schema: Schema) -> Margin:
             raise PlanError(f"{name} is a base weight; write base = {name!r} instead", field="weight.by")
     raw = {"table": names, "bins": bins}
     query = read_query(raw, schema, missing="available", size=None, field="weight.by")
-    if not isinstance(query, Margin):
+    if not isinstance(query, CrossTabulation):
         raise TypeError("a margin was asked for")
     return query
 
 
-def cells_of(section: WeightSection, margin: Margin, schema: Schema) -> BaseCells:
+def cells_of(section: WeightSection, margin: CrossTabulation, schema: Schema) -> BaseCells:
     found = []
     for place, each in enumerate(section.by):
         labels = margin.labels(schema, each.column)

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from reticent.errors import PlanError
 from reticent.prepare.bins import BaseCells
-from reticent.prepare.crossing import Attribute, Crossing, Way
+from reticent.prepare.crossing import Crossing, StratifierGroup, Way
 from reticent.privacy.claim import amount
 from reticent.release.totals import Totals
 from reticent.release.weights_cells import groups_of_labels, known_names
@@ -51,7 +51,7 @@ def _check_each_once(attributes: Sequence[AttributeSection], labels: Labels) -> 
         raise PlanError("every stratifier is in one attribute, and in one only", field="weight.attribute")
 
 
-def _draft(section: AttributeSection, cells: BaseCells, labels: Labels, at: str) -> Attribute:
+def _draft(section: AttributeSection, cells: BaseCells, labels: Labels, at: str) -> StratifierGroup:
     """The ways of an attribute; its price is not known yet."""
     own = {name: labels[name] for name in labels if name in section.by}
     listed = section.strategy or [StrategySection(name=f"all bins of {' and '.join(own)}")]
@@ -63,7 +63,7 @@ def _draft(section: AttributeSection, cells: BaseCells, labels: Labels, at: str)
         by = list(own) if each.by is None else known_names(each.by, own, f"{here}.by")
         groups = groups_of_labels(each.groups, by, own, here)
         ways.append(Way(name=each.name, groups=cells.by({name: groups.get(name) for name in by})))
-    return Attribute(by=tuple(own), ways=tuple(ways), epsilon=Fraction(len(ways) > 1))
+    return StratifierGroup(by=tuple(own), ways=tuple(ways), epsilon=Fraction(len(ways) > 1))
 
 
 def _price(place: int, section: WeightSection, draft: Crossing, neighbours: Neighbours) -> Fraction:

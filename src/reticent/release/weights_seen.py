@@ -11,7 +11,7 @@ from math import hypot, sqrt
 import numpy as np
 
 from reticent.answer.poststrata import Law, Weighted
-from reticent.answer.sheets import Asked, Sheet, pivot_of, sheets
+from reticent.answer.sheets import Asked, WeightedSum, pivot_of, sheets
 from reticent.answer.weighting import Choice, Weighting
 from reticent.noise import calibrate
 from reticent.noise.family import Cauchy, Lomax, Student
@@ -20,7 +20,7 @@ from reticent.prepare.strategies import Strategy
 from reticent.query.kinds import Mean, Proportion
 from reticent.refine.collapse import collapse
 from reticent.refine.quantiles import half_width
-from reticent.release.asks import Ask
+from reticent.release.asks import Statistic
 from reticent.release.plan import Plan
 from reticent.sensitivity.poststrata import closed_form, numeric_reach
 
@@ -61,7 +61,7 @@ def _largest(strategy: Strategy, rows: int) -> Fraction:
     return max(total / n for total, n in zip(strategy.totals, heads, strict=True))
 
 
-def weighted_error(ask: Ask, plan: Plan, epsilon: Fraction | None = None) -> tuple[float, float] | None:
+def weighted_error(ask: Statistic, plan: Plan, epsilon: Fraction | None = None) -> tuple[float, float] | None:
     """Standard deviation and half-width of the noise under the assumption; None where a quotient's size is not known."""
     weighting, query = plan.weight, ask.query
     if weighting is None or not isinstance(query, Asked):
@@ -80,7 +80,7 @@ def weighted_error(ask: Ask, plan: Plan, epsilon: Fraction | None = None) -> tup
 
 
 def _noise(
-    sheet: Sheet, ask: Ask, plan: Plan, weighting: Weighting, strategy: Strategy
+    sheet: WeightedSum, ask: Statistic, plan: Plan, weighting: Weighting, strategy: Strategy
 ) -> tuple[float, float]:
     each = ask.epsilon * sheet.share / plan.neighbours.steps
     made = sheet.weighted(strategy, each, weighting)
@@ -114,7 +114,7 @@ def _a(made: Weighted) -> Fraction:
             return calibrate.cauchy(epsilon=made.epsilon, beta=made.beta, gamma=Fraction(4))
 
 
-def _size(ask: Ask, strategy: Strategy) -> Fraction | None:
+def _size(ask: Statistic, strategy: Strategy) -> Fraction | None:
     """The population that a quotient divides by: expected, public, or all where there is no condition."""
     if ask.expected is not None and ask.expected[1] is not None:
         return Fraction(ask.expected[1])
@@ -125,7 +125,7 @@ def _size(ask: Ask, strategy: Strategy) -> Fraction | None:
     return None
 
 
-def _distance(ask: Ask, top: Sheet, plan: Plan) -> float:
+def _distance(ask: Statistic, top: WeightedSum, plan: Plan) -> float:
     """|answer - centre|: expected, or at most."""
     if ask.expected is None:
         return float(max(abs(top.low), abs(top.high)))

@@ -4,11 +4,11 @@ from dataclasses import replace
 from typing import Any
 
 from reticent.answer.attributes import alphas
-from reticent.answer.raked import Fitted
+from reticent.answer.raked import RakedTotals
 from reticent.answer.weighing import Weighed
 from reticent.answer.weighting import Choice, Weighting
 from reticent.decimals import show
-from reticent.release.asks import Ask
+from reticent.release.asks import Statistic
 from reticent.release.cost import claim_of_bins
 from reticent.release.plan import Plan
 
@@ -20,7 +20,7 @@ HOW = {
 }
 
 
-def weighted_words(ask: Ask, plan: Plan) -> str:
+def weighted_words(ask: Statistic, plan: Plan) -> str:
     """For the end of an ask's own words."""
     if not ask.weighted or plan.weight is None:
         return ""
@@ -28,7 +28,7 @@ def weighted_words(ask: Ask, plan: Plan) -> str:
     return f", weighted to {totals} by {' and '.join(plan.weight.labels)}"
 
 
-def weights_told(plan: Plan, weighed: Weighed | None) -> dict[str, Any]:
+def weights_section(plan: Plan, weighed: Weighed | None) -> dict[str, Any]:
     """The weights of a release; nothing where it has none. All of it is public, or was paid for."""
     if plan.weight is None or weighed is None:
         return {}
@@ -72,7 +72,7 @@ def _each_told(plan: Plan, weighed: Weighed) -> dict[str, Any]:
     return {"attributes": told}
 
 
-def raked_told(weighting: Weighting, fitted: Fitted) -> dict[str, Any]:
+def raked_told(weighting: Weighting, fitted: RakedTotals) -> dict[str, Any]:
     """How the totals came about: the noisy table, the fit, and whether it met its margins. All of it was paid for."""
     fitting = weighting.fitting
     return {
@@ -89,7 +89,7 @@ def raked_told(weighting: Weighting, fitted: Fitted) -> dict[str, Any]:
     }
 
 
-def fit_words(fitted: Fitted) -> str:
+def fit_words(fitted: RakedTotals) -> str:
     """The fit in one sentence."""
     if fitted.is_assumed:
         return "the noisy table could not be raked, so totals are what the margins alone give"

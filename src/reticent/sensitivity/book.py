@@ -17,7 +17,7 @@ from reticent.sensitivity.ladder import Ladder
 from reticent.sensitivity.moves import Moves
 
 
-class Book:
+class HubCache:
     """What the rings of one set of tallies say. All of it is private."""
 
     __slots__ = ("_distances", "_hubs", "_repair", "_schema", "_tallies")

@@ -43,7 +43,7 @@ class Constants:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class FilledPart:
     """What an imputed column does in a query: gives the value, decides on membership, or both.
 
     `averaged` donors give their mean; on a `grain`, when the mean is rounded to its multiples. Nearest donor
@@ -88,7 +88,7 @@ class Span:
         return max(abs(self.low - self.centre), abs(self.high - self.centre))
 
 
-VALUE, MEMBERSHIP = Part(), Part(value=False, membership=True)
+VALUE, MEMBERSHIP = FilledPart(), FilledPart(value=False, membership=True)
 
 
 def count() -> Constants:
@@ -96,7 +96,7 @@ def count() -> Constants:
     return Constants(c0=Fraction(1), c1=Fraction(1))
 
 
-def total(span: Span, part: Part = VALUE) -> Constants:
+def total(span: Span, part: FilledPart = VALUE) -> Constants:
     """The sum of Y - centre over members; `over(s)` gives the mean's.
 
     Guarantee   the sum moves by at most c0 + c1 n when a donor with n donees comes or goes, by c0 if a recipient.
@@ -110,7 +110,7 @@ def total(span: Span, part: Part = VALUE) -> Constants:
     return Constants(c0=span.reach, c1=max(moved, span.reach if part.membership else Fraction(0)))
 
 
-def variance(span: Span, *, size: Fraction | int, part: Part = VALUE) -> Constants:
+def variance(span: Span, *, size: Fraction | int, part: FilledPart = VALUE) -> Constants:
     """The sum of (Y - centre)^2 over a released size less one, centre released and within the bounds.
 
     u^2 moves by at most w(2M - w) when |u| <= M moves by w <= M, and by at most M^2 otherwise.
@@ -123,7 +123,12 @@ def variance(span: Span, *, size: Fraction | int, part: Part = VALUE) -> Constan
 
 
 def co_moment(
-    y: Span, z: Span, *, size: Fraction | int, y_part: Part | None = VALUE, z_part: Part | None = None
+    y: Span,
+    z: Span,
+    *,
+    size: Fraction | int,
+    y_part: FilledPart | None = VALUE,
+    z_part: FilledPart | None = None,
 ) -> Constants:
     """The sum of (Y - y)(Z - z) over a released size less one, for columns imputed from one set of hubs.
 

@@ -18,7 +18,7 @@ from reticent.prepare.distance import Distances, Row
 from reticent.sensitivity import ladder as lad
 from reticent.sensitivity.bounds import Smooth
 from reticent.sensitivity.constants import Constants
-from reticent.sensitivity.ladder import Ladder, Line
+from reticent.sensitivity.ladder import Ladder, LadderLine
 
 Counts = NDArray[np.int64]
 
@@ -123,7 +123,7 @@ class Hubs:
     def ladder(self, constants: Constants, *, start: int | None = None) -> Ladder:
         """U_k = c0 + c1 V_k, under the line c0 + c1 (|D_i| + k G); from rung `start`, public, the line itself."""
         c0, c1 = constants.c0, constants.c1
-        line = Line(base=c0 + c1 * self.everybody, slope=c1 * self._heaviest)
+        line = LadderLine(base=c0 + c1 * self.everybody, slope=c1 * self._heaviest)
         exact = Ladder(rung=lambda k: c0 + c1 * self.serves(k), lines=(line,))
         return (
             exact if start is None else lad.mixture(exact, Ladder(rung=line.at, lines=(line,)), start=start)

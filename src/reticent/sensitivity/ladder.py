@@ -21,7 +21,7 @@ _FLOOR = Fraction(1, 2**64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class LadderLine:
     """base + slope k, at or above every rung k of the ladder that carries it."""
 
     base: Fraction
@@ -44,28 +44,28 @@ class Ladder:
     """Rungs as a function of k, read off the rows and so private, and the lines above them."""
 
     rung: Callable[[int], Fraction] = field(repr=False)
-    lines: tuple[Line, ...] = field(repr=False, default=())
+    lines: tuple[LadderLine, ...] = field(repr=False, default=())
 
     def scaled(self, factor: Fraction) -> "Ladder":
         """The ladder of factor times the query, factor > 0 and public."""
         if factor <= 0:
             raise PlanError(f"it is {factor}, but must be positive.", field="factor")
-        lines = tuple(Line(base=factor * x.base, slope=factor * x.slope) for x in self.lines)
+        lines = tuple(LadderLine(base=factor * x.base, slope=factor * x.slope) for x in self.lines)
         return Ladder(rung=lambda k: factor * self.rung(k), lines=lines)
 
 
 def constant(bound: Fraction) -> Ladder:
     """The ladder of a global bound."""
-    return Ladder(rung=lambda k: bound, lines=(Line(base=bound),))
+    return Ladder(rung=lambda k: bound, lines=(LadderLine(base=bound),))
 
 
 def straight(*, base: Fraction, slope: Fraction) -> Ladder:
     """U_k = base + slope k; a ladder when base moves by at most slope between neighbours."""
-    line = Line(base=base, slope=slope)
+    line = LadderLine(base=base, slope=slope)
     return Ladder(rung=line.at, lines=(line,))
 
 
-def listed(rungs: Sequence[Fraction], *, line: Line) -> Ladder:
+def listed(rungs: Sequence[Fraction], *, line: LadderLine) -> Ladder:
     """The rungs given, as many as were publicly agreed, then `line`, itself a ladder above them (THEORY 1.2b)."""
     known = tuple(rungs)
     return Ladder(rung=lambda k: known[k] if k < len(known) else line.at(k), lines=(line,))
@@ -79,14 +79,18 @@ def least(one: Ladder, other: Ladder) -> Ladder:
 def greatest(one: Ladder, other: Ladder) -> Ladder:
     """The maximum of two ladders, rung by rung: it serves both queries."""
     lines = tuple(
-        Line(base=max(x.base, y.base), slope=max(x.slope, y.slope)) for x in one.lines for y in other.lines
+        LadderLine(base=max(x.base, y.base), slope=max(x.slope, y.slope))
+        for x in one.lines
+        for y in other.lines
     )
     return Ladder(rung=lambda k: max(one.rung(k), other.rung(k)), lines=lines)
 
 
 def total(one: Ladder, other: Ladder) -> Ladder:
     """The sum of two ladders: a ladder of the sum of the queries."""
-    lines = tuple(Line(base=x.base + y.base, slope=x.slope + y.slope) for x in one.lines for y in other.lines)
+    lines = tuple(
+        LadderLine(base=x.base + y.base, slope=x.slope + y.slope) for x in one.lines for y in other.lines
+    )
     return Ladder(rung=lambda k: one.rung(k) + other.rung(k), lines=lines)
 
 
@@ -128,7 +132,7 @@ def _highest(ladder: Ladder, beta: Fraction) -> arb:
     return best
 
 
-def _cannot_win(line: Line, best: arb, weight: arb, k: int, beta: Fraction) -> bool:
+def _cannot_win(line: LadderLine, best: arb, weight: arb, k: int, beta: Fraction) -> bool:
     """Whether rung k and all later ones are proved to stay at or below `best`."""
     return line.falls_from(k, beta) and bool(weight * ball(line.at(k)) <= best)
 

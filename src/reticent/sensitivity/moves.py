@@ -12,7 +12,7 @@ from reticent.engine.wants import Ring
 from reticent.prepare.donors import Repair, Scheme
 from reticent.query.imputed import Role
 from reticent.sensitivity import constants
-from reticent.sensitivity.constants import Constants, Part, Span
+from reticent.sensitivity.constants import Constants, FilledPart, Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,13 +69,13 @@ class Imputed:
 
         return self._moves(constants.co_moment(y, z, size=2, y_part=None), each)
 
-    def _part(self, role: Role, of: str | None, step: int) -> Part:
+    def _part(self, role: Role, of: str | None, step: int) -> FilledPart:
         """What the role's column does in a sum of `of`: with None, of a condition, which one donor can turn."""
         if of is None:
-            return Part(value=role.value, membership=role.membership)
+            return FilledPart(value=role.value, membership=role.membership)
         donors = self.repair.of(role.column)
         averaged = donors.k if donors.scheme is Scheme.MEAN else 1
-        return Part(
+        return FilledPart(
             value=role.value and role.column == of,
             membership=role.membership,
             averaged=averaged,

@@ -18,7 +18,7 @@ from reticent.errors import PlanError
 from reticent.prepare.bins import BaseWeights
 from reticent.prepare.strategies import Strategy
 from reticent.sensitivity import ladder as lad
-from reticent.sensitivity.ladder import Ladder, Line
+from reticent.sensitivity.ladder import Ladder, LadderLine
 
 Counts = NDArray[np.int64]
 
@@ -105,7 +105,7 @@ def weight_ladder(strategy: Strategy, tally: Tally, *, base: BaseWeights) -> Lad
     """
     if len(tally.count) != len(strategy.totals):
         raise ValueError("the tally is that of the strategy's bins")
-    line = Line(base=strategy.largest)
+    line = LadderLine(base=strategy.largest)
     if base.heaviest == 1:
         heads = tally.count
         return Ladder(

@@ -8,14 +8,14 @@ import numpy as np
 from reticent.errors import PlanError
 from reticent.smallcells.estimators import Estimator, Predict, Ratios, estimates
 from reticent.smallcells.moments import Wholes, moments
-from reticent.smallcells.points import Points
+from reticent.smallcells.points import GridPoints
 
 MOST_STEPS = 1 << 40
 MOST_DIGITS = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Aim:
+class Estimand:
     """One estimate per cell, kept within [low, high] and published in whole steps from low. All of it is public.
 
     Units are those of the unit square: y lies in [0, 1], and a slope is theta(1) - theta(0). A cell that has no
@@ -55,13 +55,13 @@ class Aim:
         return self.low + step * self.step
 
 
-def steps_of(points: Points, aim: Aim) -> list[int]:
+def steps_of(points: GridPoints, aim: Estimand) -> list[int]:
     """The estimate of every cell: exact, rounded half up to a whole step, kept within 0 .. aim.steps. Private."""
     found = estimates(aim.estimator, moments(points))
     return [int(step) for step in np.where(found.is_defined, _nearest(found, aim), aim.otherwise)]
 
 
-def _nearest(found: Ratios, aim: Aim) -> Wholes:
+def _nearest(found: Ratios, aim: Estimand) -> Wholes:
     # (top/bottom - low)/step + 1/2, over one denominator; an undefined estimate is replaced by the caller.
     low, step = aim.low, aim.step
     bottom = np.where(found.is_defined, found.bottom, 1)

@@ -9,14 +9,14 @@ from typing import Any, Literal
 
 from reticent.decimals import show
 from reticent.engine.results import PointTable
-from reticent.engine.wants import Points as Want
+from reticent.engine.wants import PointsByCell as Want
 from reticent.privacy.claim import Change, Claim
 from reticent.query.rows import Subpopulation
 from reticent.schema import Levels, Number, Schema
-from reticent.smallcells.estimators import Estimator, Mean, Predict, Slope
+from reticent.smallcells.estimators import CellMean, Estimator, Predict, Slope
 from reticent.smallcells.groups import Groups
 from reticent.smallcells.observed_table import LABEL
-from reticent.smallcells.points import Points
+from reticent.smallcells.points import GridPoints
 
 MOST_CELLS = 1_000_000
 SMOOTHEST = 64
@@ -45,7 +45,7 @@ RESTS_ON: Mapping[Method, tuple[tuple[str, str], ...]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Estimate:
+class CellStatistic:
     """What is estimated in each cell: `predict` y at x, the `slope` of y on x, or the `mean` of y."""
 
     kind: Literal["predict", "slope", "mean"]
@@ -58,7 +58,7 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cells:
+class SmallCells:
     """A `[[cells]]` section. `low` and `high` clamp what is published, in the units of the estimate."""
 
     name: str
@@ -66,7 +66,7 @@ class Cells:
     y: str
     x: str | None
     among: Subpopulation
-    estimate: Estimate
+    estimate: CellStatistic
     method: Method
     epsilon: Fraction
     count_epsilon: Fraction = Fraction(0)
@@ -121,7 +121,7 @@ class Cells:
     def estimator(self, schema: Schema) -> Estimator:
         """The estimate in the unit square, where both columns run from 0 to 1."""
         if self.estimate.kind != "predict":
-            return Slope() if self.estimate.kind == "slope" else Mean()
+            return Slope() if self.estimate.kind == "slope" else CellMean()
         x = schema.number(self.x or "", field="cells.x")
         return Predict(at=((self.estimate.at or Fraction(0)) - x.lower) / (x.upper - x.lower))
 
@@ -138,9 +138,9 @@ class Cells:
         x = schema.number(self.x or "", field="cells.x")
         return Fraction(0), (y.upper - y.lower) / (x.upper - x.lower)
 
-    def points(self, table: PointTable, schema: Schema) -> Points:
+    def points(self, table: PointTable, schema: Schema) -> GridPoints:
         """The engine's table on the grid of the unit square."""
-        return Points(
+        return GridPoints(
             starts=table.starts,
             x=table.x,
             y=table.y,

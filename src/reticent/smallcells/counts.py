@@ -7,10 +7,10 @@ import numpy as np
 from reticent.errors import PlanError
 from reticent.noise.bits import Bits
 from reticent.noise.many import draw_laplace
-from reticent.smallcells.points import Points
+from reticent.smallcells.points import GridPoints
 
 
-def noisy_counts(points: Points, *, epsilon: Fraction, bits: Bits) -> list[int]:
+def noisy_counts(points: GridPoints, *, epsilon: Fraction, bits: Bits) -> list[int]:
     """The size of every cell, empty ones too, with discrete Laplace noise of scale 1 / epsilon; it may be negative.
 
     Guarantee   epsilon-DP for the whole list.

@@ -1,6 +1,6 @@
 """Series behind the pictures of the small-cells paper, and what noise does to reliability. Plain numbers.
 
-Those made from `Points` are for the curator's eyes: they are read off the rows and published nowhere.
+Those made from `GridPoints` are for the curator's eyes: they are read off the rows and published nowhere.
 """
 
 from dataclasses import dataclass
@@ -14,19 +14,19 @@ from reticent.smallcells.estimators import Predict, estimates
 from reticent.smallcells.fits import Floats
 from reticent.smallcells.local import local_sensitivity
 from reticent.smallcells.moments import moments
-from reticent.smallcells.points import Points
+from reticent.smallcells.points import GridPoints
 
 Rows = list[dict[str, Any]]
 
 
-def one_cell(points: Points, cell: int, at: Fraction) -> Rows:
+def one_cell(points: GridPoints, cell: int, at: Fraction) -> Rows:
     """Figure 1: the lines of one cell before and after each corner is added, and how far each moves the prediction."""
     here = slice(int(points.starts[cell]), int(points.starts[cell + 1]))
     x, y = points.x[here], points.y[here]
     lines: Rows = []
     for corner in (None, (0, 0), (0, 1), (1, 0), (1, 1)):
         more = [] if corner is None else [corner]
-        grown = Points(
+        grown = GridPoints(
             starts=np.array([0, len(x) + len(more)], dtype=np.int64),
             x=np.append(x, np.array([a * points.x_steps for a, _ in more], dtype=np.int64)),
             y=np.append(y, np.array([b * points.y_steps for _, b in more], dtype=np.int64)),
@@ -40,7 +40,7 @@ def one_cell(points: Points, cell: int, at: Fraction) -> Rows:
     return [{**line, "moved": abs(line["prediction"] - lines[0]["prediction"])} for line in lines]
 
 
-def log_envelope(points: Points, at: Fraction) -> Rows:
+def log_envelope(points: GridPoints, at: Fraction) -> Rows:
     """Figure 2: each cell's size and local sensitivity, and the envelope chi / N above them all."""
     local = local_sensitivity(points, Predict(at=at))
     sizes = np.diff(points.starts)

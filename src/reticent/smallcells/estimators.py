@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import PlanError
-from reticent.smallcells.moments import Moments, Wholes
+from reticent.smallcells.moments import CellMoments, Wholes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,11 +27,11 @@ class Slope:
 
 
 @dataclass(frozen=True, slots=True)
-class Mean:
+class CellMean:
     """The mean of y."""
 
 
-Estimator = Predict | Slope | Mean
+Estimator = Predict | Slope | CellMean
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -63,10 +63,10 @@ class Ratios:
         return np.asarray((2 * grid.denominator * top + bottom // 2) // bottom)
 
 
-def estimates(estimator: Estimator, of: Moments) -> Ratios:
+def estimates(estimator: Estimator, of: CellMoments) -> Ratios:
     """The estimate of every cell, as an exact rational on the unit scale."""
     q, p = of.q, of.p
-    if isinstance(estimator, Mean):
+    if isinstance(estimator, CellMean):
         return Ratios(top=of.y, bottom=of.n * of.y_steps)
     if isinstance(estimator, Slope):
         return Ratios(top=p * of.x_steps, bottom=q * of.y_steps)
@@ -76,7 +76,7 @@ def estimates(estimator: Estimator, of: Moments) -> Ratios:
     return Ratios(top=top, bottom=d * of.n * q * of.y_steps)
 
 
-def offsets(estimator: Predict, of: Moments) -> Wholes:
+def offsets(estimator: Predict, of: CellMoments) -> Wholes:
     """x0 less the mean of x, times d n x_steps with d the denominator of x0."""
     a, d = estimator.at.numerator, estimator.at.denominator
     return np.asarray(of.n * (a * of.x_steps) - d * of.x)

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.smallcells.estimators import Estimator, Mean, Slope, divide, offsets
-from reticent.smallcells.moments import Moments, Wholes
+from reticent.smallcells.estimators import CellMean, Estimator, Slope, divide, offsets
+from reticent.smallcells.moments import CellMoments, Wholes
 
 Floats = NDArray[np.float64]
 
@@ -49,11 +49,11 @@ class Fits:
         return np.asarray(self.base + self.tilt * u)
 
 
-def fits(estimator: Estimator, of: Moments) -> Fits:
+def fits(estimator: Estimator, of: CellMoments) -> Fits:
     """Means, slopes, spreads and levers of all cells."""
     q, one = of.q, np.ones(len(of.n), dtype=object)
     # Without a line, a mean: it needs one point, and neither slope nor spread plays a part.
-    is_mean = isinstance(estimator, Mean)
+    is_mean = isinstance(estimator, CellMean)
     there = of.n if is_mean else q
     zero = np.where(np.asarray(there != 0, dtype=np.bool_), 0.0, np.nan)
     per_spread = zero if is_mean else divide(of.n * of.x_steps**2, q)
@@ -68,8 +68,8 @@ def fits(estimator: Estimator, of: Moments) -> Fits:
     )
 
 
-def _tilt(estimator: Estimator, of: Moments, q: Wholes, per_spread: Floats) -> Floats:
+def _tilt(estimator: Estimator, of: CellMoments, q: Wholes, per_spread: Floats) -> Floats:
     """(x0 - xbar) / Sxx for a prediction, 1 / Sxx for a slope, 0 for a mean."""
-    if isinstance(estimator, Mean | Slope):
+    if isinstance(estimator, CellMean | Slope):
         return per_spread
     return divide(offsets(estimator, of) * of.x_steps, estimator.at.denominator * q)

@@ -8,11 +8,10 @@ import numpy as np
 
 from reticent.schema import Schema
 from reticent.sensitivity.neighbours import Neighbours
-from reticent.smallcells.cells import Cells
+from reticent.smallcells.cells import SmallCells
 from reticent.smallcells.ladder import pooled_bound
 from reticent.smallcells.local import local_sensitivity
-from reticent.smallcells.observed_table import Ask as ObservedCells
-from reticent.smallcells.observed_table import unprotected
+from reticent.smallcells.observed_table import ObservedCells, unprotected
 from reticent.smallcells.pooled import PooledCells, log_above
 from reticent.smallcells.run import spec_of
 from reticent.smallcells.smooth import SmoothCells, even_cell
@@ -23,7 +22,7 @@ NOT_KNOWN = "a choice among candidates: how far it falls from the median depends
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Foreseen:
+class ExpectedCells:
     """The standard deviation of the noise by the size of a cell, None where it is not known or withheld."""
 
     spreads: tuple[tuple[int, float | None], ...]
@@ -31,7 +30,7 @@ class Foreseen:
     unprotected: tuple[str, ...] = ()
 
 
-def foresee(cells: Cells, schema: Schema, neighbours: Neighbours) -> Foreseen:
+def foresee(cells: SmallCells, schema: Schema, neighbours: Neighbours) -> ExpectedCells:
     """The noise of one table in the units of the estimate."""
     spec, scale = spec_of(cells, schema, neighbours), float(cells.unit(schema)[1])
     found: list[tuple[int, float | None]] = []
@@ -48,7 +47,7 @@ def foresee(cells: Cells, schema: Schema, neighbours: Neighbours) -> Foreseen:
         hidden = unprotected(spec)
     else:
         found, how = [(n, None) for n in SIZES], NOT_KNOWN
-    return Foreseen(spreads=tuple(found), how=how, unprotected=hidden)
+    return ExpectedCells(spreads=tuple(found), how=how, unprotected=hidden)
 
 
 def _scaled(scale: float, spread: float | None) -> float | None:

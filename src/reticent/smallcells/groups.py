@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import Field
 
 from reticent.errors import PlanError
-from reticent.publicfiles import Cell, PublicFiles
+from reticent.publicfiles import PublicCell, PublicFiles
 from reticent.schema import Levels, Number
 from reticent.tomlfile import Section
 from reticent.words import is_printable
@@ -46,7 +46,7 @@ def with_file(raw: Any, files: PublicFiles, *, field: str) -> Any:
         return raw
     if set(groups) != {"file", "cell", "group"} or not all(isinstance(v, str) for v in groups.values()):
         raise PlanError("a file of groups goes with the names of its columns 'cell' and 'group'", field=field)
-    at, found = f"{field}.file", dict[str, list[Cell]]()
+    at, found = f"{field}.file", dict[str, list[PublicCell]]()
     for line in files.lines(groups["file"], field=at):
         if not {groups["cell"], groups["group"]} <= set(line):
             raise PlanError(
@@ -71,11 +71,11 @@ def read_groups(section: GroupsSection, column: Levels | Number, *, field: str) 
         if not name or len(name) > 100 or not is_printable(name):
             raise PlanError("a group's name is up to 100 printable characters", field=f"{field}.of")
         for each in cells:
-            at = f"{field}.file, line {each.line}" if isinstance(each, Cell) else f"{field}.of"
+            at = f"{field}.file, line {each.line}" if isinstance(each, PublicCell) else f"{field}.of"
             for cell in _spread(each, numbers, column, at):
                 if place[cell] not in (-1, number):
                     shown = column.text(cell + column.low)
-                    which = "its cell" if isinstance(each, Cell) else f"cell {shown}"
+                    which = "its cell" if isinstance(each, PublicCell) else f"cell {shown}"
                     raise PlanError(f"{which} is in two groups", field=at)
                 place[cell] = number
     if -1 in place:
@@ -93,6 +93,6 @@ def _spread(cell: object, numbers: Mapping[str, int], column: Levels | Number, f
     ends = (span[1], span[2]) if span else (text, text)
     unknown = next((end for end in ends if end not in numbers), None)
     if unknown is not None:
-        shown = "of that name" if isinstance(cell, Cell) else repr(unknown[:80])
+        shown = "of that name" if isinstance(cell, PublicCell) else repr(unknown[:80])
         raise PlanError(f"there is no cell {shown} in the codebook", field=field)
     yield from range(numbers[ends[0]], numbers[ends[1]] + 1)

@@ -13,7 +13,7 @@ from reticent.predicate.tree import Everyone, Predicate
 from reticent.privacy.claim import amount
 from reticent.query.rows import AVAILABLE, COMPLETE
 from reticent.schema import Levels, Schema
-from reticent.smallcells.cells import DEFAULT_LEVEL, Estimate
+from reticent.smallcells.cells import DEFAULT_LEVEL, CellStatistic
 from reticent.smallcells.groups import GroupsSection
 from reticent.tomlfile import Section
 
@@ -54,7 +54,7 @@ class CellsSection(Section):
     matchings: int | None = Field(default=None, ge=1, le=1000)
 
 
-def read_estimate(section: CellsSection, schema: Schema, at: str) -> Estimate:
+def read_estimate(section: CellsSection, schema: Schema, at: str) -> CellStatistic:
     wanted = section.estimate
     chosen = [wanted.predict is not None, wanted.slope, wanted.mean]
     if sum(chosen) != 1:
@@ -68,23 +68,23 @@ def read_estimate(section: CellsSection, schema: Schema, at: str) -> Estimate:
     if wanted.mean:
         if section.x is not None:
             raise PlanError("does not go with a mean; remove it", field=f"{at}.x")
-        return Estimate(kind="mean")
+        return CellStatistic(kind="mean")
     if section.x is None:
         raise PlanError("is missing; name the column that y is fitted on", field=f"{at}.x")
     x = schema.number(section.x, field=f"{at}.x")
     if wanted.slope:
-        return Estimate(kind="slope")
+        return CellStatistic(kind="slope")
     at_x = read_decimal(wanted.predict)
     if at_x is None or not x.lower <= at_x <= x.upper or (at_x / x.grid).denominator != 1:
         raise PlanError(
             f"is a point of {x.name}'s grid from {show(x.lower)} to {show(x.upper)}",
             field=f"{at}.estimate.predict",
         )
-    return Estimate(kind="predict", at=at_x)
+    return CellStatistic(kind="predict", at=at_x)
 
 
 def read_range(
-    section: CellsSection, estimate: Estimate, schema: Schema, at: str
+    section: CellsSection, estimate: CellStatistic, schema: Schema, at: str
 ) -> tuple[Fraction, Fraction]:
     """What is published lies here. Without a word: within y's bounds, and slopes no steeper than corner to corner."""
     y = schema.number(section.y, field=f"{at}.y")

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from reticent.balls import ball
 from reticent.errors import PlanError
 from reticent.smallcells import kernel
-from reticent.smallcells.aim import Aim
-from reticent.smallcells.estimators import Estimator, Mean, Predict, Slope
+from reticent.smallcells.aim import Estimand
+from reticent.smallcells.estimators import CellMean, Estimator, Predict, Slope
 from reticent.smallcells.kernel import Cell, Scale
-from reticent.smallcells.points import Points
+from reticent.smallcells.points import GridPoints
 
 SLACK = Fraction(1, 2**34)
 MARGIN = 1.0 + 2.0**-36
@@ -29,7 +29,7 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 
-def smooth_bounds(points: Points, aim: Aim, *, beta: Fraction) -> Floats:
+def smooth_bounds(points: GridPoints, aim: Estimand, *, beta: Fraction) -> Floats:
     """For each cell a beta-smooth bound, in steps of the aim, on how far one respondent moves its estimate.
 
     Guarantee   the bound of a cell covers the local sensitivity of its rounded estimate and drifts by at most e^beta
@@ -44,7 +44,7 @@ def smooth_bounds(points: Points, aim: Aim, *, beta: Fraction) -> Floats:
     return _climbed(points, aim, scale, np.zeros(points.cells, np.bool_))
 
 
-def pooled_bound(points: Points, aim: Aim, *, beta: Fraction, is_left_out: Flags) -> float:
+def pooled_bound(points: GridPoints, aim: Estimand, *, beta: Fraction, is_left_out: Flags) -> float:
     """A beta-smooth bound on (n + 1) LS, in steps, over the cells that are not left out; at least 1.
 
     Guarantee   at least (n + 1) times the local sensitivity of every cell that counts; drifts by at most e^beta.
@@ -58,7 +58,7 @@ def pooled_bound(points: Points, aim: Aim, *, beta: Fraction, is_left_out: Flags
     return float(max(1.0, each.max(initial=0.0)))
 
 
-def rungs(points: Points, aim: Aim, *, cell: int, count: int) -> list[float]:
+def rungs(points: GridPoints, aim: Estimand, *, cell: int, count: int) -> list[float]:
     """U_0, U_1, ... of one cell in steps, each rounding and the extra step included. Private."""
     scale = _scale(points, aim, beta=Fraction(1), pooled=False)
     values = _read(points, aim.estimator)[points.starts[cell] : points.starts[cell + 1]]
@@ -66,7 +66,7 @@ def rungs(points: Points, aim: Aim, *, cell: int, count: int) -> list[float]:
     return [seen.rung(k) for k in range(count)]
 
 
-def _scale(points: Points, aim: Aim, *, beta: Fraction, pooled: bool) -> Scale:
+def _scale(points: GridPoints, aim: Estimand, *, beta: Fraction, pooled: bool) -> Scale:
     if beta < LEAST_BETA:
         raise PlanError(f"it is {beta}, but must be at least 2^-20; use a larger epsilon.", field="beta")
     kind, steps = _kind(aim.estimator), _steps(points, aim.estimator)
@@ -100,21 +100,21 @@ def _kind(estimator: Estimator) -> int:
             return kernel.PREDICT
         case Slope():
             return kernel.SLOPE
-        case Mean():
+        case CellMean():
             return kernel.MEAN
 
 
-def _steps(points: Points, estimator: Estimator) -> int:
+def _steps(points: GridPoints, estimator: Estimator) -> int:
     """The grid of the coordinate that the ladder reads."""
-    steps = points.y_steps if isinstance(estimator, Mean) else points.x_steps
+    steps = points.y_steps if isinstance(estimator, CellMean) else points.x_steps
     if steps >= 1 << 31:
         raise PlanError("the grid has 2^31 steps or more; declare coarser steps.", field="step")
     return steps
 
 
-def _read(points: Points, estimator: Estimator) -> NDArray[np.int64]:
+def _read(points: GridPoints, estimator: Estimator) -> NDArray[np.int64]:
     """The coordinate that the ladder reads: x, sorted in each cell, or y for a mean."""
-    if isinstance(estimator, Mean):
+    if isinstance(estimator, CellMean):
         return points.y
     falls = np.flatnonzero(np.diff(points.x) < 0) + 1
     if not np.isin(falls, points.starts).all():
@@ -122,7 +122,7 @@ def _read(points: Points, estimator: Estimator) -> NDArray[np.int64]:
     return points.x
 
 
-def _climbed(points: Points, aim: Aim, scale: Scale, is_left_out: Flags) -> Floats:
+def _climbed(points: GridPoints, aim: Estimand, scale: Scale, is_left_out: Flags) -> Floats:
     """The largest weighted rung of every cell, rounded up; cells too large for a word go by Python's integers."""
     x = _read(points, aim.estimator)
     sizes = np.diff(points.starts)

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import PlanError
-from reticent.smallcells.estimators import Estimator, Mean, Predict, divide, offsets
+from reticent.smallcells.estimators import CellMean, Estimator, Predict, divide, offsets
 from reticent.smallcells.fits import Fits, Floats, fits
-from reticent.smallcells.moments import Moments, Wholes, moments
-from reticent.smallcells.points import Points
+from reticent.smallcells.moments import CellMoments, Wholes, moments
+from reticent.smallcells.points import GridPoints
 
 Flags = NDArray[np.bool_]
 
@@ -25,7 +25,7 @@ CHUNK = 1 << 20
 
 
 def local_sensitivity(
-    points: Points,
+    points: GridPoints,
     estimator: Estimator,
     *,
     corners_only: bool = False,
@@ -86,7 +86,7 @@ def _turning(line: Fits, y: int) -> tuple[Floats, Floats]:
     return np.where(half < 0, far, near), np.where(half < 0, -near, -far)
 
 
-def removed(points: Points, estimator: Estimator, of: Moments, line: Fits) -> tuple[Floats, Flags]:
+def removed(points: GridPoints, estimator: Estimator, of: CellMoments, line: Fits) -> tuple[Floats, Flags]:
     """The largest move by a removal, and whether some removal leaves no estimate."""
     gone, is_lost = np.full(points.cells, np.nan), np.zeros(points.cells, dtype=np.bool_)
     for cells in chunks(points.starts):
@@ -108,7 +108,7 @@ def chunks(starts: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
 
 
 def respondents(
-    points: Points, of: Moments, line: Fits, cells: NDArray[np.int64]
+    points: GridPoints, of: CellMoments, line: Fits, cells: NDArray[np.int64]
 ) -> tuple[Fits, Floats, Floats, NDArray[np.int64]]:
     """For each respondent of some cells: the cell's fit, u, the residual, and the cell."""
     here = slice(points.starts[cells[0]], points.starts[cells[-1] + 1])
@@ -121,7 +121,7 @@ def respondents(
 
 
 def _removals(
-    points: Points, estimator: Estimator, of: Moments, line: Fits, cells: NDArray[np.int64]
+    points: GridPoints, estimator: Estimator, of: CellMoments, line: Fits, cells: NDArray[np.int64]
 ) -> tuple[Floats, Flags]:
     """The move by each respondent's removal, and whether it leaves no estimate."""
     own, u, residual, owner = respondents(points, of, line, cells)
@@ -138,10 +138,14 @@ def _removals(
 
 
 def _exactly(
-    estimator: Estimator, of: Moments, cells: NDArray[np.int64], x: NDArray[np.int64], y: NDArray[np.int64]
+    estimator: Estimator,
+    of: CellMoments,
+    cells: NDArray[np.int64],
+    x: NDArray[np.int64],
+    y: NDArray[np.int64],
 ) -> Floats:
     """The move by these removals from whole numbers; not a number where no estimate is left."""
-    if isinstance(estimator, Mean):  # a leverage of 1/n above 3/4: the only respondent
+    if isinstance(estimator, CellMean):  # a leverage of 1/n above 3/4: the only respondent
         return np.full(len(cells), np.nan)
     n, q, p = of.n[cells], of.q[cells], of.p[cells]
     one, sx = x.astype(object), of.x[cells]
@@ -151,7 +155,9 @@ def _exactly(
     return divide(np.abs(top * (q * e - p * u)), bottom * n * of.y_steps * left)
 
 
-def _lever(estimator: Estimator, of: Moments, cells: NDArray[np.int64], u: Wholes) -> tuple[Wholes, Wholes]:
+def _lever(
+    estimator: Estimator, of: CellMoments, cells: NDArray[np.int64], u: Wholes
+) -> tuple[Wholes, Wholes]:
     """The lever of respondents at u / (n x_steps), as top / bottom."""
     q = of.q[cells]
     if not isinstance(estimator, Predict):

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import PlanError
-from reticent.smallcells.points import Points
+from reticent.smallcells.points import GridPoints
 
 Wholes = NDArray[Any]
 """Python integers in an array: exact whatever their size."""
@@ -17,7 +17,7 @@ MOST_STEPS = 1 << 31
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class Moments:
+class CellMoments:
     """n, the sums of x, y, xx, xy and yy on the grid, and what a line is made of. Private.
 
     q = n sum(xx) - sum(x)**2 and p = n sum(xy) - sum(x) sum(y): the line's slope is p / q, and there is none where q
@@ -44,7 +44,7 @@ class Moments:
         return np.asarray(self.n * self.xy - self.x * self.y)
 
 
-def moments(points: Points) -> Moments:
+def moments(points: GridPoints) -> CellMoments:
     """The moments of all cells, empty ones too.
 
     Sums are taken in 64 bits over blocks so short that no sum of theirs can pass 2**62, whatever the points; what is
@@ -55,7 +55,7 @@ def moments(points: Points) -> Moments:
         raise PlanError("the grid has more than 2**31 steps; declare coarser steps.", field="step")
     block = (1 << 62) // (steps * steps)
     x, y = points.x, points.y
-    return Moments(
+    return CellMoments(
         n=np.diff(points.starts).astype(object),
         x=_sums(x, points.starts, block),
         y=_sums(y, points.starts, block),

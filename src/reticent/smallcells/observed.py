@@ -19,14 +19,14 @@ from reticent.smallcells.envelope import Envelope, Whole, envelope
 from reticent.smallcells.estimators import estimates
 from reticent.smallcells.fits import Floats
 from reticent.smallcells.local import local_sensitivity
-from reticent.smallcells.moments import Moments, Wholes, moments
-from reticent.smallcells.observed_table import Ask, Noises, ObservedTable, publish
-from reticent.smallcells.points import Points
+from reticent.smallcells.moments import CellMoments, Wholes, moments
+from reticent.smallcells.observed_table import Noises, ObservedCells, ObservedTable, publish
+from reticent.smallcells.points import GridPoints
 from reticent.smallcells.standard import error_sensitivity, sampling_errors
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class Measured:
+class ScaledEstimates:
     """What the noise is added to, in whole steps of the grid, and what it is scaled to. Private."""
 
     steps: Wholes
@@ -36,7 +36,7 @@ class Measured:
     of_errors: Envelope | None
 
 
-def release_observed(points: Points, ask: Ask, *, bits: Bits) -> ObservedTable:
+def release_observed(points: GridPoints, ask: ObservedCells, *, bits: Bits) -> ObservedTable:
     """Noisy estimates, counts and standard errors for every declared cell.
 
     Guarantee   none: observed, not differentially private.
@@ -65,7 +65,7 @@ def release_observed(points: Points, ask: Ask, *, bits: Bits) -> ObservedTable:
     )
 
 
-def measure(points: Points, ask: Ask) -> Measured:
+def measure(points: GridPoints, ask: ObservedCells) -> ScaledEstimates:
     """Everything that is read off the rows."""
     if ask.groups is not None and len(ask.groups) != points.cells:
         raise PlanError("every cell has one group.", field="groups")
@@ -75,7 +75,7 @@ def measure(points: Points, ask: Ask) -> Measured:
         points, ask.estimator, corners_only=ask.corners_only, removals=ask.removals, span=ask.span
     )
     errors, around = _errors(points, ask, of, sizes)
-    return Measured(
+    return ScaledEstimates(
         steps=estimates(ask.estimator, of).steps(ask.grid, instead=ask.instead),
         sizes=sizes,
         of_estimates=_envelope(ask, local, sizes),
@@ -104,12 +104,14 @@ def observed_noise(
     return noise
 
 
-def _envelope(ask: Ask, local: Floats, sizes: Whole) -> Envelope:
+def _envelope(ask: ObservedCells, local: Floats, sizes: Whole) -> Envelope:
     groups = None if ask.groups is None else np.array(ask.groups, dtype=np.int64)
     return envelope(local, sizes, groups=groups, least=ask.least, equal_sizes=ask.equal_sizes)
 
 
-def _errors(points: Points, ask: Ask, of: Moments, sizes: Whole) -> tuple[Wholes, Envelope | None]:
+def _errors(
+    points: GridPoints, ask: ObservedCells, of: CellMoments, sizes: Whole
+) -> tuple[Wholes, Envelope | None]:
     """Standard errors in steps of the grid, and their own envelope, where they are asked for."""
     if ask.error_epsilon is None:
         return np.zeros(points.cells, dtype=object), None
@@ -119,7 +121,7 @@ def _errors(points: Points, ask: Ask, of: Moments, sizes: Whole) -> tuple[Wholes
     return steps, _envelope(ask, local, sizes)
 
 
-def _error_noise(around: Envelope | None, ask: Ask, bits: Bits) -> list[int]:
+def _error_noise(around: Envelope | None, ask: ObservedCells, bits: Bits) -> list[int]:
     if around is None or ask.error_epsilon is None:
         return []
     return observed_noise(around.bounds, epsilon=ask.error_epsilon, grid=ask.grid, bits=bits)

@@ -16,7 +16,7 @@ RESTS_ON = (("maximum observed sensitivity", "proofs/smallcells/observed.md"),)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
+class ObservedCells:
     """One estimate for each cell by the observed method. All of it is public.
 
     `groups` pools chi within declared groups. `least` leaves cells with fewer respondents out, `span` is the declared
@@ -59,7 +59,7 @@ class Ask:
         return Claim(measure="observed", change=change, rests_on=RESTS_ON)
 
 
-def unprotected(ask: Ask) -> tuple[str, ...]:
+def unprotected(ask: ObservedCells) -> tuple[str, ...]:
     """What nothing hides, in sentences for a preview, a release and a report."""
     few = f"Cells with fewer than {ask.least} respondents" if ask.least > 1 else "Empty cells"
     said = [
@@ -104,7 +104,7 @@ class ObservedTable:
 
 
 def publish(
-    ask: Ask,
+    ask: ObservedCells,
     *,
     steps: Wholes,
     sizes: Whole,
@@ -141,7 +141,7 @@ def publish(
     )
 
 
-def _variance(ask: Ask, scaled_to: Envelope, g: int, count: int) -> float | None:
+def _variance(ask: ObservedCells, scaled_to: Envelope, g: int, count: int) -> float | None:
     """2 (chi / (epsilon N))**2, with the noisy count for N unless true sizes are printed."""
     bound = scaled_to.bounds[g]
     if bound is None:

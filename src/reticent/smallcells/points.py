@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class Points:
+class GridPoints:
     """The points of every declared cell on the public grid. All of it is private, so a repr shows no point.
 
     Cell g holds points starts[g] to starts[g + 1], sorted by (x, y). A point stands for (x / x_steps, y / y_steps)

@@ -16,10 +16,10 @@ from reticent.noise.bits import Bits
 from reticent.noise.each import draw_laplace_each
 from reticent.noise.many import draw_laplace
 from reticent.refine.quantiles import laplace_half_width
-from reticent.smallcells.aim import Aim, steps_of
+from reticent.smallcells.aim import Estimand, steps_of
 from reticent.smallcells.counts import noisy_counts
 from reticent.smallcells.ladder import pooled_bound
-from reticent.smallcells.points import Points
+from reticent.smallcells.points import GridPoints
 
 FINENESS = 256
 """ln chi is told in units of beta / 256."""
@@ -35,7 +35,7 @@ class PooledCells:
     beta = noise_epsilon / m. Half of delta is that a count comes out too high, half that chi comes out too low.
     """
 
-    aim: Aim
+    aim: Estimand
     epsilon: Fraction
     count_epsilon: Fraction
     noise_epsilon: Fraction
@@ -82,7 +82,7 @@ class PooledCells:
         """What is added to the noisy ln chi, in units: with chance at most delta / 2 its noise was lower."""
         return laplace_half_width(self.chi_scale, 1 - self.delta)
 
-    def measure(self, points: Points, *, bits: Bits) -> "PooledTable":
+    def measure(self, points: GridPoints, *, bits: Bits) -> "PooledTable":
         """Noisy counts, a noisy chi, and the noisy estimate of every cell that is not withheld.
 
         Guarantee   (`cost`, `delta`)-DP for the whole table.

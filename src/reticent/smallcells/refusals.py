@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 
 from reticent.decimals import show
-from reticent.engine.wants import MOST_PLACES, Points
+from reticent.engine.wants import MOST_PLACES, PointsByCell
 from reticent.errors import PlanError
 from reticent.predicate.tree import columns_used
 from reticent.prepare.donors import Repair
 from reticent.query.rows import COMPLETE
 from reticent.schema import Schema
-from reticent.smallcells.cells import MOST_CELLS, Cells, Method
+from reticent.smallcells.cells import MOST_CELLS, Method, SmallCells
 from reticent.smallcells.keys import CellsSection
 from reticent.smallcells.observed_table import LABEL
 from reticent.words import nearest
@@ -57,7 +57,7 @@ def method_of(section: CellsSection, at: str) -> Method:
     return method
 
 
-def check_size(want: Points, schema: Schema, at: str) -> None:
+def check_size(want: PointsByCell, schema: Schema, at: str) -> None:
     cells = want.cells(schema)
     if cells > MOST_CELLS:
         raise PlanError(f"has more than {MOST_CELLS} cells; declare fewer", field=f"{at}.cell")
@@ -65,7 +65,7 @@ def check_size(want: Points, schema: Schema, at: str) -> None:
         raise PlanError("has too many grid steps for 64 bits; declare coarser grids for x and y", field=at)
 
 
-def check_given(cells: Cells, at: str) -> None:
+def check_given(cells: SmallCells, at: str) -> None:
     """The pooled envelope is three releases and a delta, the observed method two."""
     needed = {
         Method.POOLED: ("count_epsilon", "noise_epsilon", "delta", "least"),
@@ -78,7 +78,7 @@ def check_given(cells: Cells, at: str) -> None:
             )
 
 
-def check_level(cells: Cells, at: str) -> None:
+def check_level(cells: SmallCells, at: str) -> None:
     """A noise level with so much noise of its own that it would say nothing is not sold."""
     least = cells.epsilon / (cells.m * MOST_LEVEL_NOISE)
     if cells.method is Method.SMOOTH and 0 < cells.noise_epsilon < least:
@@ -89,7 +89,7 @@ def check_level(cells: Cells, at: str) -> None:
         )
 
 
-def check_repair(cells: Cells, repair: Repair, at: str) -> None:
+def check_repair(cells: SmallCells, repair: Repair, at: str) -> None:
     filled = {donors.column for donors in repair.donors}
     used = {cells.cell, cells.y, cells.x or cells.y, *columns_used(cells.among.where)}
     touched = sorted(filled if cells.among.missing == COMPLETE else filled & used)

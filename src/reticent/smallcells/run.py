@@ -10,12 +10,12 @@ from reticent.errors import PlanError
 from reticent.noise.bits import Bits, SystemBits
 from reticent.schema import Schema
 from reticent.sensitivity.neighbours import Neighbours
-from reticent.smallcells.aim import Aim
-from reticent.smallcells.cells import CHANGES, ENVELOPES, Cells, Method
+from reticent.smallcells.aim import Estimand
+from reticent.smallcells.cells import CHANGES, ENVELOPES, Method, SmallCells
 from reticent.smallcells.counts import noisy_counts
 from reticent.smallcells.observed import release_observed
-from reticent.smallcells.observed_table import Ask as ObservedCells
-from reticent.smallcells.points import Points
+from reticent.smallcells.observed_table import ObservedCells
+from reticent.smallcells.points import GridPoints
 from reticent.smallcells.pooled import PooledCells
 from reticent.smallcells.smooth import SmoothCells
 from reticent.smallcells.table import CellTable, finite, roots
@@ -60,13 +60,13 @@ def steps_between(neighbours: Neighbours) -> int:
     return neighbours.records * (2 if neighbours.replaced else 1)
 
 
-def spec_of(cells: Cells, schema: Schema, neighbours: Neighbours) -> Spec:
+def spec_of(cells: SmallCells, schema: Schema, neighbours: Neighbours) -> Spec:
     """The method with its public numbers; it refuses what it cannot do."""
     k = steps_between(neighbours)
     if k > 1 and cells.method in (Method.POOLED, Method.OBSERVED):
         raise PlanError(f"{cells.method.value!r} {ONE_RECORD}", field="cells.method")
     low, high = cells.ends(schema)
-    aim = Aim(estimator=cells.estimator(schema), low=low, high=high, steps=STEPS)
+    aim = Estimand(estimator=cells.estimator(schema), low=low, high=high, steps=STEPS)
     if cells.method is Method.OBSERVED:
         return _observed(cells, aim, schema)
     if cells.method is Method.POOLED:
@@ -91,7 +91,7 @@ def spec_of(cells: Cells, schema: Schema, neighbours: Neighbours) -> Spec:
     )
 
 
-def _observed(cells: Cells, aim: Aim, schema: Schema) -> ObservedCells:
+def _observed(cells: SmallCells, aim: Estimand, schema: Schema) -> ObservedCells:
     return ObservedCells(
         estimator=aim.estimator,
         epsilon=cells.epsilon,
@@ -108,7 +108,7 @@ def _observed(cells: Cells, aim: Aim, schema: Schema) -> ObservedCells:
     )
 
 
-def try_cells(cells: Cells, nobody: Points, schema: Schema, neighbours: Neighbours) -> None:
+def try_cells(cells: SmallCells, nobody: GridPoints, schema: Schema, neighbours: Neighbours) -> None:
     """Run the section on one cell that nobody is in, so that what it refuses is refused before a row is read."""
     spec = spec_of(cells, schema, neighbours)
     if isinstance(spec, TheilSenCells):
@@ -118,7 +118,7 @@ def try_cells(cells: Cells, nobody: Points, schema: Schema, neighbours: Neighbou
 
 
 def answer_cells(
-    cells: Cells, points: Points, schema: Schema, neighbours: Neighbours, *, bits: Bits
+    cells: SmallCells, points: GridPoints, schema: Schema, neighbours: Neighbours, *, bits: Bits
 ) -> CellTable:
     """The table of one section.
 
@@ -139,13 +139,13 @@ def answer_cells(
     return _with_counts(cells, made, counts, spent=k * spec.cost + cells.count_epsilon, k=k)
 
 
-def _chosen(spec: TheilSenCells, points: Points, bits: Bits) -> dict[str, Any]:
+def _chosen(spec: TheilSenCells, points: GridPoints, bits: Bits) -> dict[str, Any]:
     nothing = [None] * points.cells
     made = spec.measure(points, bits=bits).estimates()
     return {"estimates": made, "variances": nothing, "widths": nothing, "meaning": CHOSEN_WORDS}
 
 
-def _smooth_table(spec: SmoothCells, points: Points, bits: Bits) -> dict[str, Any]:
+def _smooth_table(spec: SmoothCells, points: GridPoints, bits: Bits) -> dict[str, Any]:
     made = spec.measure(points, bits=bits)
     if made.levels is None:
         nothing = [None] * points.cells
@@ -158,7 +158,7 @@ def _smooth_table(spec: SmoothCells, points: Points, bits: Bits) -> dict[str, An
 
 
 def _with_counts(
-    cells: Cells, made: dict[str, Any], counts: list[int] | None, *, spent: Fraction, k: int
+    cells: SmallCells, made: dict[str, Any], counts: list[int] | None, *, spent: Fraction, k: int
 ) -> CellTable:
     errors, nothing = roots(made["variances"]), [None] * len(made["estimates"])
     if counts is None:
@@ -167,7 +167,7 @@ def _with_counts(
     return CellTable(**made, errors=errors, counts=counts, epsilon=spent, count_variance=spread)
 
 
-def _pooled_table(cells: Cells, spec: PooledCells, points: Points, bits: Bits) -> CellTable:
+def _pooled_table(cells: SmallCells, spec: PooledCells, points: GridPoints, bits: Bits) -> CellTable:
     made = spec.measure(points, bits=bits)
     is_kept = [step is not None for step in made.steps]
     variances = [v if kept else None for v, kept in zip(made.noise_variance(), is_kept, strict=True)]
@@ -186,7 +186,7 @@ def _pooled_table(cells: Cells, spec: PooledCells, points: Points, bits: Bits) -
     )
 
 
-def _observed_table(cells: Cells, spec: ObservedCells, points: Points, bits: Bits) -> CellTable:
+def _observed_table(cells: SmallCells, spec: ObservedCells, points: GridPoints, bits: Bits) -> CellTable:
     made = release_observed(points, spec, bits=bits)
     alone = roots(made.noise_variance)
     errors = alone if spec.error_epsilon is None else made.standard_errors

@@ -8,7 +8,7 @@ from reticent.prepare.donors import NO_REPAIR, Repair
 from reticent.query.rows import Subpopulation
 from reticent.schema import Schema
 from reticent.smallcells import keys
-from reticent.smallcells.cells import CHANGES, ENVELOPES, Cells
+from reticent.smallcells.cells import CHANGES, ENVELOPES, SmallCells
 from reticent.smallcells.groups import Groups, read_groups
 from reticent.smallcells.keys import CellsSection
 from reticent.smallcells.refusals import check_given, check_level, check_repair, check_size, method_of
@@ -20,11 +20,11 @@ MOST_SECTIONS = 100
 
 def read_cells(
     raw: Sequence[Mapping[str, Any]], schema: Schema, *, repair: Repair = NO_REPAIR
-) -> tuple[Cells, ...]:
+) -> tuple[SmallCells, ...]:
     """All sections of a plan, in order."""
     if len(raw) > MOST_SECTIONS:
         raise PlanError(f"has more than {MOST_SECTIONS} entries; drop some", field="cells")
-    found: list[Cells] = []
+    found: list[SmallCells] = []
     for place, each in enumerate(raw):
         at = f"cells[{place}]"
         section = fill(CellsSection, each, error=PlanError, at=at)
@@ -36,7 +36,7 @@ def read_cells(
 
 def _cells(
     section: CellsSection, written: Mapping[str, Any], schema: Schema, repair: Repair, at: str
-) -> Cells:
+) -> SmallCells:
     if not is_printable(section.name):
         raise PlanError("holds a control character", field=f"{at}.name")
     method = method_of(section, at)
@@ -44,7 +44,7 @@ def _cells(
     x = None if estimate.kind == "mean" else section.x
     among = Subpopulation(where=keys.read_where(section, schema, at), missing=keys.read_missing(section, at))
     low, high = keys.read_range(section, estimate, schema, at)
-    cells = Cells(
+    cells = SmallCells(
         name=section.name,
         cell=section.cell,
         y=section.y,

@@ -18,9 +18,9 @@ from reticent.noise.lomax_many import add_lomax_many
 from reticent.noise.many import draw_laplace
 from reticent.refine.pivot import Pivot, pivot
 from reticent.sensitivity.bounds import Smooth
-from reticent.smallcells.aim import Aim, steps_of
+from reticent.smallcells.aim import Estimand, steps_of
 from reticent.smallcells.ladder import smooth_bounds
-from reticent.smallcells.points import Points
+from reticent.smallcells.points import GridPoints
 
 Floats = NDArray[np.float64]
 
@@ -29,7 +29,7 @@ Floats = NDArray[np.float64]
 class SmoothCells:
     """The public numbers of one table. beta is epsilon / m; without `noise_epsilon` no noise level is bought."""
 
-    aim: Aim
+    aim: Estimand
     epsilon: Fraction
     m: int = 8
     noise_epsilon: Fraction | None = None
@@ -57,7 +57,7 @@ class SmoothCells:
             raise PlanError("an interval needs it; the scale is confidential.", field="noise_epsilon")
         return pivot(epsilon=self.epsilon, beta=self.beta, epsilon_scale=self.noise_epsilon, level=self.level)
 
-    def measure(self, points: Points, *, bits: Bits) -> "SmoothTable":
+    def measure(self, points: GridPoints, *, bits: Bits) -> "SmoothTable":
         """The noisy estimate of every cell in whole steps, and its noise level where one is bought.
 
         Guarantee   `cost`-DP for the whole table.
@@ -137,8 +137,8 @@ def _growth(law: Pivot) -> float:
     return math.tanh(rate / 2) * both
 
 
-def even_cell(size: int) -> Points:
+def even_cell(size: int) -> GridPoints:
     """One cell of evenly spread points, y by turns 0 and 1: what a preview assumes."""
     last = max(1, size - 1)
     places = np.arange(size, dtype=np.int64)
-    return Points(starts=np.array([0, size]), x=places, y=places % 2, x_steps=last, y_steps=1)
+    return GridPoints(starts=np.array([0, size]), x=places, y=places % 2, x_steps=last, y_steps=1)

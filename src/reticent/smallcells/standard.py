@@ -6,31 +6,31 @@ additions in the corners of the square; so do we, with removals beside them.
 
 import numpy as np
 
-from reticent.smallcells.estimators import Estimator, Mean, Predict, divide
+from reticent.smallcells.estimators import CellMean, Estimator, Predict, divide
 from reticent.smallcells.fits import Fits, Floats, fits
 from reticent.smallcells.local import UP, chunks, respondents
-from reticent.smallcells.moments import Moments, moments
-from reticent.smallcells.points import Points
+from reticent.smallcells.moments import CellMoments, moments
+from reticent.smallcells.points import GridPoints
 
 LEAST_REST = 2.0**-20
 """A removal that leaves less than this of a line's spread is passed over: its standard error is beyond doubles."""
 
 
-def sampling_errors(estimator: Estimator, of: Moments) -> Floats:
+def sampling_errors(estimator: Estimator, of: CellMoments) -> Floats:
     """The usual standard errors; not a number where the cell has no degree of freedom left."""
     line, rss = fits(estimator, of), residual_squares(estimator, of)
     return _error(rss, line.n - _spent(estimator), _weight(estimator, line))
 
 
-def residual_squares(estimator: Estimator, of: Moments) -> Floats:
+def residual_squares(estimator: Estimator, of: CellMoments) -> Floats:
     """The sum of squared residuals, from whole numbers: a perfect fit gives 0 and nothing less."""
     about = of.n * of.yy - of.y * of.y
-    if isinstance(estimator, Mean):
+    if isinstance(estimator, CellMean):
         return divide(about, of.n * of.y_steps**2)
     return divide(about * of.q - of.p * of.p, of.n * of.q * of.y_steps**2)
 
 
-def error_sensitivity(points: Points, estimator: Estimator) -> Floats:
+def error_sensitivity(points: GridPoints, estimator: Estimator) -> Floats:
     """The largest move of each standard error, over removals and over additions in the four corners."""
     of = moments(points)
     line, rss = fits(estimator, of), residual_squares(estimator, of)
@@ -64,11 +64,11 @@ def _error(rss: Floats, free: Floats, weight: Floats) -> Floats:
 
 
 def _spent(estimator: Estimator) -> int:
-    return 1 if isinstance(estimator, Mean) else 2
+    return 1 if isinstance(estimator, CellMean) else 2
 
 
 def _weight(estimator: Estimator, line: Fits) -> Floats:
     """1/n + (x0 - xbar)**2 / Sxx for a prediction, 1 / Sxx for a slope, 1/n for a mean."""
     if isinstance(estimator, Predict):
         return line.leverage(float(estimator.at) - line.x)
-    return 1 / line.n if isinstance(estimator, Mean) else line.per_spread
+    return 1 / line.n if isinstance(estimator, CellMean) else line.per_spread

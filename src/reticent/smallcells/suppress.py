@@ -14,7 +14,7 @@ from reticent.errors import PlanError
 from reticent.smallcells.estimators import Estimator, estimates
 from reticent.smallcells.fits import Floats
 from reticent.smallcells.moments import moments
-from reticent.smallcells.points import Points
+from reticent.smallcells.points import GridPoints
 
 LABEL = "count suppression, exact numbers, not differentially private"
 Flags = NDArray[np.bool_]
@@ -47,7 +47,7 @@ class FewEvents:
 Rule = FewRespondents | FewEvents
 
 
-def suppress(points: Points, estimator: Estimator, rule: Rule) -> tuple[Fraction | None, ...]:
+def suppress(points: GridPoints, estimator: Estimator, rule: Rule) -> tuple[Fraction | None, ...]:
     """Exact estimates of the cells that the rule keeps; None for those withheld or undefined. Events have y = 1."""
     of = moments(points)
     found = estimates(estimator, of)

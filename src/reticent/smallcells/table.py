@@ -9,7 +9,7 @@ from typing import Any
 from reticent.decimals import show
 from reticent.privacy.claim import Change
 from reticent.schema import Schema
-from reticent.smallcells.cells import Cells
+from reticent.smallcells.cells import SmallCells
 
 COLUMNS = ("cell", "estimate", "noise_variance", "standard_error", "low", "high", "count")
 LINE = ("release", "table", *COLUMNS, "method", "guarantee")
@@ -38,7 +38,7 @@ class CellTable:
     unprotected: tuple[str, ...] = ()
 
 
-def described(cells: Cells, made: CellTable, schema: Schema, change: Change) -> dict[str, Any]:
+def described(cells: SmallCells, made: CellTable, schema: Schema, change: Change) -> dict[str, Any]:
     """The table as it stands in a release, in the units of the columns."""
     claim, label = cells.claim(change), cells.label
     budgets = {
@@ -66,7 +66,7 @@ def described(cells: Cells, made: CellTable, schema: Schema, change: Change) -> 
     }
 
 
-def _columns(cells: Cells, made: CellTable, schema: Schema) -> dict[str, list[Any]]:
+def _columns(cells: SmallCells, made: CellTable, schema: Schema) -> dict[str, list[Any]]:
     shift, scale = cells.unit(schema)
     size = float(scale)
     estimates = [None if t is None else shift + scale * t for t in made.estimates]

@@ -20,10 +20,10 @@ from reticent.noise.bits import Bits, below, words
 from reticent.noise.coins import exp_bracket
 from reticent.noise.lazy import Uniform
 from reticent.smallcells import matching, median
-from reticent.smallcells.aim import Aim
-from reticent.smallcells.estimators import Mean, Predict, Slope
+from reticent.smallcells.aim import Estimand
+from reticent.smallcells.estimators import CellMean, Predict, Slope
 from reticent.smallcells.matching import Through
-from reticent.smallcells.points import Points
+from reticent.smallcells.points import GridPoints
 
 Whole = NDArray[np.int64]
 
@@ -36,13 +36,13 @@ _DEEPEST, _LONGEST = 600, 1 << 22
 class TheilSenCells:
     """The public numbers of one table. `widen` counts steps: so far from the median every step is as good as it."""
 
-    aim: Aim
+    aim: Estimand
     epsilon: Fraction
     matchings: int = 8
     widen: int = 0
 
     def __post_init__(self) -> None:
-        if isinstance(self.aim.estimator, Mean):
+        if isinstance(self.aim.estimator, CellMean):
             raise PlanError("a mean has no line through two points; use another method.", field="estimate")
         if self.epsilon <= 0:
             raise PlanError("it must be positive.", field="epsilon")
@@ -65,7 +65,7 @@ class TheilSenCells:
         """A respondent moves a score by at most two for each matching, up or down: epsilon / (2 * 2 * matchings)."""
         return Fraction(self.epsilon) / (4 * self.matchings)
 
-    def measure(self, points: Points, *, bits: Bits) -> "TheilSenTable":
+    def measure(self, points: GridPoints, *, bits: Bits) -> "TheilSenTable":
         """A step for every cell, near the median of the lines through its pairs; any step where there is no pair.
 
         Guarantee   epsilon-DP for the whole table.
@@ -80,7 +80,7 @@ class TheilSenCells:
             chosen += self._batch(points, first, after, bits)
         return TheilSenTable(asked=self, steps=chosen)
 
-    def _batch(self, points: Points, first: int, after: int, bits: Bits) -> list[int]:
+    def _batch(self, points: GridPoints, first: int, after: int, bits: Bits) -> list[int]:
         """The choices of some cells."""
         starts = points.starts[first : after + 1]
         room = self.matchings * ((starts - starts[0]) // 2 + np.arange(len(starts)))
@@ -105,7 +105,7 @@ class TheilSenCells:
             out[g] = int(parts[0, i]) + below(int(parts[1, i] - parts[0, i]) + 1, bits)
         return [int(step) for step in out]
 
-    def through(self, points: Points) -> Through:
+    def through(self, points: GridPoints) -> Through:
         """The line through two points in whole numbers, or a refusal where they might not fit a word."""
         is_slope, per = isinstance(self.aim.estimator, Slope), 1 / self.aim.step
         at = (

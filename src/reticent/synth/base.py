@@ -111,7 +111,7 @@ class Network:
     claim: Claim
 
 
-class Synthesizer(Protocol):
+class SynthesisMethod(Protocol):
     """One way to learn a network. Everything but `fit` is known before a row is read."""
 
     @property

@@ -14,7 +14,7 @@ from reticent.synth.base import Conditional, Counts, Floats, Holes, Network, Spe
 from reticent.synth.decode import bins
 from reticent.synth.domain import Axis, Domain
 from reticent.synth.marginals.views import plain
-from reticent.synth.spending import Purse, rho_within
+from reticent.synth.spending import Accountant, rho_within
 from reticent.synth.tables import lines, simplex
 
 PAGE = "proofs/synth/fills.md"
@@ -103,7 +103,7 @@ def mean_fills(counts: Counts, domain: Domain, spend: Spend, noise: SynthNoise) 
     view = plain(domain, Holes.AVAILABLE)
     places = range(len(domain.axes))
     tables = [view.table(t, (p,)) for t, p in zip(counts.count([(p,) for p in places]), places, strict=True)]
-    purse = Purse(spend=spend, noise=noise)
+    purse = Accountant(spend=spend, noise=noise)
     noisy = purse.measure(tables, amount=purse.total)
     shares = [_shares(each.cells[: axis.answers]) for each, axis in zip(noisy, domain.axes, strict=True)]
     return tuple(

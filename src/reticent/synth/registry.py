@@ -1,7 +1,7 @@
 """Synthesizers by name."""
 
 from reticent.errors import PlanError
-from reticent.synth.base import Synthesizer
+from reticent.synth.base import SynthesisMethod
 from reticent.synth.marginals.aim import AIM
 from reticent.synth.marginals.independent import Independent
 from reticent.synth.marginals.mst import MST
@@ -9,7 +9,7 @@ from reticent.synth.marginals.privbayes import PrivBayes
 from reticent.synth.marginals.privbayes_printed import PrivBayesPrinted
 from reticent.words import nearest
 
-_ALL: tuple[Synthesizer, ...] = (
+_ALL: tuple[SynthesisMethod, ...] = (
     Independent(),
     PrivBayes(),
     PrivBayesPrinted(),
@@ -20,7 +20,7 @@ _ALL: tuple[Synthesizer, ...] = (
 KNOWN = {each.name: each for each in _ALL}
 
 
-def find(name: str) -> Synthesizer:
+def find(name: str) -> SynthesisMethod:
     """The synthesizer of that name."""
     if name not in KNOWN:
         raise PlanError(f"is one of {', '.join(KNOWN)}{nearest(name[:80], KNOWN)}", field="method")

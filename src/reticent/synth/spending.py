@@ -21,7 +21,7 @@ _ONE = 10**PLACES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Noisy:
+class NoisyCounts:
     """Counts after the noise, with the standard deviation and the mean size of one cell's noise."""
 
     cells: Floats = field(repr=False)
@@ -54,7 +54,7 @@ def claim_of(spend: Spend, *rests_on: tuple[str, str]) -> Claim:
 
 
 @dataclass(slots=True, kw_only=True)
-class Purse:
+class Accountant:
     """An amount of zCDP, or of epsilon where `is_pure`, and what is left of it.
 
     Guarantee   all calls together are `total`-zCDP, or `total`-DP where `is_pure`.
@@ -82,7 +82,7 @@ class Purse:
     def left(self) -> Fraction:
         return self.total - self.spent
 
-    def measure(self, tables: Sequence[Counted], *, amount: Fraction) -> list[Noisy]:
+    def measure(self, tables: Sequence[Counted], *, amount: Fraction) -> list[NoisyCounts]:
         """Noise on all cells of all `tables`, the amount in equal parts."""
         part = amount / max(1, len(tables))
         self._take(part * len(tables))
@@ -106,15 +106,15 @@ class Purse:
             raise PlanError("this step would spend more than was set aside; ask for less.", field="epsilon")
         self.spent += amount
 
-    def _laplace(self, table: Counted, epsilon: Fraction) -> Noisy:
+    def _laplace(self, table: Counted, epsilon: Fraction) -> NoisyCounts:
         steps, size = self.spend.neighbours.steps, self.size(epsilon)
         made = self.noise.laplace_many(table.ravel().tolist(), sensitivity=steps, epsilon=epsilon)
-        return Noisy(cells=_shaped(made, table, 1), deviation=sqrt(2) * size, size=size)
+        return NoisyCounts(cells=_shaped(made, table, 1), deviation=sqrt(2) * size, size=size)
 
-    def _gaussian(self, table: Counted, rho: Fraction) -> Noisy:
+    def _gaussian(self, table: Counted, rho: Fraction) -> NoisyCounts:
         (length, fine), size = self._length(), self.size(rho)
         made = self.noise.gaussian_many((fine * table).ravel().tolist(), sensitivity=length, rho=rho)
-        return Noisy(cells=_shaped(made, table, fine), deviation=sqrt(pi / 2) * size, size=size)
+        return NoisyCounts(cells=_shaped(made, table, fine), deviation=sqrt(pi / 2) * size, size=size)
 
     def _length(self) -> tuple[int, int]:
         """The Euclidean length of one table's move, in steps of 1/`fine` of a record.

@@ -4,13 +4,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.synth.base import Floats
-from reticent.synth.spending import Noisy
+from reticent.synth.spending import NoisyCounts
 
 LEAST = 1 / 64
 """No table is scaled up further than this."""
 
 
-def one_scale(noisy: Noisy, total: float, blocks: NDArray[np.int64]) -> Noisy:
+def one_scale(noisy: NoisyCounts, total: float, blocks: NDArray[np.int64]) -> NoisyCounts:
     """A table of available cells on the scale of all `total` respondents, with its own noise level.
 
     `noisy.cells` is a list as `View.parted` makes it: the table's cells, whose blocks are `blocks`, then for each block the
@@ -26,7 +26,7 @@ def one_scale(noisy: Noisy, total: float, blocks: NDArray[np.int64]) -> Noisy:
     rows = np.maximum(rows, 1.0)
     share = np.minimum(np.maximum(1 - left / rows, np.maximum(noisy.deviation / rows, LEAST)), 1.0)
     main = float(share[widest])
-    return Noisy(cells=kept / share[blocks], deviation=noisy.deviation / main, size=noisy.size / main)
+    return NoisyCounts(cells=kept / share[blocks], deviation=noisy.deviation / main, size=noisy.size / main)
 
 
 def lines(joint: Floats) -> Floats:

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from reticent.synth.base import Floats, Places
-from reticent.synth.graph.fitted import Fitted
-from reticent.synth.graph.measured import Measured
+from reticent.synth.graph.fitted import FittedGraph
+from reticent.synth.graph.measured import NoisyTable
 
 
 def summed(joint: Floats, places: Places) -> Floats:
@@ -32,7 +32,7 @@ def joint_of(shape: Sequence[int], potentials: Mapping[Places, Floats]) -> Float
     return (joint / joint.sum()).astype(np.float64)
 
 
-def joint_from(fitted: Fitted) -> Floats:
+def joint_from(fitted: FittedGraph) -> Floats:
     """The whole table of a fitted model, multiplied from its conditionals."""
     joint = np.ones(fitted.tree.shape)
     for step in fitted.conditionals():
@@ -42,14 +42,16 @@ def joint_from(fitted: Fitted) -> Floats:
     return fitted.total * joint
 
 
-def loss_of(joint: Floats, measured: Sequence[Measured]) -> float:
+def loss_of(joint: Floats, measured: Sequence[NoisyTable]) -> float:
     """Half the weighted squares between a joint table and what was measured."""
     return sum(
         0.5 * float(((summed(joint, m.places) - m.table) ** 2).sum()) / m.deviation**2 for m in measured
     )
 
 
-def best_joint(shape: Sequence[int], measured: Sequence[Measured], total: float, steps: int = 3000) -> Floats:
+def best_joint(
+    shape: Sequence[int], measured: Sequence[NoisyTable], total: float, steps: int = 3000
+) -> Floats:
     """The least squares optimum over all joint tables, by long accelerated projected gradient descent."""
     here = last = np.full(shape, total / np.prod(shape))
     length = 1.0 / sum(here.size / m.table.size / m.deviation**2 for m in measured)
@@ -72,9 +74,9 @@ def onto_simplex(point: Floats, total: float) -> Floats:
 
 def noisy(
     joint: Floats, sets: Sequence[Places], deviations: Sequence[float], rng: np.random.Generator
-) -> list[Measured]:
+) -> list[NoisyTable]:
     """Measurements of a joint table."""
     return [
-        Measured(places=p, table=summed(joint, p) + rng.normal(0, d, summed(joint, p).shape), deviation=d)
+        NoisyTable(places=p, table=summed(joint, p) + rng.normal(0, d, summed(joint, p).shape), deviation=d)
         for p, d in zip(sets, deviations, strict=True)
     ]

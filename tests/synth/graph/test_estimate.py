@@ -6,7 +6,7 @@ import pytest
 from reticent.errors import PlanError
 from reticent.synth.graph import estimate as module
 from reticent.synth.graph.estimate import estimate, passes
-from reticent.synth.graph.measured import Measured, Zeroes
+from reticent.synth.graph.measured import NoisyTable, Zeroes
 from tests.synth.graph.joint import best_joint, joint_from, loss_of, noisy, onto_simplex, summed
 
 SHAPE = (2, 3, 4, 2)
@@ -58,7 +58,7 @@ def test_cutting_negative_cells_off_is_not_the_best():
 @pytest.mark.parametrize("name", CASES)
 def test_exact_tables_are_recovered(name):
     joint = truth(spread=2.0)
-    measured = [Measured(places=p, table=summed(joint, p), deviation=1.0) for p in CASES[name]]
+    measured = [NoisyTable(places=p, table=summed(joint, p), deviation=1.0) for p in CASES[name]]
     fitted = estimate(SHAPE, measured, total=TOTAL, iterations=1500, tolerance=0)
     for m in measured:
         assert np.allclose(fitted.marginal(m.places), m.table, atol=1e-2)
@@ -144,7 +144,7 @@ def test_a_start_changes_the_time_and_not_the_fit():
 def test_a_set_measured_twice_counts_for_both():
     """Two tables with deviations s and t are one with the weighted mean."""
     a, b = noisy(truth(), [(0, 1), (0, 1)], [3.0, 6.0], np.random.default_rng(6))
-    mean = Measured(places=(0, 1), table=(4 * a.table + b.table) / 5, deviation=(1 / 9 + 1 / 36) ** -0.5)
+    mean = NoisyTable(places=(0, 1), table=(4 * a.table + b.table) / 5, deviation=(1 / 9 + 1 / 36) ** -0.5)
     both = estimate(SHAPE, [a, b], total=TOTAL).marginal((0, 1))
     assert np.allclose(both, estimate(SHAPE, [mean], total=TOTAL).marginal((0, 1)))
     assert not np.allclose(both, estimate(SHAPE, [a], total=TOTAL).marginal((0, 1)), atol=0.5)
@@ -169,7 +169,7 @@ def test_louder_noise_is_fitted_for_fewer_passes():
     """The scale of the table does not matter, only noise beside total; and the number is never out of hand."""
 
     def chosen(deviation, total):
-        return passes([Measured(places=(0,), table=np.zeros(2), deviation=deviation)], total=total)
+        return passes([NoisyTable(places=(0,), table=np.zeros(2), deviation=deviation)], total=total)
 
     assert chosen(30.0, 30_000.0) == chosen(3.0, 3_000.0) == 200
     assert chosen(30.0, 3_000.0) < chosen(30.0, 30_000.0) < chosen(3.0, 30_000.0)
@@ -180,7 +180,7 @@ def test_louder_noise_is_fitted_for_fewer_passes():
 def test_no_table_is_too_odd_to_be_fitted(height):
     """Nought, far below and far above: finite, not negative, and of the given total."""
     measured = [
-        Measured(places=p, table=np.full([SHAPE[i] for i in p], height), deviation=1e-3) for p in RING
+        NoisyTable(places=p, table=np.full([SHAPE[i] for i in p], height), deviation=1e-3) for p in RING
     ]
     measured[0].table[0, 0] = -height
     fitted = estimate(SHAPE, measured, total=1e-3)
@@ -189,14 +189,14 @@ def test_no_table_is_too_odd_to_be_fitted(height):
     assert joint.sum() == pytest.approx(1e-3)
 
 
-ONE = Measured(places=(0,), table=np.ones(2), deviation=1.0)
+ONE = NoisyTable(places=(0,), table=np.ones(2), deviation=1.0)
 
 
 @pytest.mark.parametrize(
     ("shape", "measured", "total", "word"),
     [
-        ((2, 3), [Measured(places=(0,), table=np.ones(3), deviation=1.0)], 1.0, "other sizes"),
-        ((2,), [Measured(places=(1,), table=np.ones(3), deviation=1.0)], 1.0, "there are 1"),
+        ((2, 3), [NoisyTable(places=(0,), table=np.ones(3), deviation=1.0)], 1.0, "other sizes"),
+        ((2,), [NoisyTable(places=(1,), table=np.ones(3), deviation=1.0)], 1.0, "there are 1"),
         ((2,), [ONE], 0.0, "positive"),
         ((2,), [ONE], float("nan"), "positive"),
         ((2, 0), [ONE], 1.0, "at least one cell"),
@@ -225,9 +225,9 @@ def test_what_cannot_be_fitted_is_refused(shape, measured, total, word):
 )
 def test_a_measurement_checks_itself(wrong):
     right = {"places": (0, 1), "table": np.ones((1, 2)), "deviation": 1.0}
-    Measured(**right)
+    NoisyTable(**right)
     with pytest.raises(PlanError):
-        Measured(**{**right, **wrong})
+        NoisyTable(**{**right, **wrong})
 
 
 def test_zeroes_check_themselves():

@@ -7,7 +7,7 @@ import pytest
 
 from reticent.synth.graph.beliefs import Beliefs
 from reticent.synth.graph.estimate import estimate
-from reticent.synth.graph.fitted import Fitted
+from reticent.synth.graph.fitted import FittedGraph
 from reticent.synth.graph.measured import Zeroes
 from reticent.synth.graph.tree import junction_tree
 from tests.synth.graph.joint import joint_from, joint_of, noisy, summed
@@ -86,6 +86,6 @@ def test_more_axes_than_letters():
     beliefs = Beliefs(tree, sets)
     beliefs.up([link] * 59)
     beliefs.down([np.empty((2, 2)) for _ in sets])
-    fitted = Fitted(tree=tree, tables=tuple(beliefs.cliques), potentials={}, total=1.0)
+    fitted = FittedGraph(tree=tree, tables=tuple(beliefs.cliques), potentials={}, total=1.0)
     ends = fitted.marginal((0, 59))
     assert ends[0, 0] - ends[0, 1] == pytest.approx((2 * keep - 1) ** 59 / 2, rel=1e-9)

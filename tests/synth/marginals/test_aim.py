@@ -16,8 +16,8 @@ from reticent.synth.marginals.independent import Independent
 from reticent.synth.marginals.mst import MST
 from reticent.synth.marginals.privbayes import PrivBayes
 from reticent.synth.marginals.scoring import SHARES, misfit
-from reticent.synth.marginals.study import Study
-from reticent.synth.spending import Purse
+from reticent.synth.marginals.study import MarginalFit
+from reticent.synth.spending import Accountant
 from tests.synth.marginals.trees import PLENTY, chain, faults_when_replaced, table
 from tests.synth.replay import APPROXIMATE, NOT_FILLED, PURE, faults, is_drawable, random_rows, run
 from tests.synth.standins import ArrayCounts, FrozenSynthNoise, NoSynthNoise, QuickSynthNoise, spent, toy
@@ -39,7 +39,7 @@ def test_replay_on_neighbours(holes, spend):
     assert found == [] and 0.99 < most <= 1
 
 
-class Shy(Study):
+class Shy(MarginalFit):
     """The naive twin: one record moves a misfit by one and not by two."""
 
     @property
@@ -47,7 +47,7 @@ class Shy(Study):
         return super().reach // 2
 
 
-class Scaled(Study):
+class Scaled(MarginalFit):
     """The naive twin of available cells: rates, and so weights, from exact counts."""
 
     def rate(self, places):
@@ -55,11 +55,11 @@ class Scaled(Study):
         return max(1, table.sum()) / max(1, self.held[places].sum())
 
 
-class Peeking(Study):
+class Peeking(MarginalFit):
     """The naive twin: trusts a column more where somebody is in every cell."""
 
     def start(self, **given):
-        Study.start(self, **given)
+        MarginalFit.start(self, **given)
         for place, one in enumerate(self.measured):
             if self.held[(place,)].all():
                 self.measured[place] = replace(one, deviation=1e-3)
@@ -76,7 +76,7 @@ TWINS = {
 def test_the_replay_catches_naive_twins(twin, monkeypatch):
     counts = ArrayCounts(np.array([[0, 0], [0, 1], [1, 1], [2, 1], [1, 2], [0, 0]]), toy([2, 2]))
     assert faults(QUICK, counts, Holes.AVAILABLE, APPROXIMATE) == []
-    monkeypatch.setattr(aim, "Study", twin)
+    monkeypatch.setattr(aim, "MarginalFit", twin)
     assert TWINS[twin] & set(faults(QUICK, counts, Holes.AVAILABLE, APPROXIMATE))
 
 
@@ -158,8 +158,8 @@ def test_who_was_not_asked_is_not_overcounted(method):
 def test_a_right_model_fits_available_cells_though_the_unasked_are_never_silent():
     """Chance leaves a few cells a few dozen rows apart; the naive twin, without who can be silent, misses thousands."""
     whole, counts = (asked(20_000, 8, silent=silent) for silent in (0.0, 0.3))
-    purse = Purse(spend=PLENTY, noise=NoSynthNoise())
-    study = Study(counts=counts, domain=counts.domain, holes=Holes.AVAILABLE, purse=purse)
+    purse = Accountant(spend=PLENTY, noise=NoSynthNoise())
+    study = MarginalFit(counts=counts, domain=counts.domain, holes=Holes.AVAILABLE, purse=purse)
     study.start(amount=purse.total, merge=0)
     for pair in [(0, 1), (1, 2)]:
         study.hold([pair])
@@ -185,12 +185,12 @@ def test_the_model_stays_as_small_as_it_was_told(monkeypatch):
     """Four columns of four levels: 60 cells have room for a chain of three pairs, and for no circle."""
     sets = []
 
-    class Noting(Study):
+    class Noting(MarginalFit):
         def measure(self, places, *, amount):
             sets.append(places)
-            return Study.measure(self, places, amount=amount)
+            return MarginalFit.measure(self, places, amount=amount)
 
-    monkeypatch.setattr(aim, "Study", Noting)
+    monkeypatch.setattr(aim, "MarginalFit", Noting)
     counts = chain(toy([4, 4, 4, 4]), 2000, 5)
     for most in (60, 1000):
         sets.clear()

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from reticent.synth.base import Holes, Spend, Synthesizer
+from reticent.synth.base import Holes, Spend, SynthesisMethod
 from reticent.synth.marginals.independent import Independent
 from reticent.synth.marginals.privbayes import PrivBayes
 from reticent.synth.noise import SystemSynthNoise
@@ -19,7 +19,7 @@ SPEND = Spend(epsilon=Fraction(1))
 DOMAIN = toy([2, 2])
 
 
-def totals(method: Synthesizer, spend: Spend):  # type: ignore[no-untyped-def]
+def totals(method: SynthesisMethod, spend: Spend):  # type: ignore[no-untyped-def]
     """How many respondents the network says there are: of thirty rows, and of one more."""
 
     def draw(b: int, n: int) -> np.ndarray:
@@ -35,7 +35,7 @@ def totals(method: Synthesizer, spend: Spend):  # type: ignore[no-untyped-def]
 
 
 @pytest.mark.parametrize("method", [Independent(), PrivBayes()], ids=lambda method: str(method.name))
-def test_coins_do_not_show_more_than_epsilon(method: Synthesizer) -> None:
+def test_coins_do_not_show_more_than_epsilon(method: SynthesisMethod) -> None:
     """200 runs to choose an event and 200 to test it: a false alarm once in 1e9."""
     assert audit(totals(method, SPEND), epsilon=1, runs=RUNS, seed=1) > ALARM
 

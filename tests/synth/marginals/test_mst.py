@@ -9,7 +9,7 @@ import pytest
 from reticent.synth.base import Holes
 from reticent.synth.marginals import mst
 from reticent.synth.marginals.mst import MST
-from reticent.synth.marginals.study import Study
+from reticent.synth.marginals.study import MarginalFit
 from tests.synth.marginals.trees import PLENTY, chain, faults_when_replaced, table
 from tests.synth.replay import APPROXIMATE, NOT_FILLED, PURE, faults, is_drawable, random_rows, run
 from tests.synth.standins import FrozenSynthNoise, NoSynthNoise, QuickSynthNoise, spent, toy
@@ -40,7 +40,7 @@ def test_replay_where_cells_are_put_together():
         assert faults(MST(iterations=5, merge=merge), counts, Holes.VALUES, spend) == []
 
 
-class Shy(Study):
+class Shy(MarginalFit):
     """The naive twin: states half of what a score can move."""
 
     @property
@@ -48,7 +48,7 @@ class Shy(Study):
         return super().reach // 2
 
 
-class Exact(Study):
+class Exact(MarginalFit):
     """The naive twin: compares with the product of exact tables, scaled to the exact number of rows."""
 
     def score(self, places, model):
@@ -56,11 +56,11 @@ class Exact(Study):
         return super().score(places, np.outer(*ones) / max(1, ones[0].sum()))
 
 
-class Counting(Study):
+class Counting(MarginalFit):
     """The naive twin: the exact number of rows as the total."""
 
     def start(self, **given):
-        Study.start(self, **given)
+        MarginalFit.start(self, **given)
         self.total = float(self.held[(0,)].sum())
 
 
@@ -73,7 +73,7 @@ TWINS = {
 
 @pytest.mark.parametrize("twin", TWINS)
 def test_the_replay_catches_naive_twins(twin, monkeypatch):
-    monkeypatch.setattr(mst, "Study", twin)
+    monkeypatch.setattr(mst, "MarginalFit", twin)
     assert TWINS[twin] in faults(QUICK, random_rows(toy([2, 2]), 12, 1), Holes.COMPLETE, APPROXIMATE)
 
 

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from reticent.synth.base import Holes, Spend, Synthesizer
+from reticent.synth.base import Holes, Spend, SynthesisMethod
 from reticent.synth.marginals.aim import AIM
 from reticent.synth.marginals.mst import MST
 from reticent.synth.noise import SystemSynthNoise
@@ -19,7 +19,7 @@ ROWS = np.array([[0, 0], [1, 1], [2, 0]] * 3)
 METHODS = [MST(iterations=2, merge=0), AIM(iterations=2, last=2, per_column=2, merge=0)]
 
 
-def likes(method: Synthesizer, spend: Spend):
+def likes(method: SynthesisMethod, spend: Spend):
     """How many respondents the network puts into the first cells: of nine rows, and of one more who is there."""
 
     def draw(b: int, n: int) -> np.ndarray:

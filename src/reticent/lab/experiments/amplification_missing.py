@@ -10,7 +10,7 @@ from itertools import combinations, product
 
 from reticent.lab.experiment import Experiment, Outcome
 from reticent.privacy.missingness import (
-    Independent,
+    IndependentMask,
     Use,
     amplified,
     amplified_both_ways,
@@ -29,7 +29,7 @@ from reticent.privacy.missingness.renyi import Rated, amplified_at, gaussian
 from reticent.privacy.missingness.uses import use
 
 QUARTERS = Fraction(3, 4)
-LAW = Independent({"State": QUARTERS, "Occupation": Fraction(1), "Gender": QUARTERS, "Income": QUARTERS})
+LAW = IndependentMask({"State": QUARTERS, "Occupation": Fraction(1), "Gender": QUARTERS, "Income": QUARTERS})
 S, O, G, I = "State", "Occupation", "Gender", "Income"
 EXAMPLES: dict[
     str, tuple[list[tuple[str, ...]], str]
@@ -105,7 +105,7 @@ def _sound(name: str, uses: Sequence[Use]) -> Fraction:
 
 
 def _others() -> Iterator[Outcome]:
-    halves = Independent({G: Fraction(1, 2), I: Fraction(1, 2)})
+    halves = IndependentMask({G: Fraction(1, 2), I: Fraction(1, 2)})
     nested = [use(G, epsilon=Fraction(1)), use(G, I, epsilon=Fraction(1))]
     yield _item("two nested mechanisms", amplified(nested, halves), OTHER, None)
     uneven = [use(G, epsilon=Fraction("0.1")), use(G, I, epsilon=Fraction("0.9"))]
@@ -141,10 +141,10 @@ def before_the_rows(columns: int, *, observed: Fraction) -> Fraction:
     names = [f"column {place}" for place in range(columns)]
     tables = [use(name, epsilon=Fraction(1, 2 * columns)) for name in names]
     choices = Use(sets=sets_of(*({name} for name in names)), epsilon=Fraction(1, 2))
-    return amplified([choices, *tables], Independent(dict.fromkeys(names, observed)))
+    return amplified([choices, *tables], IndependentMask(dict.fromkeys(names, observed)))
 
 
-def worst_loss(uses: Sequence[Use], law: Independent) -> float:
+def worst_loss(uses: Sequence[Use], law: IndependentMask) -> float:
     """The largest log ratio of noisy counts of used rows, one row against none, over all masks and outputs."""
     names = list(law.chances)
     masks = [frozenset(each) for size in range(len(names) + 1) for each in combinations(names, size)]

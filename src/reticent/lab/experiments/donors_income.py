@@ -33,7 +33,7 @@ from reticent.lab.quick import NoNoise, QuickNoise
 from reticent.release.evaluate import evaluate, wants_of
 from reticent.release.plan import Plan
 from reticent.release.survey import Survey
-from reticent.sensitivity.book import Book
+from reticent.sensitivity.book import HubCache
 from reticent.sensitivity.hubs import LN2
 
 STATE_SEED, RUNS_A_MASK = 2026, 5
@@ -43,7 +43,7 @@ BAR_SHARE = Fraction(1, 5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class World:
+class IncomeWorld:
     """The state, its true answers, and the public sizes of the three ages."""
 
     state: pa.Table = field(repr=False)
@@ -59,18 +59,18 @@ class Silent:
     available: Tallies = field(repr=False)
     gaps: Mapping[str, int]
     exact: Mapping[str, float]
-    ours: Book = field(repr=False)
-    theirs: Book = field(repr=False)
+    ours: HubCache = field(repr=False)
+    theirs: HubCache = field(repr=False)
 
 
 @cache
-def world(size: int) -> World:
+def world(size: int) -> IncomeWorld:
     """Made once in every worker, and the same in all of them."""
     state = wages.complete(size, seed=STATE_SEED)
     age = state["age"].to_numpy()
     held = {name: wages.ages_of(name) for name in wages.asks(size)}
     sizes = {name: int(np.sum((age >= low) & (age <= high))) for name, (low, high) in held.items()}
-    return World(state=state, truth=wages.truth_of(state, size), sizes=sizes)
+    return IncomeWorld(state=state, truth=wages.truth_of(state, size), sizes=sizes)
 
 
 @lru_cache(maxsize=2)
@@ -85,7 +85,7 @@ def silent(size: int, mask: int) -> Silent:
         available = engine.tally(plain.schema, wants_of(plain))
     finally:
         engine.close()
-    exact = evaluate(ours, filled, NoNoise(), book=(book := Book(filled, ours.schema, ours.repair)))
+    exact = evaluate(ours, filled, NoNoise(), book=(book := HubCache(filled, ours.schema, ours.repair)))
     theirs = published_plan(size, "2")
     return Silent(
         filled=filled,
@@ -93,7 +93,7 @@ def silent(size: int, mask: int) -> Silent:
         gaps=_gaps(rows, size),
         exact={name: value_of(answer) for name, answer in exact.items()},
         ours=book,
-        theirs=Book(filled, theirs.schema, theirs.repair),
+        theirs=HubCache(filled, theirs.schema, theirs.repair),
     )
 
 
@@ -154,7 +154,7 @@ def _ignored(size: int, rows: Silent, epsilon: str, rng: np.random.Generator) ->
     return {name: value_of(answer) for name, answer in found.items()}
 
 
-def _global(shared: World, rows: Silent, epsilon: str, rng: np.random.Generator) -> dict[str, float]:
+def _global(shared: IncomeWorld, rows: Silent, epsilon: str, rng: np.random.Generator) -> dict[str, float]:
     """One respondent may have given every missing answer: (1 + gaps) ranges over the size."""
     found = {}
     for name, exact in rows.exact.items():
@@ -169,7 +169,9 @@ def _published(size: int, rows: Silent, epsilon: str, rng: np.random.Generator) 
     return {name: value_of(answer) for name, answer in found.items()}
 
 
-def _ours(size: int, shared: World, rows: Silent, epsilon: str, rng: np.random.Generator) -> list[Outcome]:
+def _ours(
+    size: int, shared: IncomeWorld, rows: Silent, epsilon: str, rng: np.random.Generator
+) -> list[Outcome]:
     whole = Fraction(epsilon)
     bar = whole * BAR_SHARE
     plan = wages.plan(size, epsilon=show(whole - bar), bar=show(bar))

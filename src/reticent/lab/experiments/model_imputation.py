@@ -29,7 +29,7 @@ from reticent.lab.quickmodels import QuickModelNoise
 from reticent.lab.seeded import SeededBits
 from reticent.models.adassp import AdaSSP
 from reticent.models.centred import Centred
-from reticent.models.design import Bounded, Design
+from reticent.models.design import Bounded, RegressionDesign
 from reticent.models.fit import Estimator
 from reticent.models.functional import Functional
 from reticent.models.multiple import multiple_mean
@@ -59,7 +59,7 @@ ESTIMATORS: dict[str, tuple[Estimator, Fraction | None]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class ImputationSetting:
     """One simulated survey, the whole epsilon and the share of it that buys the line."""
 
     n: int = 10_000
@@ -71,7 +71,7 @@ class Setting:
     @property
     def query(self) -> str:
         """The mean, and in what the setting differs from the published one; epsilon stands beside it."""
-        usual = asdict(Setting())
+        usual = asdict(ImputationSetting())
         told = [f"{k} = {v}" for k, v in asdict(self).items() if k != "epsilon" and v != usual[k]]
         return ", ".join(["mean of y", *told])
 
@@ -86,7 +86,7 @@ class Setting:
         }
 
 
-PUBLISHED = Setting()
+PUBLISHED = ImputationSetting()
 SWEEPS: dict[str, tuple[Any, ...]] = {
     "n": (500, 1_000, 3_000, 30_000, 100_000),
     "predictors": (1, 5, 10, 20),
@@ -96,7 +96,7 @@ SWEEPS: dict[str, tuple[Any, ...]] = {
 }
 
 
-def settings() -> Iterator[Setting]:
+def settings() -> Iterator[ImputationSetting]:
     """The published one, then the sweeps about it."""
     yield PUBLISHED
     for name, values in SWEEPS.items():
@@ -104,7 +104,7 @@ def settings() -> Iterator[Setting]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sample:
+class MaskedSample:
     """Predictors, the response, and the response as it is told; NaN where it is not."""
 
     x: Floats
@@ -112,17 +112,17 @@ class Sample:
     told: Floats
 
 
-def sample(setting: Setting, rng: np.random.Generator) -> Sample:
+def sample(setting: ImputationSetting, rng: np.random.Generator) -> MaskedSample:
     """One simulated survey."""
     x = rng.random((setting.n, setting.predictors))
     y = np.clip(x.mean(axis=1) + rng.normal(0, setting.variance**0.5, setting.n), 0, 1)
-    return Sample(x=x, y=y, told=np.where(rng.random(setting.n) < x[:, 0], np.nan, y))
+    return MaskedSample(x=x, y=y, told=np.where(rng.random(setting.n) < x[:, 0], np.nan, y))
 
 
-def design(predictors: int) -> Design:
+def design(predictors: int) -> RegressionDesign:
     """Everything lies between 0 and 1."""
     columns = [Bounded.between(name, Fraction(0), Fraction(1)) for name in _names(predictors)]
-    return Design(predictors=tuple(columns[:-1]), response=columns[-1])
+    return RegressionDesign(predictors=tuple(columns[:-1]), response=columns[-1])
 
 
 def _names(predictors: int) -> list[str]:
@@ -143,7 +143,7 @@ def run(index: int, seed: int) -> list[Outcome]:
     return lines
 
 
-def _floors(setting: Setting, drawn: Sample) -> Iterator[Outcome]:
+def _floors(setting: ImputationSetting, drawn: MaskedSample) -> Iterator[Outcome]:
     """Two means without privacy."""
     shape = design(setting.predictors)
     filled, _ = fill_exactly(shape, drawn.x, drawn.told)
@@ -152,7 +152,7 @@ def _floors(setting: Setting, drawn: Sample) -> Iterator[Outcome]:
         yield Outcome(method=method, query=setting.query, truth=TRUTH, estimate=float(value))
 
 
-def _private(setting: Setting, drawn: Sample, rng: np.random.Generator) -> Iterator[Outcome]:
+def _private(setting: ImputationSetting, drawn: MaskedSample, rng: np.random.Generator) -> Iterator[Outcome]:
     """Every private method on the same rows."""
     shape, noise = design(setting.predictors), QuickModelNoise(rng)
     epsilon, share = Fraction(setting.epsilon), Fraction(setting.split)
@@ -183,7 +183,7 @@ def _private(setting: Setting, drawn: Sample, rng: np.random.Generator) -> Itera
     yield _multiple(setting, drawn, rng)
 
 
-def _multiple(setting: Setting, drawn: Sample, rng: np.random.Generator) -> Outcome:
+def _multiple(setting: ImputationSetting, drawn: MaskedSample, rng: np.random.Generator) -> Outcome:
     start = process_time()
     found = multiple_mean(
         design(setting.predictors),
@@ -208,7 +208,7 @@ def _multiple(setting: Setting, drawn: Sample, rng: np.random.Generator) -> Outc
     )
 
 
-def _line(method: str, setting: Setting, made: Any) -> Outcome:
+def _line(method: str, setting: ImputationSetting, made: Any) -> Outcome:
     start = process_time()
     value = float(made().mean)
     return Outcome(

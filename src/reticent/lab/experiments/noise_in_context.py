@@ -43,7 +43,7 @@ DISCREET, SLOPE = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class World:
+class ContextWorld:
     """What all runs share: the state, its true answers, and the plans for a sample of it and for all of it."""
 
     state: pa.Table = field(repr=False)
@@ -54,11 +54,11 @@ class World:
 
 
 @cache
-def world(size: int, rows: int, epsilons: tuple[str, ...]) -> World:
+def world(size: int, rows: int, epsilons: tuple[str, ...]) -> ContextWorld:
     """Made once in every worker, and the same in all of them."""
     state = people(size, seed=STATE_SEED).combine_chunks()
     census_plans = {epsilon: plan(epsilon, size=size, rows=size) for epsilon in epsilons}
-    return World(
+    return ContextWorld(
         state=state,
         truth=truth_of(state),
         plans={epsilon: plan(epsilon, size=size, rows=rows) for epsilon in epsilons},

@@ -23,8 +23,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reticent.lab.atlas import TRACTS
-from reticent.lab.cellfacts import ATLAS_SEED, ESTIMATOR, World, facts, printed, world
-from reticent.lab.cellmethods import METHODS, Made, Method, birth_rates, mos, suppressed
+from reticent.lab.cellfacts import ATLAS_SEED, ESTIMATOR, AtlasWorld, facts, printed, world
+from reticent.lab.cellmethods import METHODS, CellRun, Method, birth_rates, mos, suppressed
 from reticent.lab.experiment import OURS, Experiment, Outcome, Row
 from reticent.lab.experiments.small_cells_figures import OWN, TRUE, figures
 from reticent.lab.seeded import SeededBits
@@ -63,7 +63,7 @@ def _bits(seed: int, place: int, number: int) -> SeededBits:
     return SeededBits(np.random.default_rng([seed, place, number]))
 
 
-def _lines(shared: World, name: str, made: Made, **rest: Any) -> Iterator[Outcome]:
+def _lines(shared: AtlasWorld, name: str, made: CellRun, **rest: Any) -> Iterator[Outcome]:
     """Two lines for each tract that is shown and published, and the reliability over all that are used."""
     nothing = np.full(len(shared.own), np.nan)
     widths = nothing if made.widths is None else made.widths
@@ -85,7 +85,7 @@ def _line(told: float, half: float, **rest: Any) -> Outcome:
     return Outcome(**rest) if np.isnan(half) else Outcome(low=told - half, high=told + half, **rest)
 
 
-def _reliability(shared: World, made: Made) -> tuple[float, float]:
+def _reliability(shared: AtlasWorld, made: CellRun) -> tuple[float, float]:
     """Before and after the noise, over the tracts that the method publishes."""
     kept = shared.used[~np.isnan(made.estimates[shared.used])]
     found = reliability(
@@ -96,13 +96,13 @@ def _reliability(shared: World, made: Made) -> tuple[float, float]:
     return found.before, found.after
 
 
-def _births(shared: World, name: str, rates: Floats, epsilon: float | None = None) -> Outcome:
+def _births(shared: AtlasWorld, name: str, rates: Floats, epsilon: float | None = None) -> Outcome:
     known = ~np.isnan(rates)
     slope = binned_scatter(shared.atlas.tracts.single[known], rates[known]).slope
     return Outcome(method=name, query=BIRTHS, epsilon=epsilon, truth=MORE_BIRTHS, estimate=slope)
 
 
-def _without_noise(shared: World) -> Iterator[Outcome]:
+def _without_noise(shared: AtlasWorld) -> Iterator[Outcome]:
     """Exact predictions, and the slope of births with and without suppression."""
     exact = _lines(shared, "suppress", suppressed(shared.atlas.ranks, ESTIMATOR))
     yield from (line for line in exact if line.query == TRUE)

@@ -27,7 +27,7 @@ from reticent.lab.summary import groups
 from reticent.lab.trials import tables
 from reticent.lab.trials.coding import Codes, cells_of
 from reticent.lab.trials.fitting import DELTA, NO_MISSING, synthesize
-from reticent.lab.trials.teaching import Setting, taught
+from reticent.lab.trials.teaching import TrialSize, taught
 from reticent.schema import Number
 
 EPSILON = Fraction(3)
@@ -41,7 +41,7 @@ KNOWN: Mapping[str, Mapping[str, Sequence[int]]] = {
 """What anybody knows who knows the question: most have no such income, and a full week has 40 hours."""
 
 
-def run(index: int, seed: int, *, pieces: tuple[str, ...], setting: Setting) -> list[Outcome]:
+def run(index: int, seed: int, *, pieces: tuple[str, ...], setting: TrialSize) -> list[Outcome]:
     """One piece of one repeat."""
     piece = pieces[index % len(pieces)]
     dataset, method, way = piece.split("/")
@@ -111,11 +111,11 @@ def _lacks(piece: str) -> bool:
 
 
 def experiment(
-    datasets: Sequence[str] = tuple(KNOWN), *, setting: Setting | None = None, runs: int = 3
+    datasets: Sequence[str] = tuple(KNOWN), *, setting: TrialSize | None = None, runs: int = 3
 ) -> Experiment:
     """On the simulated census, and on Adult where its rows are at hand."""
     pieces = tuple(f"{dataset}/{method}/{way}" for dataset in datasets for method, way in WAYS)
-    setting = setting or Setting()
+    setting = setting or TrialSize()
     return Experiment(
         name="synth-heaps",
         title="Synthetic numbers that many people give: equal bins, and a bin for each heap",

@@ -28,7 +28,7 @@ from reticent.lab.trials import tables
 from reticent.lab.trials.coding import Codes, cells_of
 from reticent.lab.trials.fitting import DELTA, NO_MISSING, synthesize
 from reticent.lab.trials.masks import Mask, mask
-from reticent.lab.trials.teaching import Setting, taught
+from reticent.lab.trials.teaching import TrialSize, taught
 from reticent.synth.base import Holes
 
 FLOORS = ("bootstrap", "decode-floor")
@@ -66,7 +66,7 @@ def is_classified(point: Point) -> bool:
     return point.method in FLOORS or (point.epsilon == "3" and point.rate == "0.2")
 
 
-def run(index: int, seed: int, *, pieces: tuple[str, ...], setting: Setting) -> list[Outcome]:
+def run(index: int, seed: int, *, pieces: tuple[str, ...], setting: TrialSize) -> list[Outcome]:
     """One piece of one repeat."""
     point = Point.read(pieces[index % len(pieces)])
     table = tables.trial(point.dataset, rows=setting.rows)
@@ -105,11 +105,11 @@ def _lacks(piece: str) -> bool:
 
 
 def experiment(
-    datasets: Sequence[str] = tables.NAMES, *, setting: Setting | None = None, runs: int = 3
+    datasets: Sequence[str] = tables.NAMES, *, setting: TrialSize | None = None, runs: int = 3
 ) -> Experiment:
     """On the simulated census, and on four tables that others use where their rows are at hand."""
     pieces = tuple(dict.fromkeys(str(point) for name in datasets for point in points(name)))
-    setting = setting or Setting()
+    setting = setting or TrialSize()
     return Experiment(
         name="synth-missing",
         title="Synthetic rows from tables with holes: methods, strategies, rates, kinds of silence, epsilons",

@@ -14,7 +14,7 @@ HELD_OUT = 5  # one row in so many is kept for the classifiers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class TrialSize:
     """What a trial can be made smaller in, for a test: the rows, who judges, and how many rows teach."""
 
     rows: int | None = None
@@ -26,7 +26,7 @@ def taught(
     table: tables.Trial,
     make: Callable[[NDArray[np.bool_]], Codes],
     rng: np.random.Generator,
-    setting: Setting,
+    setting: TrialSize,
 ) -> float:
     """The mean F1 where `make` gives rows learned from those of the table that it is told to keep, four fifths of them."""
     kept = np.random.default_rng(0).permutation(len(table.codes)) % HELD_OUT > 0

@@ -1,10 +1,10 @@
 """The budget ledger: what was charged, in order, so that no charge is lost and none is doubled."""
 
 from reticent.privacy.ledger.audit import receipts_in
-from reticent.privacy.ledger.cuts import Piece
+from reticent.privacy.ledger.cuts import ChargedPiece
 from reticent.privacy.ledger.entries import Entry, Receipt, Reservation
 from reticent.privacy.ledger.ledger import Ledger
 from reticent.privacy.ledger.nearby import same_rows
 from reticent.privacy.ledger.origins import Origin
 
-__all__ = ["Entry", "Ledger", "Origin", "Piece", "Receipt", "Reservation", "receipts_in", "same_rows"]
+__all__ = ["ChargedPiece", "Entry", "Ledger", "Origin", "Receipt", "Reservation", "receipts_in", "same_rows"]

@@ -40,7 +40,7 @@ class Page:
         return store.answer_at(self._connection, standing.committed, standing.answer)
 
 
-class Book:
+class LedgerBook:
     """A ledger file with its head."""
 
     def __init__(self, path: Path, timeout: float) -> None:

@@ -19,7 +19,7 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class ChargedPiece:
     """The piece a release is about: one of the parts of a named partition, which are told as the ledger keeps them.
 
     `parts` are text, `draw` says what they mean: sizes, the ends of each piece's chance, or the answers that put
@@ -72,7 +72,9 @@ class Cut:
     def read(cls, body: Mapping[str, Any]) -> "Cut":
         """From an entry; whatever does not fit is refused by the caller."""
         parts = tuple(body["parts"])
-        first = Piece(partition=body["name"], number=1, parts=parts, draw=body["draw"], binds=body["binds"])
+        first = ChargedPiece(
+            partition=body["name"], number=1, parts=parts, draw=body["draw"], binds=body["binds"]
+        )
         if _HASH.fullmatch(body["key"]) is None or not all(isinstance(part, str) for part in parts):
             raise ValueError("a partition has a key, and parts that are text")
         return cls(
@@ -111,7 +113,7 @@ class Cut:
     def has(self, number: object) -> bool:
         return type(number) is int and 1 <= number <= len(self.parts)
 
-    def check(self, piece: Piece) -> None:
+    def check(self, piece: ChargedPiece) -> None:
         """Refuse a plan that cuts otherwise under the same name."""
         if (piece.parts, piece.draw) != (self.parts, self.draw):
             raise PlanError(

@@ -8,9 +8,9 @@ from typing import Any, Self
 from reticent.errors import BudgetError, LedgerError, PlanError
 from reticent.privacy.ledger import audit, checks, nearby, origins
 from reticent.privacy.ledger.amounts import decimal_text
-from reticent.privacy.ledger.book import Book, Page, start
+from reticent.privacy.ledger.book import LedgerBook, Page, start
 from reticent.privacy.ledger.chain import digest
-from reticent.privacy.ledger.cuts import Cut, Piece
+from reticent.privacy.ledger.cuts import ChargedPiece, Cut
 from reticent.privacy.ledger.entries import Entry, Facts, Reservation
 from reticent.privacy.ledger.head import read_head
 from reticent.privacy.ledger.history import History, Standing
@@ -32,7 +32,7 @@ class Ledger:
                 the rows. No row, count or bound is ever handed to it.
     """
 
-    def __init__(self, book: Book) -> None:
+    def __init__(self, book: LedgerBook) -> None:
         self._book = book
 
     @classmethod
@@ -78,7 +78,7 @@ class Ledger:
         path = Path(path).resolve()
         check_file(path)
         check_disk(path.parent, allow_network=allow_network)
-        book = Book(path, timeout)
+        book = LedgerBook(path, timeout)
         with book.reading() as page:
             head = read_head(path)
             is_behind = head is None or head.entry < page.history.number
@@ -148,7 +148,7 @@ class Ledger:
         unit: str,
         amount: Fraction,
         claim: Mapping[str, Any],
-        piece: Piece | None = None,
+        piece: ChargedPiece | None = None,
         files: Sequence[Origin] = (),
     ) -> Reservation:
         """Charge a release, on disk, before any row is read; to a `piece` of the survey, where it reads only that.
@@ -285,7 +285,7 @@ class Ledger:
             return page.history
 
 
-def _cut(page: Page, piece: Piece) -> None:
+def _cut(page: Page, piece: ChargedPiece) -> None:
     """Make the partition, or check that it is the one that was made."""
     known = page.history.cuts.get(piece.partition)
     if known is not None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from reticent.errors import LedgerError
 from reticent.privacy.ledger.audit import receipts_in
-from reticent.privacy.ledger.book import Book
+from reticent.privacy.ledger.book import LedgerBook
 from reticent.privacy.ledger.faults import BusyError
 from reticent.privacy.ledger.head import HEAD, read_head
 from reticent.privacy.ledger.history import History
@@ -32,7 +32,7 @@ def ledgers_in(folders: Iterable[Path], *, but: Path) -> Iterator[tuple[Path, Hi
 def _read(path: Path) -> Iterator[tuple[Path, History]]:
     history = None
     try:
-        with Book(path.resolve(), _PATIENCE).reading() as page:
+        with LedgerBook(path.resolve(), _PATIENCE).reading() as page:
             history = page.history
     except BusyError:
         raise

@@ -14,13 +14,13 @@ from reticent.privacy.missingness.bounds import (
 )
 from reticent.privacy.missingness.claims import Run, amplify_missing, masks_of
 from reticent.privacy.missingness.filter import Filter
-from reticent.privacy.missingness.laws import Independent, Law, MaskTable
+from reticent.privacy.missingness.laws import IndependentMask, Law, MaskTable
 from reticent.privacy.missingness.uses import EVERY_ROW, Sets, Use, sets_of
 
 __all__ = [
     "EVERY_ROW",
     "Filter",
-    "Independent",
+    "IndependentMask",
     "Law",
     "MaskTable",
     "Run",

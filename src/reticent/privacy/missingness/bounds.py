@@ -8,7 +8,7 @@ from flint import arb, ctx
 from reticent.balls import ball
 from reticent.errors import PlanError
 from reticent.privacy.convert import ball_up, rounded_up
-from reticent.privacy.missingness.laws import Independent, Law, check_known
+from reticent.privacy.missingness.laws import IndependentMask, Law, check_known
 from reticent.privacy.missingness.uses import Use, use
 
 BITS = 256
@@ -59,7 +59,7 @@ def amplified_replaced(uses: Sequence[Use], law: Law) -> Fraction:
     Assumes     as for `amplified`. Without independent bits there is no such inequality, and the sum is the limit.
     Keeps back  which answers are missing.
     """
-    if isinstance(law, Independent):
+    if isinstance(law, IndependentMask):
         return amplified(uses, law)
     return min(amplified_both_ways(uses, law), _total(uses))
 
@@ -78,7 +78,7 @@ def amplified_delta(uses: Sequence[Use], law: Law) -> Fraction:
     sets, deltas = [each.sets for each in uses], [each.delta for each in uses]
     if not any(deltas):
         return Fraction(0)
-    if isinstance(law, Independent):
+    if isinstance(law, IndependentMask):
         return rounded_up(sum((law.used(each.sets) * each.delta for each in uses), Fraction(0)))
     with ctx.workprec(BITS):
         factors = [ball(-each.epsilon).exp() for each in uses]

@@ -15,7 +15,7 @@ from reticent.words import nearest
 
 
 @dataclass(frozen=True, slots=True)
-class Independent:
+class IndependentMask:
     """Attributes are observed independently of each other, each with at most the stated chance, whatever the row says.
 
     The chances are typed by the curator: a design's, or upper bounds that were released privately. What was counted
@@ -109,7 +109,7 @@ class MaskTable:
         return ()
 
 
-Law = Independent | MaskTable
+Law = IndependentMask | MaskTable
 
 
 def check_known(uses: Iterable[Sets], law: Law) -> None:

@@ -16,7 +16,7 @@ from reticent.balls import ball
 from reticent.errors import PlanError
 from reticent.privacy.convert import ball_up
 from reticent.privacy.missingness.bounds import BITS, check_uses, columnwise
-from reticent.privacy.missingness.laws import Independent
+from reticent.privacy.missingness.laws import IndependentMask
 from reticent.privacy.missingness.uses import Use, use
 
 MOST_MECHANISMS = 8
@@ -25,7 +25,7 @@ Group = tuple[tuple[int, ...], frozenset[str]]
 """Which mechanisms, by place, and the attributes they are amplified by together."""
 
 
-def printed_algorithm4(uses: Sequence[Use], law: Independent) -> Fraction:
+def printed_algorithm4(uses: Sequence[Use], law: IndependentMask) -> Fraction:
     """Algorithm 4 as printed: the least sum of chance times epsilon over groups that all have an attribute.
 
     For comparison, not a guarantee: a chance times epsilon is below the true cost. That no group may go without an
@@ -37,12 +37,12 @@ def printed_algorithm4(uses: Sequence[Use], law: Independent) -> Fraction:
     return min(_exactly(groups, uses, law) for groups in kept)
 
 
-def first_order_partition(uses: Sequence[Use], law: Independent) -> Fraction:
+def first_order_partition(uses: Sequence[Use], law: IndependentMask) -> Fraction:
     """The least such sum, groups without an attribute allowed. For comparison, not a guarantee."""
     return min(_exactly(groups, uses, law) for groups in _searched(uses))
 
 
-def printed_theorem512(epsilons: Mapping[str, Fraction], law: Independent) -> Fraction:
+def printed_theorem512(epsilons: Mapping[str, Fraction], law: IndependentMask) -> Fraction:
     """Theorem 5.12 as printed: of all columns one is amplified, by its chance times epsilon; here the best one.
 
     For comparison, not a guarantee.
@@ -52,7 +52,7 @@ def printed_theorem512(epsilons: Mapping[str, Fraction], law: Independent) -> Fr
     return sum(epsilons.values(), Fraction(0)) - saved
 
 
-def sound_theorem512(epsilons: Mapping[str, Fraction], law: Independent) -> Fraction:
+def sound_theorem512(epsilons: Mapping[str, Fraction], law: IndependentMask) -> Fraction:
     """One column amplified, as it should be; `columnwise` amplifies them all.
 
     Guarantee   pure DP for the complete truth, of all models together.
@@ -64,12 +64,14 @@ def sound_theorem512(epsilons: Mapping[str, Fraction], law: Independent) -> Frac
     """
     costs = []
     for name in epsilons:
-        only = Independent({other: law.chances[name] if other == name else Fraction(1) for other in epsilons})
+        only = IndependentMask(
+            {other: law.chances[name] if other == name else Fraction(1) for other in epsilons}
+        )
         costs.append(columnwise(epsilons, only))
     return min(costs)
 
 
-def partition_cost(uses: Sequence[Use], law: Independent, *, groups: Sequence[Group]) -> Fraction:
+def partition_cost(uses: Sequence[Use], law: IndependentMask, *, groups: Sequence[Group]) -> Fraction:
     """sum over groups of log(1 + p (e^epsilon - 1)), rounded up; p of the group's attributes, epsilon of its members.
 
     Guarantee   pure DP for the complete truth, of all mechanisms together.
@@ -88,7 +90,7 @@ def partition_cost(uses: Sequence[Use], law: Independent, *, groups: Sequence[Gr
         return min(ball_up(sum(parts, arb(0))), _epsilon(range(len(uses)), uses))
 
 
-def sound_partition(uses: Sequence[Use], law: Independent) -> Fraction:
+def sound_partition(uses: Sequence[Use], law: IndependentMask) -> Fraction:
     """Algorithm 4 made sound: the least `partition_cost`. Never below `amplified`, which is exact.
 
     Guarantee   pure DP for the complete truth, of all mechanisms together.
@@ -112,7 +114,7 @@ def _best(uses: Sequence[Use], cost: Callable[[Sequence[Group]], float]) -> Sequ
     return min(_searched(uses), key=cost)
 
 
-def _exactly(groups: Sequence[Group], uses: Sequence[Use], law: Independent) -> Fraction:
+def _exactly(groups: Sequence[Group], uses: Sequence[Use], law: IndependentMask) -> Fraction:
     return sum((_chance(own, law) * _epsilon(members, uses) for members, own in groups), Fraction(0))
 
 
@@ -159,7 +161,7 @@ def _check_groups(uses: Sequence[Use], groups: Sequence[Group]) -> None:
         raise PlanError("a group's attributes are among those of each of its members.", field="groups")
 
 
-def _chance(names: frozenset[str], law: Independent) -> Fraction:
+def _chance(names: frozenset[str], law: IndependentMask) -> Fraction:
     return math.prod((law.chances[name] for name in names), start=Fraction(1))
 
 

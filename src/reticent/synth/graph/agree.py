@@ -13,17 +13,17 @@ from math import prod
 import numpy as np
 
 from reticent.synth.base import Floats, Places
-from reticent.synth.graph.measured import Measured
+from reticent.synth.graph.measured import NoisyTable
 
 
-def agreed(measured: Sequence[Measured], *, total: float) -> list[Floats]:
+def agreed(measured: Sequence[NoisyTable], *, total: float) -> list[Floats]:
     """The tables, made to agree with each other and with `total`."""
     effects = _averages(measured)
     effects[()] = np.full((), total)
     return [_joined(each, effects) for each in measured]
 
 
-def _averages(measured: Sequence[Measured]) -> dict[Places, Floats]:
+def _averages(measured: Sequence[NoisyTable]) -> dict[Places, Floats]:
     sums: dict[Places, Floats] = {}
     weights: dict[Places, float] = {}
     for each in measured:
@@ -40,11 +40,11 @@ def _subsets(places: Places) -> Iterator[Places]:
         yield from combinations(places, size)
 
 
-def _left_out(each: Measured, places: Places) -> int:
+def _left_out(each: NoisyTable, places: Places) -> int:
     return prod(n for n, place in zip(each.table.shape, each.places, strict=True) if place not in places)
 
 
-def _effect(each: Measured, places: Places) -> Floats:
+def _effect(each: NoisyTable, places: Places) -> Floats:
     """The table summed to `places`, less what smaller sets of places say."""
     away = tuple(i for i, place in enumerate(each.places) if place not in places)
     table: Floats = np.asarray(each.table.sum(axis=away))
@@ -53,7 +53,7 @@ def _effect(each: Measured, places: Places) -> Floats:
     return table
 
 
-def _joined(each: Measured, effects: dict[Places, Floats]) -> Floats:
+def _joined(each: NoisyTable, effects: dict[Places, Floats]) -> Floats:
     table = np.zeros(each.table.shape)
     for places in _subsets(each.places):
         sizes = [n if p in places else 1 for n, p in zip(each.table.shape, each.places, strict=True)]

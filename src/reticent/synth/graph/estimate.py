@@ -16,8 +16,8 @@ from reticent.synth.base import Floats, Places
 from reticent.synth.graph.agree import agreed
 from reticent.synth.graph.beliefs import Beliefs
 from reticent.synth.graph.descent import Descent, longest_step
-from reticent.synth.graph.fitted import Fitted
-from reticent.synth.graph.measured import Measured, Zeroes, check_fits
+from reticent.synth.graph.fitted import FittedGraph
+from reticent.synth.graph.measured import NoisyTable, Zeroes, check_fits
 from reticent.synth.graph.tree import Tree, junction_tree
 
 FEWEST, MOST = 60, 1600
@@ -27,14 +27,14 @@ EVEN = 0.9
 
 def estimate(
     shape: Sequence[int],
-    measured: Sequence[Measured],
+    measured: Sequence[NoisyTable],
     *,
     total: float,
-    start: Fitted | None = None,
+    start: FittedGraph | None = None,
     iterations: int | None = None,
     zeroes: Sequence[Zeroes] = (),
     tolerance: float = TOLERANCE,
-) -> Fitted:
+) -> FittedGraph:
     """The fitted joint table. It ends early where ten passes win less loss than `tolerance` for each measured cell.
 
     `iterations` are passes over the tree, as many as `passes` says where left out. `start` lends the potentials of sets
@@ -48,7 +48,7 @@ def estimate(
     return fit.fitted()
 
 
-def passes(measured: Sequence[Measured], *, total: float) -> int:
+def passes(measured: Sequence[NoisyTable], *, total: float) -> int:
     """How long to fit: 200 passes where the noise of a cell is a thousandth of the total, fewer where it is more.
 
     Large cells are met first and small ones last, and what small cells of noisy tables say is mostly noise. The rule was
@@ -75,7 +75,7 @@ class _Fit:
     """One problem: the tree over all sets, memory for passes, and the potentials found so far."""
 
     def __init__(
-        self, shape: tuple[int, ...], measured: Sequence[Measured], zeroes: Sequence[Zeroes], total: float
+        self, shape: tuple[int, ...], measured: Sequence[NoisyTable], zeroes: Sequence[Zeroes], total: float
     ) -> None:
         self.measured, self.total = measured, total
         sets = [*(each.places for each in measured), *(each.places for each in zeroes)]
@@ -99,7 +99,7 @@ class _Fit:
         found *= self.total
         return found
 
-    def run(self, start: Fitted | None, iterations: int, tolerance: float) -> None:
+    def run(self, start: FittedGraph | None, iterations: int, tolerance: float) -> None:
         """First half of the passes with even weights, where they are uneven, then with the right ones.
 
         Next to tables that are known well, others would hardly be heard in the time there is. The tables agree already,
@@ -120,7 +120,7 @@ class _Fit:
         descent.run(step=step, iterations=iterations, enough=tolerance * float(self.open.sum()))
         self.potentials = descent.at
 
-    def first(self, start: Fitted | None) -> Floats:
+    def first(self, start: FittedGraph | None) -> Floats:
         lent = {} if start is None else start.potentials
         first = np.zeros_like(self.potentials)
         for each, table in zip(self.measured, self.pieces.of(first), strict=True):
@@ -128,10 +128,10 @@ class _Fit:
                 table[...] = lent[each.places]
         return first
 
-    def fitted(self) -> Fitted:
+    def fitted(self) -> FittedGraph:
         self.marginals(self.potentials)
         names = [each.places for each in self.measured]
-        return Fitted(
+        return FittedGraph(
             tree=self.tree,
             tables=tuple(table.copy() for table in self.beliefs.cliques),
             potentials=dict(zip(names, self.pieces.of(self.potentials), strict=True)),
@@ -139,24 +139,24 @@ class _Fit:
         )
 
 
-def _merged(measured: Sequence[Measured]) -> list[Measured]:
+def _merged(measured: Sequence[NoisyTable]) -> list[NoisyTable]:
     """One table for each set: those measured more than once averaged by the inverse of their variances."""
-    by_places: dict[Places, list[Measured]] = {}
+    by_places: dict[Places, list[NoisyTable]] = {}
     for each in measured:
         by_places.setdefault(each.places, []).append(each)
     return [_average(places, tables) for places, tables in by_places.items()]
 
 
-def _average(places: Places, tables: Sequence[Measured]) -> Measured:
+def _average(places: Places, tables: Sequence[NoisyTable]) -> NoisyTable:
     weights = [each.deviation**-2 for each in tables]
     table = sum(
         (w * each.table for w, each in zip(weights, tables, strict=True)), np.zeros(tables[0].table.shape)
     )
-    return Measured(places=places, table=table / sum(weights), deviation=sum(weights) ** -0.5)
+    return NoisyTable(places=places, table=table / sum(weights), deviation=sum(weights) ** -0.5)
 
 
 def _check(
-    shape: Sequence[int], measured: Sequence[Measured], zeroes: Sequence[Zeroes], total: float
+    shape: Sequence[int], measured: Sequence[NoisyTable], zeroes: Sequence[Zeroes], total: float
 ) -> None:
     if not shape or min(shape) < 1:
         raise PlanError("every axis needs at least one cell", field="shape")

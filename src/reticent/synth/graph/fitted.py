@@ -13,7 +13,7 @@ NOTHING = 1e-15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fitted:
+class FittedGraph:
     """`tables` hold the probabilities of the cliques, `potentials` what was fitted for each measured set."""
 
     tree: Tree

@@ -12,7 +12,7 @@ from reticent.synth.base import Floats, Places
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class NoisyTable:
     """One noisy table over `places`; `deviation` is the standard deviation of one cell's noise. May be negative."""
 
     places: Places

@@ -11,11 +11,11 @@ from reticent.privacy.claim import Claim
 from reticent.synth.base import Counts, Floats, Holes, Network, Places, Spend, Step, SynthNoise
 from reticent.synth.domain import Domain
 from reticent.synth.fills import SHARE, check_spend, filling, prepared
-from reticent.synth.graph.fitted import Fitted
+from reticent.synth.graph.fitted import FittedGraph
 from reticent.synth.graph.tree import tree_cells
-from reticent.synth.marginals.study import Study
+from reticent.synth.marginals.study import MarginalFit
 from reticent.synth.marginals.workload import MOST_CELLS, Candidate, candidates, check_held, pairs
-from reticent.synth.spending import Purse, claim_of
+from reticent.synth.spending import Accountant, claim_of
 
 PAGE = "proofs/synth/marginals/aim.md"
 
@@ -72,7 +72,9 @@ class AIM:
         rows, left = prepared(
             counts, domain, holes, spend, noise=noise, model=self, share=self.share, step=step
         )
-        study = Study(counts=rows, domain=domain, holes=holes, purse=Purse(spend=left, noise=noise))
+        study = MarginalFit(
+            counts=rows, domain=domain, holes=holes, purse=Accountant(spend=left, noise=noise)
+        )
         columns = len(domain.axes)
         part = study.purse.total / (self.per_column * columns)
         study.start(amount=columns * self.measuring * part, merge=self.merge)
@@ -83,7 +85,9 @@ class AIM:
         fitted = study.fit(iterations=self.last, start=model)
         return study.network(fitted, self.claim(domain, holes, spend))
 
-    def _rounds(self, study: Study, options: Sequence[Candidate], part: Fraction, step: Step) -> Fitted:
+    def _rounds(
+        self, study: MarginalFit, options: Sequence[Candidate], part: Fraction, step: Step
+    ) -> FittedGraph:
         """Choose, measure and fit until nothing is left; `part` is what a round takes."""
         purse, model = study.purse, study.fit(iterations=self.iterations)
         while purse.left > 0:
@@ -97,7 +101,7 @@ class AIM:
                 part *= self.grow
         return model
 
-    def _small(self, study: Study, options: Sequence[Candidate]) -> list[Candidate]:
+    def _small(self, study: MarginalFit, options: Sequence[Candidate]) -> list[Candidate]:
         """What was measured before, and what keeps the model small enough for now."""
         most = self.most_cells * float(study.purse.spent / study.purse.total)
         known = {each.places for each in study.measured}
@@ -109,7 +113,7 @@ class AIM:
         ]
 
     def _choose(
-        self, study: Study, model: Fitted, options: Sequence[Candidate], part: Fraction
+        self, study: MarginalFit, model: FittedGraph, options: Sequence[Candidate], part: Fraction
     ) -> tuple[Places, Floats]:
         """A set whose table is far from the model's, less what its noise will add; and the model's table."""
         tables = model.marginals([each.places for each in options])

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from reticent.schema import Levels
 from reticent.synth.base import Counted, Holes
 from reticent.synth.domain import Axis, Domain
-from reticent.synth.marginals.views import Side
+from reticent.synth.marginals.views import ColumnView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,13 +27,13 @@ class Level:
         return len(self.starts)
 
     @property
-    def side(self) -> Side:
+    def side(self) -> ColumnView:
         """The same as a side of a view; inside a group all cells are alike."""
         into = np.full(self.cells, -1, dtype=np.int64)
         into[self.kept] = np.searchsorted(self.starts, np.arange(len(self.kept)), side="right") - 1
         within = np.zeros((self.size, self.cells))
         within[into[self.kept], self.kept] = 1.0
-        return Side(into=into, within=within / within.sum(axis=1, keepdims=True), unasked=self.unasked)
+        return ColumnView(into=into, within=within / within.sum(axis=1, keepdims=True), unasked=self.unasked)
 
 
 Ladder = tuple[Level, ...]

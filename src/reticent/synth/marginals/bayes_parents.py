@@ -18,7 +18,7 @@ Parents = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class ParentChoice:
     """A column and the parents it may be drawn from."""
 
     place: int
@@ -36,7 +36,7 @@ class Candidate:
 
 def candidates(
     domain: Domain, ladders: Sequence[Ladder], drawn: Places, most: float, *, parents: int = MOST_PARENTS
-) -> list[Candidate]:
+) -> list[ParentChoice]:
     """For every column not yet drawn its largest parent sets with at most `most` cells, the column's own included.
 
     Where that makes too many, fewer parents are allowed: the rule looks at sizes alone.
@@ -55,11 +55,11 @@ def _rest(domain: Domain, drawn: Places) -> list[int]:
 
 def _of(
     domain: Domain, ladders: Sequence[Ladder], drawn: Places, place: int, most: float, parents: int
-) -> list[Candidate]:
+) -> list[ParentChoice]:
     cells = int(most // ladders[place][0].size)
     full = MOST_CELLS // domain.axes[place].size
     sets = largest_sets(domain, ladders, tuple(sorted(drawn)), cells, full, parents)
-    return [Candidate(place=place, parents=each) for each in sets or [()]]
+    return [ParentChoice(place=place, parents=each) for each in sets or [()]]
 
 
 def largest_sets(

@@ -10,7 +10,7 @@ from reticent.synth.base import Conditional, Counts, Floats, Holes, Network, Spe
 from reticent.synth.domain import Domain
 from reticent.synth.fills import SHARE, check_spend, filling, prepared
 from reticent.synth.marginals.views import plain
-from reticent.synth.spending import Noisy, Purse, claim_of
+from reticent.synth.spending import Accountant, NoisyCounts, claim_of
 from reticent.synth.tables import one_scale, simplex
 
 PAGE = "proofs/synth/marginals/independent.md"
@@ -49,7 +49,7 @@ class Independent:
         )
         view, places = plain(domain, holes), range(len(domain.axes))
         counted = rows.count([(place,) for place in places])
-        purse = Purse(spend=left, noise=noise)
+        purse = Accountant(spend=left, noise=noise)
         noisy = purse.measure(
             [view.parted(t, (p,)) for t, p in zip(counted, places, strict=True)], amount=purse.total
         )
@@ -67,7 +67,7 @@ def _alone(place: int, cells: Floats) -> Conditional:
     return Conditional(place=place, given=(), table=made / made.sum())
 
 
-def total_of(noisy: list[Noisy]) -> float:
+def total_of(noisy: list[NoisyCounts]) -> float:
     """About how many respondents there are: every list has each of them once; the shorter, the better."""
     weights = [1 / len(each.cells) for each in noisy]
     return max(1.0, float(np.average([float(each.cells.sum()) for each in noisy], weights=weights)))

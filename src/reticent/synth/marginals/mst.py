@@ -9,9 +9,9 @@ from reticent.privacy.claim import Claim
 from reticent.synth.base import Counts, Floats, Holes, Network, Places, Spend, Step, SynthNoise
 from reticent.synth.domain import Domain
 from reticent.synth.fills import SHARE, check_spend, filling, prepared
-from reticent.synth.marginals.study import Study
+from reticent.synth.marginals.study import MarginalFit
 from reticent.synth.marginals.workload import check_held, pairs
-from reticent.synth.spending import Purse, claim_of
+from reticent.synth.spending import Accountant, claim_of
 
 PAGE = "proofs/synth/marginals/mst.md"
 
@@ -55,7 +55,9 @@ class MST:
         rows, left = prepared(
             counts, domain, holes, spend, noise=noise, model=self, share=self.share, step=step
         )
-        study = Study(counts=rows, domain=domain, holes=holes, purse=Purse(spend=left, noise=noise))
+        study = MarginalFit(
+            counts=rows, domain=domain, holes=holes, purse=Accountant(spend=left, noise=noise)
+        )
         edges = pairs(domain, self.most_cells)
         third = study.purse.total / 3
         study.start(amount=third if edges else study.purse.total, merge=self.merge)
@@ -67,7 +69,7 @@ class MST:
         return study.network(fitted, self.claim(domain, holes, spend))
 
 
-def spanning_tree(study: Study, edges: tuple[Places, ...], *, amount: Fraction) -> list[Places]:
+def spanning_tree(study: MarginalFit, edges: tuple[Places, ...], *, amount: Fraction) -> list[Places]:
     """Pairs that join columns without a circle, each chosen among all that join two parts not joined yet."""
     columns = len(study.domain.axes)
     study.hold(edges)
@@ -83,7 +85,7 @@ def spanning_tree(study: Study, edges: tuple[Places, ...], *, amount: Fraction) 
     return chosen
 
 
-def _apart(study: Study, pair: Places) -> Floats:
+def _apart(study: MarginalFit, pair: Places) -> Floats:
     """The pair's table were its columns independent, from what was released of each."""
     one, other = (study.measured[place].table for place in pair)
     return np.outer(one, other) / study.total

@@ -10,11 +10,11 @@ from reticent.privacy.claim import Claim
 from reticent.synth.base import Counts, Holes, Network, Spend, Step, SynthNoise
 from reticent.synth.domain import Domain
 from reticent.synth.fills import SHARE, check_spend, filling, prepared
-from reticent.synth.marginals.bayes_parents import Candidate, candidates
+from reticent.synth.marginals.bayes_parents import ParentChoice, candidates
 from reticent.synth.marginals.bayes_scores import REACH, dependence
 from reticent.synth.marginals.bayes_search import Search
 from reticent.synth.marginals.independent import total_of
-from reticent.synth.spending import Purse, claim_of
+from reticent.synth.spending import Accountant, claim_of
 from reticent.synth.tables import clipped, nearest
 
 PAGE = "proofs/synth/marginals/privbayes.md"
@@ -63,7 +63,7 @@ class PrivBayes:
         held, left = prepared(
             counts, domain, holes, spend, noise=noise, model=self, share=self.share, step=step
         )
-        purse = Purse(spend=left, noise=noise)
+        purse = Accountant(spend=left, noise=noise)
         tidy = clipped if self.clips else nearest
         search = Search(counts=held, domain=domain, holes=holes, purse=purse, score=dependence, tidy=tidy)
         rows = self._rows(search)
@@ -89,7 +89,7 @@ class PrivBayes:
         return max(1.0, float(noisy.cells[0]))
 
 
-def _network(search: Search, most: float, *, amount: Fraction, step: Step) -> list[Candidate]:
+def _network(search: Search, most: float, *, amount: Fraction, step: Step) -> list[ParentChoice]:
     """A first column by lot, then one at a time, each with parents among those before."""
     network = [search.by_lot()]
     columns = len(search.domain.axes)

@@ -11,10 +11,10 @@ from reticent.synth.base import Conditional, Counts, Floats, Holes, Network, Pla
 from reticent.synth.domain import Domain
 from reticent.synth.fills import SHARE, check_spend, filling, prepared
 from reticent.synth.marginals.bayes_information import information, information_reach
-from reticent.synth.marginals.bayes_parents import MOST_CELLS, Candidate
+from reticent.synth.marginals.bayes_parents import MOST_CELLS, ParentChoice
 from reticent.synth.marginals.bayes_search import Search
 from reticent.synth.marginals.independent import Independent, total_of
-from reticent.synth.spending import Noisy, Purse, claim_of
+from reticent.synth.spending import Accountant, NoisyCounts, claim_of
 from reticent.synth.tables import clipped
 
 PAGE = "proofs/synth/marginals/privbayes_printed.md"
@@ -75,7 +75,7 @@ class PrivBayesPrinted:
         held, left = prepared(
             counts, domain, holes, spend, noise=noise, model=Independent(), share=self.share, step=step
         )
-        purse = Purse(spend=left, noise=noise)
+        purse = Accountant(spend=left, noise=noise)
         search = Search(counts=held, domain=domain, holes=holes, purse=purse, score=information, tidy=clipped)
         _check_rows(search)
         degree = self._degree(domain)
@@ -91,7 +91,7 @@ class PrivBayesPrinted:
     def _degree(self, domain: Domain) -> int:
         return min(self.degree, len(domain.axes) - 1)
 
-    def _network(self, search: Search, degree: int, *, amount: Fraction, step: Step) -> list[Candidate]:
+    def _network(self, search: Search, degree: int, *, amount: Fraction, step: Step) -> list[ParentChoice]:
         network = [search.by_lot()]
         columns, n = len(search.domain.axes), search.domain.schema.sample_size or 0
         while len(network) < columns:
@@ -103,13 +103,13 @@ class PrivBayesPrinted:
         return network
 
 
-def _candidates(columns: int, drawn: Places, degree: int) -> list[Candidate]:
+def _candidates(columns: int, drawn: Places, degree: int) -> list[ParentChoice]:
     sets = list(combinations(sorted(drawn), min(degree, len(drawn))))
     rest = [place for place in range(columns) if place not in drawn]
-    return [Candidate(place=place, parents=tuple((p, 0) for p in each)) for place in rest for each in sets]
+    return [ParentChoice(place=place, parents=tuple((p, 0) for p in each)) for place in rest for each in sets]
 
 
-def _shape(domain: Domain, one: Candidate) -> tuple[int, int]:
+def _shape(domain: Domain, one: ParentChoice) -> tuple[int, int]:
     return domain.cells(one.given), domain.axes[one.place].size
 
 
@@ -125,7 +125,7 @@ def _check_rows(search: Search) -> None:
 
 
 def _conditionals(
-    search: Search, network: list[Candidate], noisy: list[Noisy], degree: int
+    search: Search, network: list[ParentChoice], noisy: list[NoisyCounts], degree: int
 ) -> tuple[Conditional, ...]:
     """The first columns are parents of the first one measured, all of them: their chances are sums of its table."""
     first = network[degree]
@@ -141,5 +141,5 @@ def _conditionals(
     return (*early, *late)
 
 
-def _like(noisy: Noisy, cells: Floats) -> Noisy:
-    return Noisy(cells=cells, deviation=noisy.deviation, size=noisy.size)
+def _like(noisy: NoisyCounts, cells: Floats) -> NoisyCounts:
+    return NoisyCounts(cells=cells, deviation=noisy.deviation, size=noisy.size)

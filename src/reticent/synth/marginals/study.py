@@ -11,18 +11,18 @@ from reticent.privacy.claim import Claim
 from reticent.synth.base import Counted, Counts, Floats, Holes, Network, Places
 from reticent.synth.domain import Domain
 from reticent.synth.graph.estimate import estimate
-from reticent.synth.graph.fitted import Fitted
-from reticent.synth.graph.measured import Measured, Zeroes
+from reticent.synth.graph.fitted import FittedGraph
+from reticent.synth.graph.measured import NoisyTable, Zeroes
 from reticent.synth.impossible import lawful_pairs
 from reticent.synth.marginals.independent import total_of
 from reticent.synth.marginals.scoring import SHARES, UNIT, distance, misfit
 from reticent.synth.marginals.views import Flags, View, merged, plain
-from reticent.synth.spending import Noisy, Purse
+from reticent.synth.spending import Accountant, NoisyCounts
 from reticent.synth.tables import one_scale, simplex
 
 
 @dataclass(slots=True, kw_only=True)
-class Study:
+class MarginalFit:
     """Tables of `counts` are looked at through `view`; nothing of them leaves but through the purse.
 
     With available cells a table holds only the rows that answered all its columns. It is measured with one cell more, for
@@ -34,12 +34,12 @@ class Study:
     counts: Counts = field(repr=False)
     domain: Domain
     holes: Holes
-    purse: Purse
+    purse: Accountant
     lawful: dict[Places, Flags] = field(init=False, repr=False)
     view: View = field(init=False, repr=False)
     total: float = field(init=False, default=1.0)
     rates: list[float] = field(init=False, default_factory=list)
-    measured: list[Measured] = field(init=False, default_factory=list, repr=False)
+    measured: list[NoisyTable] = field(init=False, default_factory=list, repr=False)
     held: dict[Places, Counted] = field(init=False, default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
@@ -71,15 +71,15 @@ class Study:
             side = self.view.sides[place]
             table = np.zeros(side.size)
             np.add.at(table, side.into[is_kept[place]], clean[place])
-            self.measured.append(Measured(places=(place,), table=table, deviation=one.deviation))
+            self.measured.append(NoisyTable(places=(place,), table=table, deviation=one.deviation))
 
-    def measure(self, places: Places, *, amount: Fraction) -> Measured:
+    def measure(self, places: Places, *, amount: Fraction) -> NoisyTable:
         """One more table, on the common scale."""
         self.hold([places])
         (noisy,) = self.purse.measure([self._list(places)], amount=amount)
         scaled = self._scaled(noisy, places)
         table = scaled.cells.reshape([self.view.shape[place] for place in places])
-        self.measured.append(Measured(places=places, table=table, deviation=scaled.deviation))
+        self.measured.append(NoisyTable(places=places, table=table, deviation=scaled.deviation))
         return self.measured[-1]
 
     def score(self, places: Places, model: Floats) -> int:
@@ -101,7 +101,7 @@ class Study:
         """About which share of all rows is in a table, from what was released."""
         return float(np.prod([self.rates[place] for place in places]))
 
-    def fit(self, *, iterations: int, start: Fitted | None = None) -> Fitted:
+    def fit(self, *, iterations: int, start: FittedGraph | None = None) -> FittedGraph:
         """The model nearest to what was measured, in which what cannot be has no chance."""
         return estimate(
             self.view.shape,
@@ -115,7 +115,7 @@ class Study:
             ],
         )
 
-    def network(self, fitted: Fitted, claim: Claim) -> Network:
+    def network(self, fitted: FittedGraph, claim: Claim) -> Network:
         """The fitted model over all cells."""
         steps = tuple(self.view.widened(step) for step in fitted.conditionals())
         return Network(domain=self.domain, steps=steps, total=self.total, claim=claim)
@@ -136,5 +136,5 @@ class Study:
         ]
         return np.asarray(model * reduce(np.multiply.outer, shares))
 
-    def _scaled(self, noisy: Noisy, places: Places) -> Noisy:
+    def _scaled(self, noisy: NoisyCounts, places: Places) -> NoisyCounts:
         return one_scale(noisy, self.total, self.view.blocks(places)) if self.is_parted else noisy

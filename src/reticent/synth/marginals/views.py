@@ -14,7 +14,7 @@ Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Side:
+class ColumnView:
     """One column: `into[cell]` is the group of a cell, -1 where rows with it are left out of its tables.
 
     Line g of `within` has the chances of the column's cells inside group g. `unasked` is the cell of those who were not
@@ -52,7 +52,7 @@ class Side:
 class View:
     """One side for each axis of a domain."""
 
-    sides: tuple[Side, ...]
+    sides: tuple[ColumnView, ...]
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -103,7 +103,7 @@ def plain(domain: Domain, holes: Holes) -> View:
     return View(sides=tuple(_plain(axis, holes) for axis in domain.axes))
 
 
-def _plain(axis: Axis, holes: Holes) -> Side:
+def _plain(axis: Axis, holes: Holes) -> ColumnView:
     is_kept = np.ones(axis.size, dtype=bool)
     is_kept[axis.silence] = holes is Holes.VALUES
     return _side(np.where(is_kept, np.cumsum(is_kept) - 1, -1), np.ones(axis.size), axis.unasked)
@@ -119,7 +119,7 @@ def merged(view: View, ones: Sequence[Floats], *, least: Sequence[float]) -> Vie
     )
 
 
-def _merged(side: Side, counts: Floats, least: float) -> Side:
+def _merged(side: ColumnView, counts: Floats, least: float) -> ColumnView:
     is_rare = (counts < least) & (side.group_blocks == 0)
     if is_rare.sum() < 2:
         return side
@@ -128,11 +128,11 @@ def _merged(side: Side, counts: Floats, least: float) -> Side:
     return _side(np.where(side.into < 0, -1, groups[side.into]), weights, side.unasked)
 
 
-def _side(into: Wholes, weights: Floats, unasked: int | None) -> Side:
+def _side(into: Wholes, weights: Floats, unasked: int | None) -> ColumnView:
     within = np.zeros((int(into.max()) + 1, len(into)))
     is_kept = into >= 0
     within[into[is_kept], np.flatnonzero(is_kept)] = weights[is_kept]
-    return Side(into=into, within=within / within.sum(axis=1, keepdims=True), unasked=unasked)
+    return ColumnView(into=into, within=within / within.sum(axis=1, keepdims=True), unasked=unasked)
 
 
 def summed(cells: Counted, blocks: Wholes) -> Counted:
@@ -142,7 +142,7 @@ def summed(cells: Counted, blocks: Wholes) -> Counted:
     return made
 
 
-def _grouped(counted: Counted, side: Side) -> Counted:
+def _grouped(counted: Counted, side: ColumnView) -> Counted:
     """Lines of one group added up."""
     made = np.zeros((side.size, *counted.shape[1:]), dtype=np.int64)
     is_kept = side.into >= 0
