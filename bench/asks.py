@@ -2,8 +2,8 @@
 
 import tomllib
 
-from reticent.lab.state import codebook
-from reticent.release.plan import Plan, plan_from
+from reticent.lab.world.state import codebook
+from reticent.plan.plan import Plan, plan_from
 
 EMPLOYED = "employment = 'employed'"
 

@@ -19,9 +19,8 @@ import numpy as np
 
 from bench.people import OUT
 from bench.tally import show
-from reticent.lab import atlas
-from reticent.smallcells.estimators import Predict
-from reticent.smallcells.fits import Floats
+from reticent.lab.world import atlas
+from reticent.smallcells.estimators import Floats, Predict
 from reticent.smallcells.local import local_sensitivity
 from reticent.smallcells.points import GridPoints
 

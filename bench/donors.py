@@ -23,10 +23,10 @@ import pyarrow.parquet as pq
 from bench import survey
 from bench.people import OUT
 from bench.tally import THREADS, best, opened, peak_gib, show
-from reticent.engine.rings import PEOPLE
+from reticent.engine.donors.filling import PEOPLE
 from reticent.engine.wants import Ring, Rows, Sum
-from reticent.prepare.metric import distances_of
-from reticent.sensitivity.constants import count
+from reticent.prepare.distance import distances_of
+from reticent.sensitivity.donors import count
 from reticent.sensitivity.hubs import Hubs, Rings
 from reticent.sensitivity.ladder import smooth_bound
 

@@ -24,8 +24,8 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from bench.others import installed
-from reticent.synth.graph.estimate import FittedGraph, estimate
-from reticent.synth.graph.measured import NoisyTable
+from reticent.synth.graph.beliefs import FittedGraph
+from reticent.synth.graph.estimate import NoisyTable, estimate
 from reticent.synth.graph.tree import tree_cells
 
 HERE = Path(__file__).parent

@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 from bench.graph import HERE, OTHERS, PACKAGES, SEED, SHAPE
 from bench.others import installed
 from bench.tally import THREADS, opened, peak_gib, show
-from reticent.schema.load import schema_from
+from reticent.schema.codebook import schema_from
 from reticent.synth.domain import Domain, domain_of
 
 ROWS, PART = 10_000_000, 1_000_000

@@ -19,12 +19,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from reticent.engine.duckdb import DuckDBEngine
-from reticent.engine.sources import open_path
-from reticent.models.centred import Centred
-from reticent.models.sources import SystemModelNoise
-from reticent.release.model_sums import design_of, products, sums_of
-from reticent.release.plan import Plan, plan_from
+from reticent.engine.duckdb.engine import DuckDBEngine
+from reticent.engine.sources.open import open_path
+from reticent.models.fit import SystemModelNoise
+from reticent.models.sums import Centred
+from reticent.plan.plan import Plan, plan_from
+from reticent.release.models import design_of, products, sums_of
 
 HERE = Path(__file__).parent / "out"
 ROWS, PREDICTORS, THREADS, SEED = 10_000_000, 10, 2, 2026

@@ -18,17 +18,13 @@ from typing import Any
 import numpy as np
 
 from bench.others import installed
-from reticent.models.adassp import AdaSSP
-from reticent.models.centred import Centred
-from reticent.models.design import Bounded, RegressionDesign
-from reticent.models.functional import Functional
-from reticent.models.objective import Objective
-from reticent.models.output import Output
+from reticent.lab.papers.robust import Robust
+from reticent.lab.papers.strategies import REPLACED, available_cases, both_stages, fill_exactly, query_only
+from reticent.models.design import Bounded, RegressionDesign, records
+from reticent.models.fit import SystemModelNoise
+from reticent.models.perturbed import Objective, Output
 from reticent.models.privgene import PrivGene
-from reticent.models.records import records
-from reticent.models.robust import Robust
-from reticent.models.sources import SystemModelNoise
-from reticent.models.strategies import REPLACED, available_cases, both_stages, fill_exactly, query_only
+from reticent.models.sums import AdaSSP, Centred, Functional
 
 HERE = Path(__file__).parent
 OTHERS = HERE / "out" / "models-others"

@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from reticent.noise import cauchy, lomax, student
+from reticent.noise import cauchy, lomax
+from reticent.noise import cauchy as student
 from reticent.noise.bits import SystemBits
 from reticent.noise.gaussian import add_gaussian_many
 from reticent.noise.laplace import add_laplace, add_laplace_many
-from reticent.noise.lazy import line
-from reticent.noise.many import draw_laplace, draw_lomax
+from reticent.noise.reals import line
 from reticent.noise.selection import exponential, permute_and_flip
+from reticent.noise.vector import draw_laplace, draw_lomax
 from reticent.sensitivity.bounds import Global
 
 BITS = SystemBits()
@@ -52,7 +53,7 @@ SAMPLERS: list[tuple[str, int, Callable[[int], Any]]] = [
         lambda n: draw_lomax(n, m=8, scale=Fraction(30000), bits=BITS),
     ),
     ("exact lomax m=8, call by call", 10**4, _loop(lambda: lomax.draw_steps(WHERE, m=8, bits=BITS))),
-    ("exact student, call by call", 10**4, _loop(lambda: student.draw_steps(WHERE, bits=BITS))),
+    ("exact student, call by call", 10**4, _loop(lambda: student.draw_student_steps(WHERE, bits=BITS))),
     ("exact cauchy 4, call by call", 10**4, _cauchy(Fraction(4))),
     ("exact cauchy 5/2, call by call", 10**4, _cauchy(Fraction(5, 2))),
 ]

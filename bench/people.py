@@ -7,8 +7,8 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from reticent.lab.demo import RATES
-from reticent.lab.nonresponse import apply, clustered
-from reticent.lab.state import SCHEMA, write_people
+from reticent.lab.world.nonresponse import apply, clustered
+from reticent.lab.world.state import SCHEMA, write_people
 
 OUT = Path(__file__).parent / "out"
 SEED = 2026

@@ -7,9 +7,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bench.people import OUT
-from reticent.prepare.donors import Donors, Match, Repair
+from reticent.prepare.repair import Donors, Match, Repair
 from reticent.schema import Schema
-from reticent.schema.load import schema_from
+from reticent.schema.codebook import schema_from
 
 SEED, CHUNK, MISSING = 2026, 1_000_000, 0.1
 STARTS = (0, 18, 25, 35, 45, 55, 65, 75, 85)

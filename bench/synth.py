@@ -23,7 +23,7 @@ import numpy as np
 
 from bench.graph import OTHERS, PACKAGES, adult, simulated
 from bench.others import installed
-from reticent.schema.load import schema_from
+from reticent.schema.codebook import schema_from
 from reticent.synth.base import Holes, Spend
 from reticent.synth.domain import Domain, domain_of
 from reticent.synth.network import draw

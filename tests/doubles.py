@@ -6,7 +6,7 @@ from fractions import Fraction
 from math import floor
 from typing import Any
 
-from reticent.lab.quick import NoNoise as ZeroNoise
+from reticent.lab.noise import NoNoise as ZeroNoise
 from reticent.sensitivity.bounds import Smooth
 
 __all__ = ["Call", "FrozenNoise", "ZeroNoise", "passed"]

@@ -7,18 +7,18 @@ from typing import Any
 
 import pyarrow as pa
 
-from reticent.answer.base import Answer
-from reticent.engine.duckdb import DuckDBEngine
+from reticent.answer.parts import Answer
+from reticent.engine.duckdb.engine import DuckDBEngine
 from reticent.engine.results import ContingencyTable, SufficientStatistics, Tallies
-from reticent.engine.sources import open_frame
+from reticent.engine.sources.open import open_frame
 from reticent.engine.wants import Key, Rows, Sum, Table
 from reticent.noise.source import Noise
-from reticent.predicate.truth import MISSING, STRUCTURAL, Absent, Cell, truth
+from reticent.plan.plan import Plan, plan_from
+from reticent.release.asks import evaluate, wants_of
 from reticent.release.document import document
-from reticent.release.evaluate import evaluate, wants_of
-from reticent.release.plan import Plan, plan_from
 from reticent.release.release import Release
 from reticent.schema import Levels, Schema
+from reticent.schema.bind import MISSING, STRUCTURAL, Absent, Cell, truth
 
 ADD = "one respondent added or removed"
 REPLACE = "one respondent's answers replaced"

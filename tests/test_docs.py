@@ -25,11 +25,11 @@ from typing import Any
 import pytest
 
 from reticent.errors import PlanError, ReticentError
+from reticent.files import read_toml
 from reticent.lab.demo import demo_survey
-from reticent.release.plan import plan_from, read_plan
+from reticent.plan.plan import plan_from, read_plan
 from reticent.schema import read_schema
-from reticent.schema.load import schema_from
-from reticent.tomlfile import read_toml
+from reticent.schema.codebook import schema_from
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])

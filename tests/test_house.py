@@ -57,7 +57,7 @@ def test_names_and_ways_are_counted():
 def test_a_walk_notes_calls_inside_the_package_alone():
     from walks import visited
 
-    from reticent.decimals import show
+    from reticent.exact import show
 
     assert [code.co_name for code in visited(lambda: show(1))][:1] == ["show"]
     assert visited(lambda: max(1, 2)) == []

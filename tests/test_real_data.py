@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from reticent.engine.duckdb import DuckDBEngine
-from reticent.engine.sources import open_path
-from reticent.release.evaluate import evaluate, wants_of
-from reticent.release.plan import plan_from
+from reticent.engine.duckdb.engine import DuckDBEngine
+from reticent.engine.sources.open import open_path
+from reticent.plan.plan import plan_from
+from reticent.release.asks import evaluate, wants_of
 from tests.doubles import ZeroNoise
 
 DATA = Path(os.environ.get("RETICENT_DATA", Path(__file__).parents[2] / "shared" / "data"))

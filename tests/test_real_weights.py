@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reticent.engine.duckdb import DuckDBEngine
-from reticent.engine.sources import open_path
-from reticent.release.evaluate import evaluate, wants_of
-from reticent.release.plan import Plan, plan_from
+from reticent.engine.duckdb.engine import DuckDBEngine
+from reticent.engine.sources.open import open_path
+from reticent.plan.plan import Plan, plan_from
+from reticent.release.asks import evaluate, wants_of
 from tests.doubles import ZeroNoise
 from tests.test_real_data import DATA
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from reticent.answer.parts import plan_part
 from reticent.noise.calibrate import lomax
-from reticent.noise.family import Lomax
+from reticent.noise.families import Lomax
 from reticent.sensitivity.bounds import Global
 from reticent.sensitivity.ladder import smooth_bound, straight
 

@@ -9,12 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from reticent.lab.figures import ORANGE, titled
 from reticent.lab.judge.distances import distance, distances
-from reticent.lab.trials.coding import cells_of
+from reticent.lab.run.figures import ORANGE, titled
 from reticent.lab.trials.fitting import synthesize
 from reticent.lab.trials.masks import mask
-from reticent.lab.trials.tables import trial
+from reticent.lab.trials.tables import cells_of, trial
 from reticent.report.charts import converter
 from reticent.report.marks import IN_ORDER
 

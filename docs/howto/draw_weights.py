@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from reticent.noise.calibrate import lomax
-from reticent.noise.family import Lomax
-from reticent.prepare.strategies import Strategy
+from reticent.noise.families import Lomax
+from reticent.prepare.strata import Strategy
 from reticent.sensitivity.poststrata import closed_form
 
 EPSILON, M, PEOPLE = Fraction(1), 8, Fraction(10_000)

@@ -2,7 +2,7 @@
 
     python docs/theory/draw_noise.py
 
-Nothing is simulated: densities and tails are the formulas of `reticent.noise.family` and the normal law.
+Nothing is simulated: densities and tails are the formulas of `reticent.noise.families` and the normal law.
 """
 
 import math
@@ -15,7 +15,7 @@ import altair as alt
 from flint import arb
 
 from reticent.noise import calibrate
-from reticent.noise.family import Cauchy, Family, Laplace, Lomax, Student
+from reticent.noise.families import Cauchy, Family, Laplace, Lomax, Student
 from reticent.refine.quantiles import half_width
 
 EPSILON, BETA = Fraction(1), Fraction(1, 8)

@@ -9,37 +9,37 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from reticent.plan.plan import Plan as Plan
+    from reticent.plan.plan import read_plan as read_plan
     from reticent.privacy.claim import Claim as Claim
     from reticent.privacy.ledger import Ledger as Ledger
+    from reticent.python.donor_imputer import DonorImputer as DonorImputer
+    from reticent.python.missing import ask_missing as ask_missing
+    from reticent.python.missing import describe_missing as describe_missing
+    from reticent.python.private_imputer import PrivateImputer as PrivateImputer
+    from reticent.python.private_regression import PrivateRegression as PrivateRegression
+    from reticent.python.synthesizer import Synthesizer as Synthesizer
     from reticent.release.curator import Curator as Curator
-    from reticent.release.imputer import DonorImputer as DonorImputer
-    from reticent.release.missing import ask_missing as ask_missing
-    from reticent.release.missing import describe_missing as describe_missing
-    from reticent.release.plan import Plan as Plan
-    from reticent.release.plan import read_plan as read_plan
-    from reticent.release.private_imputer import PrivateImputer as PrivateImputer
-    from reticent.release.private_regression import PrivateRegression as PrivateRegression
     from reticent.release.release import Release as Release
     from reticent.release.survey import Survey as Survey
-    from reticent.release.synthesizer import Synthesizer as Synthesizer
     from reticent.schema import Schema as Schema
     from reticent.schema import read_schema as read_schema
 
 _HOMES = {
     "Claim": "reticent.privacy.claim",
     "Curator": "reticent.release.curator",
-    "DonorImputer": "reticent.release.imputer",
+    "DonorImputer": "reticent.python.donor_imputer",
     "Ledger": "reticent.privacy.ledger",
-    "Plan": "reticent.release.plan",
-    "PrivateImputer": "reticent.release.private_imputer",
-    "PrivateRegression": "reticent.release.private_regression",
+    "Plan": "reticent.plan.plan",
+    "PrivateImputer": "reticent.python.private_imputer",
+    "PrivateRegression": "reticent.python.private_regression",
     "Release": "reticent.release.release",
     "Schema": "reticent.schema",
     "Survey": "reticent.release.survey",
-    "Synthesizer": "reticent.release.synthesizer",
-    "ask_missing": "reticent.release.missing",
-    "describe_missing": "reticent.release.missing",
-    "read_plan": "reticent.release.plan",
+    "Synthesizer": "reticent.python.synthesizer",
+    "ask_missing": "reticent.python.missing",
+    "describe_missing": "reticent.python.missing",
+    "read_plan": "reticent.plan.plan",
     "read_schema": "reticent.schema",
 }
 

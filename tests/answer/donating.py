@@ -15,12 +15,12 @@ import numpy as np
 
 from reticent.engine.results import RingTable, SufficientStatistics, Tallies
 from reticent.engine.wants import Ring, Sum
-from reticent.predicate.truth import MISSING, STRUCTURAL, Absent, Cell
-from reticent.prepare.donors import Donors, Scheme
-from reticent.prepare.metric import answers, distances_of, values
-from reticent.release.evaluate import wants_of
-from reticent.release.plan import Plan
+from reticent.plan.plan import Plan
+from reticent.prepare.distance import answers, distances_of, values
+from reticent.prepare.repair import Donors, Scheme
+from reticent.release.asks import wants_of
 from reticent.schema import Schema
+from reticent.schema.bind import MISSING, STRUCTURAL, Absent, Cell
 from tests.tables import _counts, cells_of
 
 CIRCLE = 5

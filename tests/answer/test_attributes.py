@@ -7,12 +7,11 @@ from itertools import permutations
 import pytest
 from flint import arb, ctx
 
-from reticent.answer.attributes import alphas, choose_each
-from reticent.answer.strategy import STEPS, Selection
-from reticent.balls import ball
+from reticent.answer.choose_bins import alphas, choose_each
+from reticent.answer.weighting import STEPS, Selection
 from reticent.errors import PlanError
-from reticent.prepare.bins import BaseCells, BaseWeights, Stratifier
-from reticent.prepare.crossing import Crossing, StratifierGroup, Way
+from reticent.exact import ball
+from reticent.prepare.strata import BaseCells, BaseWeights, Crossing, Stratifier, StratifierGroup, Way
 from tests.doubles import FrozenNoise
 from tests.sensitivity.binned import World, tally
 

@@ -9,15 +9,14 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from reticent.answer.base import Answer
-from reticent.answer.parts import HiddenScale, Measurement
+from reticent.answer.parts import Answer, HiddenScale, Measurement
 from reticent.answer.shares import planned_parts
 from reticent.errors import PlanError
-from reticent.lab.quick import QuickNoise
+from reticent.lab.noise import QuickNoise
+from reticent.plan.plan import Plan
 from reticent.query.kinds import Derived
 from reticent.refine import ratio
-from reticent.release.evaluate import evaluate, wants_of
-from reticent.release.plan import Plan
+from reticent.release.asks import evaluate, wants_of
 from tests.answer.donating import World
 from tests.audit import ALARM
 from tests.doubles import FrozenNoise, ZeroNoise

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from reticent.release.evaluate import evaluate
-from reticent.release.plan import Plan
+from reticent.plan.plan import Plan
+from reticent.release.asks import evaluate
 from tests.doubles import Call, FrozenNoise
 from tests.tables import ADD, REPLACE, book, make_plan, plain_tallies
 

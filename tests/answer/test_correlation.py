@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from reticent.lab.quick import QuickNoise
+from reticent.lab.noise import QuickNoise
+from reticent.plan.plan import Plan
 from reticent.refine import ratio
-from reticent.release.evaluate import evaluate
-from reticent.release.plan import Plan
+from reticent.release.asks import evaluate
 from tests.answer.donating import World
 from tests.answer.test_imputed import Prescribed
 from tests.audit import ALARM

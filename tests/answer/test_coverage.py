@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from reticent.answer.base import Answer
+from reticent.answer.parts import Answer
 from reticent.noise.bits import Bits
 from reticent.noise.selection import permute_and_flip
+from reticent.plan.plan import Plan
 from reticent.refine import ratio
-from reticent.release.evaluate import evaluate
-from reticent.release.plan import Plan
+from reticent.release.asks import evaluate
 from tests.audit import ALARM
 from tests.noise.seeded import SeededBits
 from tests.tables import book, make_plan, plain_tallies

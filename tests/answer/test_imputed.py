@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from reticent.answer.parts import HiddenScale
-from reticent.balls import ball
+from reticent.exact import ball
 from reticent.noise.calibrate import lomax
-from reticent.predicate.truth import truth
-from reticent.release.evaluate import evaluate
-from reticent.release.plan import Plan
+from reticent.plan.plan import Plan
+from reticent.release.asks import evaluate
+from reticent.schema.bind import truth
 from reticent.sensitivity.hubs import Hubs
 from tests.answer.donating import Labels, World
 from tests.doubles import Call, FrozenNoise, ZeroNoise
@@ -210,7 +210,7 @@ def test_a_mean_of_donors_that_forgets_rounding_is_found_out(monkeypatch):
     world = line_world({"total": "y"}, [(3, None)] * 7 + [(3, 1)], k=2)
     assert newcomer(world) == set()
     naive = lambda self, low, high: Fraction(high - low) / self.averaged
-    monkeypatch.setattr("reticent.sensitivity.constants.FilledPart.step", naive)
+    monkeypatch.setattr("reticent.sensitivity.donors.FilledPart.step", naive)
     assert "moved too far" in newcomer(world)
 
 

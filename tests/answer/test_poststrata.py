@@ -9,13 +9,11 @@ import pytest
 from flint import ctx
 
 from reticent.answer.poststrata import Law, Released, Weighted
-from reticent.balls import ball
 from reticent.errors import PlanError
-from reticent.noise.cauchy import add_cauchy
+from reticent.exact import ball
+from reticent.noise.cauchy import add_cauchy, add_student
 from reticent.noise.lomax import add_lomax
-from reticent.noise.student import add_student
-from reticent.prepare.bins import EQUAL, BaseWeights
-from reticent.prepare.strategies import Strategy, separate
+from reticent.prepare.strata import EQUAL, BaseWeights, Strategy, separate
 from tests.noise.seeded import SeededBits, chosen_bits
 from tests.sensitivity.binned import World, answer, largest_weight, tally
 

@@ -6,13 +6,12 @@ from random import Random
 import numpy as np
 import pytest
 
-from reticent.answer.raked import Fitting, after_noise, fit_totals
+from reticent.answer.weighting import Fitting, after_noise, fit_totals
 from reticent.errors import PlanError
-from reticent.prepare.bins import BaseWeights
-from reticent.prepare.strategies import separate
+from reticent.prepare.strata import BaseWeights, separate
 from reticent.refine.margins import Margin
-from reticent.refine.zeroes import Coarsening
-from reticent.sensitivity.neighbours import Neighbours
+from reticent.refine.raking import Coarsening
+from reticent.sensitivity.bounds import Neighbours
 from reticent.sensitivity.poststrata import Tally
 from tests.doubles import FrozenNoise, ZeroNoise
 from tests.sensitivity.binned import World, answer, largest_weight, tally

@@ -7,16 +7,16 @@ from math import floor
 import pyarrow as pa
 import pytest
 
-from reticent.answer.base import Answer, Estimate
 from reticent.answer.context import Context
-from reticent.answer.variance import answer_variance
-from reticent.engine.duckdb import DuckDBEngine
+from reticent.answer.parts import Answer, Estimate
+from reticent.answer.ratio import answer_variance
+from reticent.engine.duckdb.engine import DuckDBEngine
 from reticent.engine.results import ContingencyTable, SufficientStatistics, Tallies
-from reticent.engine.sources import open_frame
+from reticent.engine.sources.open import open_frame
 from reticent.errors import PlanError, SchemaError
+from reticent.plan.plan import Plan
 from reticent.query.kinds import Variance
-from reticent.release.evaluate import evaluate, wants_of
-from reticent.release.plan import Plan
+from reticent.release.asks import evaluate, wants_of
 from tests.doubles import ZeroNoise
 from tests.tables import Book, book, make_plan
 

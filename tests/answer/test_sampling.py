@@ -4,9 +4,9 @@ from fractions import Fraction
 
 import pyarrow as pa
 
-from reticent.engine.duckdb import DuckDBEngine
-from reticent.engine.sources import open_frame
-from reticent.release.evaluate import evaluate, wants_of
+from reticent.engine.duckdb.engine import DuckDBEngine
+from reticent.engine.sources.open import open_frame
+from reticent.release.asks import evaluate, wants_of
 from reticent.release.survey import Survey
 from tests.doubles import ZeroNoise
 

@@ -8,11 +8,10 @@ import pytest
 from flint import arb, ctx
 from scipy.stats import chi2
 
-from reticent.answer.strategy import STEPS, Selection, score, tolerating
-from reticent.balls import ball
+from reticent.answer.weighting import STEPS, Selection, score, tolerating
 from reticent.errors import PlanError
-from reticent.prepare.bins import EQUAL, BaseWeights
-from reticent.prepare.strategies import Candidates, separate
+from reticent.exact import ball
+from reticent.prepare.strata import EQUAL, BaseWeights, Candidates, separate
 from reticent.sensitivity.poststrata import Tally
 from tests.audit import ALARM
 from tests.noise.seeded import chosen_bits

@@ -7,12 +7,12 @@ from random import Random
 import numpy as np
 import pytest
 
-from reticent.answer.weighing import weigh
+from reticent.answer.choose_bins import weigh
 from reticent.answer.weighting import Choice
-from reticent.lab.quick import QuickNoise
-from reticent.prepare.strategies import Strategy
-from reticent.release.evaluate import evaluate, weigh_plan
-from reticent.release.weights_told import weights_section
+from reticent.lab.noise import QuickNoise
+from reticent.prepare.strata import Strategy
+from reticent.release.asks import evaluate, weigh_plan
+from reticent.release.document import weights_section
 from tests.answer.weighing import COLLAPSE, EACH, RAKE, cell_of, textbook, weighted_plan
 from tests.attacks.people import ORDINARY, STRANGE, Person
 from tests.attacks.replay import run

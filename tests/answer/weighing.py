@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from reticent.prepare.strategies import Strategy
-from reticent.release.plan import Plan
+from reticent.plan.plan import Plan
+from reticent.prepare.strata import Strategy
 from tests.tables import ADD, Row, make_plan
 
 AGES = ("0 to under 18", "18 to under 65", "65 to 99")

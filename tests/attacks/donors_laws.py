@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from flint import arb, ctx
 
-from reticent.balls import ball
+from reticent.exact import ball
 from reticent.noise.calibrate import lomax
 from tests.doubles import Call
 

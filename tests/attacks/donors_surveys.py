@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from reticent.balls import ball
-from reticent.engine.cells import needed
-from reticent.engine.duckdb import DuckDBEngine
+from reticent.engine.duckdb.engine import DuckDBEngine
 from reticent.engine.results import RingTable, SufficientStatistics, Tallies
-from reticent.engine.sources import open_frame
+from reticent.engine.sources.open import open_frame
+from reticent.engine.sql.clean import needed
 from reticent.engine.wants import Aggregate, Ring, Sum
-from reticent.release.evaluate import evaluate, wants_of
-from reticent.release.plan import Plan
-from reticent.sensitivity.book import HubCache
+from reticent.exact import ball
+from reticent.plan.plan import Plan
+from reticent.release.asks import evaluate, wants_of
+from reticent.sensitivity.hubs import HubCache
 from tests.doubles import Call, FrozenNoise
 from tests.engine import donors_reference as reference
 from tests.engine import slow

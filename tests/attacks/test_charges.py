@@ -15,18 +15,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reticent.engine.duckdb import DuckDBEngine
-from reticent.engine.lots import Lot
+from reticent.engine.duckdb.engine import DuckDBEngine
 from reticent.engine.results import Tallies
-from reticent.engine.sources import open_frame
+from reticent.engine.sources.open import open_frame
+from reticent.engine.sql.sampling import Lot
 from reticent.engine.wants import Sum, Table
 from reticent.errors import BudgetError, EngineError, LedgerError, PlanError
 from reticent.noise.source import SystemNoise
-from reticent.prepare.donors import NO_REPAIR, Repair
+from reticent.plan.plan import Plan
+from reticent.prepare.repair import NO_REPAIR, Repair
 from reticent.privacy.ledger import Ledger
+from reticent.release.asks import evaluate
 from reticent.release.curator import Curator
-from reticent.release.evaluate import evaluate
-from reticent.release.plan import Plan
 from reticent.schema import Schema
 from tests.attacks.people import ORDINARY, Person
 from tests.tables import EVERY_KIND, arrow, make_plan, plain_tallies, tally

@@ -11,10 +11,9 @@ import pytest
 
 from reticent.engine.results import Tallies
 from reticent.noise.source import Noise
-from reticent.release.evaluate import evaluate, wants_of
-from reticent.release.plan import Plan
-from reticent.sensitivity.book import HubCache
-from reticent.sensitivity.hubs import Hubs
+from reticent.plan.plan import Plan
+from reticent.release.asks import evaluate, wants_of
+from reticent.sensitivity.hubs import HubCache, Hubs
 from tests.attacks.donors_cubes import some_person
 from tests.attacks.donors_surveys import COLUMNS, EDIT, SITE, close_engines, faults, person, tally
 from tests.attacks.replay import Release, Run, run, violations

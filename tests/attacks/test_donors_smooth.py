@@ -9,18 +9,17 @@ from typing import Any
 
 import pytest
 
-from reticent.balls import ball
 from reticent.engine.results import Tallies
-from reticent.prepare.distance import Distances
-from reticent.prepare.donors import Donors
-from reticent.prepare.metric import distances_of
-from reticent.release.evaluate import evaluate, wants_of
-from reticent.release.plan import Plan
+from reticent.exact import ball
+from reticent.plan.plan import Plan
+from reticent.prepare.distance import Distances, distances_of
+from reticent.prepare.repair import Donors
+from reticent.release.asks import evaluate, wants_of
 from reticent.schema import Schema
 from reticent.sensitivity import ladder as lad
-from reticent.sensitivity.book import HubCache
 from reticent.sensitivity.bounds import Smooth
-from reticent.sensitivity.moves import Moves
+from reticent.sensitivity.donors import Moves
+from reticent.sensitivity.hubs import HubCache
 from tests.answer import donating
 from tests.answer.donating import World
 from tests.attacks.donors_surveys import Prescribed, close_engines, tally

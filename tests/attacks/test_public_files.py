@@ -15,11 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reticent.errors import PlanError, ReticentError
+from reticent.plan.plan import read_plan
 from reticent.privacy.ledger import Ledger
-from reticent.publicfiles import PublicCell, PublicFiles
 from reticent.release.curator import Curator
-from reticent.release.plan import read_plan
 from reticent.release.survey import Survey
+from reticent.schema.public_files import PublicCell, PublicFiles
 from tests.badinput.house import CODEBOOK, PLAN, House, Seen, assert_refused, run
 
 MARK = "Zebedee"  # stands in every confidential cell
@@ -310,7 +310,7 @@ def test_a_text_that_quotes_its_cell_would_be_noticed(tmp_path):
     house = office(tmp_path)
     (tmp_path / "public.csv").write_text(f"sex,total\nf,10\n{MARK},12\n", encoding="utf-8")
     house.plan.write_text(plan_naming("public.csv", "weight.totals"), encoding="utf-8")
-    with patch("reticent.release.totals._is_read", return_value=False):
+    with patch("reticent.plan.totals._is_read", return_value=False):
         assert MARK in text_of(lambda: read_plan(house.plan))
     assert text_of(lambda: read_plan(house.plan)).startswith(
         "weight.totals, line 3: sex has no bin of that name"
@@ -383,19 +383,16 @@ def test_totals_from_a_file_are_shown_and_those_of_the_plan_are_not(tmp_path):
 
 SOURCE = Path(__file__).parents[2] / "src" / "reticent"
 MAY_OPEN = {
-    "publicfiles.py": "what a plan names",
-    "tomlfile.py": "plan and codebook; a plan names its codebook through the door",
-    "files.py": "what is written, and read back",
-    "engine/csv.py": "rows",
-    "engine/streams.py": "rows",
-    "engine/statistical.py": "rows",
+    "schema/public_files.py": "what a plan names",
+    "files.py": "plan and codebook, which a plan names through the door; what is written, and read back",
+    "engine/sources/csv.py": "rows",
+    "engine/sources/arrow.py": "rows",
     "cli/main.py": "closed streams",
     "cli/report.py": "a release that the command line names",
+    "cli/upgrade.py": "plans and codebooks that the command line names",
     "release/curator.py": "a published file, to compare its digest",
-    "privacy/ledger/head.py": "the ledger",
-    "privacy/ledger/audit.py": "receipts in the folder of releases",
-    "privacy/ledger/place.py": "what is mounted",
-    "privacy/ledger/store.py": "the ledger",
+    "privacy/ledger/store.py": "the ledger, and what is mounted",
+    "privacy/ledger/book.py": "receipts in the folder of releases",
     "privacy/ledger/origins.py": "the mark of a charge beside the rows",
     "report/draw.py": "its standard input, a published release",
     "synth/saved.py": "a model that Python names",

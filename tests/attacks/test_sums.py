@@ -13,8 +13,8 @@ import pytest
 from reticent.engine.results import Tallies
 from reticent.errors import PlanError
 from reticent.noise.source import SystemNoise
-from reticent.release.evaluate import evaluate, wants_of
-from reticent.release.plan import Plan
+from reticent.plan.plan import Plan
+from reticent.release.asks import evaluate, wants_of
 from tests.doubles import FrozenNoise, ZeroNoise
 from tests.tables import ADD, REPLACE, book, every_plan, make_plan, tally
 

@@ -10,12 +10,12 @@ import pytest
 
 from reticent.synth import fills
 from reticent.synth.base import Holes, Spend, SynthesisMethod
-from reticent.synth.marginals import independent, privbayes, scoring, study
+from reticent.synth.marginals import independent, privbayes, study
+from reticent.synth.marginals import views as scoring
 from reticent.synth.marginals.aim import AIM
-from reticent.synth.marginals.bayes_search import Search
 from reticent.synth.marginals.independent import Independent
 from reticent.synth.marginals.mst import MST
-from reticent.synth.marginals.privbayes import PrivBayes
+from reticent.synth.marginals.privbayes import PrivBayes, Search
 from reticent.synth.marginals.study import MarginalFit
 from reticent.synth.spending import Accountant
 from tests.attacks.synth_worlds import SMALL, Records, apart, faults, fitted, records

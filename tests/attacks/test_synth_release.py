@@ -11,16 +11,15 @@ import numpy as np
 import pytest
 
 from reticent.engine import coded
-from reticent.engine.duckdb import DuckDBEngine
-from reticent.engine.sources import open_frame
+from reticent.engine.duckdb.engine import DuckDBEngine
+from reticent.engine.sources.open import open_frame
 from reticent.errors import PlanError, ReticentError
+from reticent.plan import plan as plan_file
+from reticent.plan.plan import Plan
 from reticent.privacy.claim import Change
-from reticent.release import plan as plan_file
-from reticent.release import synth_run
-from reticent.release.plan import Plan
-from reticent.release.synth_csv import to_csv
-from reticent.release.synth_run import run_synths
-from reticent.release.synth_table import synths_section
+from reticent.release import synth as synth_run
+from reticent.release.synth import run_synths
+from reticent.release.synth_table import synths_section, to_csv
 from reticent.synth.base import Holes
 from tests.attacks.people import ORDINARY, Person, person
 from tests.attacks.synth_worlds import METHODS, allows, within

@@ -17,7 +17,8 @@ from reticent.privacy.ledger import Ledger
 from reticent.release.release import Release
 from reticent.report.page import page
 from reticent.synth.base import Holes, Spend
-from reticent.synth.marginals import bayes_search, mst, privbayes
+from reticent.synth.marginals import mst, privbayes
+from reticent.synth.marginals import privbayes as bayes_search
 from reticent.synth.marginals.mst import MST
 from reticent.synth.marginals.privbayes import PrivBayes
 from tests.attacks.synth_worlds import SMALL, Records

@@ -17,12 +17,15 @@ import pytest
 from reticent.answer import count
 from reticent.answer.context import Context
 from reticent.answer.parts import measure
-from reticent.engine.duckdb import DuckDBEngine
-from reticent.engine.lots import Lot
-from reticent.privacy.ledger.cuts import CHANCE
-from reticent.release import carry, class_fit, model_fit, synth_run
-from reticent.release.carry import run_plan
-from reticent.release.plan import Plan
+from reticent.engine.duckdb.engine import DuckDBEngine
+from reticent.engine.sql.sampling import Lot
+from reticent.plan.plan import Plan
+from reticent.privacy.ledger.history import CHANCE
+from reticent.release import models as class_fit
+from reticent.release import models as model_fit
+from reticent.release import run as carry
+from reticent.release import synth as synth_run
+from reticent.release.run import run_plan
 from reticent.sensitivity.bounds import Global
 from reticent.smallcells import smooth
 from reticent.smallcells.ladder import rungs
@@ -232,7 +235,7 @@ def ranks_where_sizes_are_hidden(plan: Plan, engine: DuckDBEngine, lot: Lot | No
 
 def share_as_it_came_out(plan: Plan, engine: DuckDBEngine, lot: Lot | None) -> bytes:
     """Scaled up by how many are in the piece, not by how many there should be."""
-    from reticent.release.evaluate import wants_of
+    from reticent.release.asks import wants_of
 
     want = [want for want in wants_of(plan) if hasattr(want, "power")][:1]
     here, all_ = (engine.tally(plan.schema, want, lot=each).statistics[want[0]] for each in (lot, None))

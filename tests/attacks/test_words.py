@@ -18,15 +18,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from reticent.engine.duckdb import DuckDBEngine
-from reticent.engine.sources import open_frame
+from reticent.engine.duckdb.engine import DuckDBEngine
+from reticent.engine.sources.open import open_frame
 from reticent.errors import ReticentError
 from reticent.noise.source import SystemNoise
+from reticent.plan.plan import Plan
 from reticent.privacy.ledger import Ledger
+from reticent.release.asks import evaluate, wants_of
 from reticent.release.curator import Curator
 from reticent.release.document import document
-from reticent.release.evaluate import evaluate, wants_of
-from reticent.release.plan import Plan
 from reticent.release.release import Release
 from reticent.release.survey import Survey
 from tests.tables import ADD, EVERY_KIND, book, make_plan, plain_tallies, tally
@@ -156,8 +156,8 @@ def test_tallies_and_engines_do_not_print_what_they_hold() -> None:
 SPILL = """
 import sys, time
 from pathlib import Path
-from reticent.engine.duckdb import DuckDBEngine
-from reticent.engine.sources import open_frame
+from reticent.engine.duckdb.engine import DuckDBEngine
+from reticent.engine.sources.open import open_frame
 from tests.attacks.test_words import marked
 engine = DuckDBEngine(open_frame(marked()), threads=1, memory="64MiB")
 (engine._spill / "part").write_text("Zyzzyva")

@@ -17,19 +17,18 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from reticent.engine.duckdb import DuckDBEngine
-from reticent.engine.lots import Lot
-from reticent.engine.predict import DRAWS, HELD, NUMBER, Drawn
-from reticent.engine.sources import open_frame
+from reticent.engine.duckdb.engine import DuckDBEngine
+from reticent.engine.sources.open import open_frame
+from reticent.engine.sql.predict import DRAWS, HELD, NUMBER, Drawn
+from reticent.engine.sql.sampling import Lot
 from reticent.noise.bits import Bits
-from reticent.prepare.chances import WHOLE, Chances
-from reticent.prepare.lines import FINE
+from reticent.plan.plan import Plan
+from reticent.prepare.repair import FINE, WHOLE, Chances
 from reticent.refine import ratio
-from reticent.release import carry
-from reticent.release.carry import Results, run_plan
-from reticent.release.plan import Plan
+from reticent.release import run as carry
 from reticent.release.release import Release as Published
-from reticent.release.synth_csv import to_csv
+from reticent.release.run import Results, run_plan
+from reticent.release.synth_table import to_csv
 from tests.attacks.replay import violations
 from tests.doubles import Call
 from tests.models.doubles import FrozenModelNoise

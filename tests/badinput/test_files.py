@@ -20,17 +20,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from reticent.engine.csv import CsvSource
-from reticent.engine.duckdb import DuckDBEngine
-from reticent.engine.sources import open_frame, open_path
+from reticent.engine.duckdb.engine import DuckDBEngine
+from reticent.engine.sources.csv import CsvSource
+from reticent.engine.sources.open import open_frame, open_path
 from reticent.engine.wants import Rows, Sum
 from reticent.errors import SourceError
-from reticent.release.evaluate import MOST_ROWS, wants_of
-from reticent.release.plan import read_plan
+from reticent.plan.plan import read_plan
+from reticent.release.asks import MOST_ROWS, wants_of
 from reticent.release.survey import Survey
 from reticent.schema import Number
+from reticent.schema.codebook import read_schema
 from reticent.schema.columns import Identifier
-from reticent.schema.load import read_schema
 from tests.badinput.house import GOOD, HEADER, House, assert_refused, assert_untouched, rows, run
 from tests.badinput.test_plans import make_odd, refused
 from tests.engine.carriers import readings
@@ -555,7 +555,7 @@ def test_an_error_of_the_disk_is_status_4_and_charged(house, monkeypatch):  # co
         raise OSError(5, "Input/output error: row 34,420.5")
         yield b""
 
-    monkeypatch.setattr("reticent.engine.csv._chunks", chunks)
+    monkeypatch.setattr("reticent.engine.sources.csv._chunks", chunks)
     seen = house.release()
     assert_refused(seen, status=4)
     assert "420.5" not in seen.err and house.spent == 20 and not list(house.out.iterdir())

@@ -10,11 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from reticent.errors import PlanError, ReticentError, SchemaError
-from reticent.release.evaluate import wants_of
-from reticent.release.plan import Plan, plan_from, read_plan
-from reticent.release.preview import expectations
+from reticent.plan.plan import Plan, plan_from, read_plan
+from reticent.preview.preview import expectations
+from reticent.release.asks import wants_of
 from reticent.schema import Schema
-from reticent.schema.load import read_schema, schema_from
+from reticent.schema.codebook import read_schema, schema_from
 from tests.badinput.house import CODEBOOK, PLAN
 
 GOOD_PLAN = tomllib.loads(PLAN, parse_float=Decimal)

@@ -12,14 +12,14 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from reticent.engine.duckdb import DuckDBEngine
-from reticent.engine.sources import open_frame
+from reticent.engine.duckdb.engine import DuckDBEngine
+from reticent.engine.sources.open import open_frame
 from reticent.engine.wants import Rows, Sum
 from reticent.errors import EngineError
 from reticent.privacy.ledger import Ledger
-from reticent.release import carry
-from reticent.release.evaluate import evaluate
-from reticent.schema.load import read_schema
+from reticent.release import run as carry
+from reticent.release.asks import evaluate
+from reticent.schema.codebook import read_schema
 from tests.badinput.house import House, assert_refused, assert_untouched, run
 from tests.badinput.test_plans import make_odd, refused
 from tests.badinput.test_rows import PEOPLE

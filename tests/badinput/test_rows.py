@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from reticent.engine.duckdb import DuckDBEngine
-from reticent.engine.sources import open_frame, open_path
+from reticent.engine.duckdb.engine import DuckDBEngine
+from reticent.engine.sources.open import open_frame, open_path
 from reticent.engine.wants import Rows, Sum
-from reticent.predicate.bind import Is
-from reticent.schema.load import read_schema
+from reticent.schema.bind import Is
+from reticent.schema.codebook import read_schema
 from tests.badinput.house import CODEBOOK, GOOD, HEADER, House, bare, rows
 from tests.badinput.oddrows import CATEGORIES, LINES, NUMBERS, RENTS, Odd
 from tests.engine.carriers import readings
@@ -347,7 +347,7 @@ def test_weights_are_held_between_zero_and_the_declared_maximum(tmp_path, text, 
     ids=str,
 )
 def test_the_curator_is_shown_the_odd_cell(tmp_path, odd):
-    from reticent.engine.inspect import inspect
+    from reticent.engine.confidential import inspect
 
     path = tmp_path / "rows.csv"
     path.write_bytes(with_line(line_with(odd).encode()))

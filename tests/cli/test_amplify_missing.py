@@ -8,7 +8,7 @@ import pytest
 
 from reticent.privacy.missingness import MaskTable, amplified
 from reticent.privacy.missingness.claims import REFUSED
-from reticent.privacy.missingness.uses import use
+from reticent.privacy.missingness.masks import use
 from tests.badinput.house import run
 
 CHANCES = "state=0.75,occupation=1,gender=0.75,income=3/4"

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from reticent.privacy.ledger import Ledger
-from reticent.release import synth_run
+from reticent.release import synth as synth_run
 from tests.badinput.house import assert_refused, run
 from tests.doubles import passed
 from tests.release.synthetic import rows

@@ -11,13 +11,13 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 
-from reticent.engine import sql
-from reticent.engine.codes import level_code, number_code
-from reticent.engine.duckdb import DuckDBEngine
-from reticent.engine.labels import LINE
-from reticent.engine.reading import identifier
-from reticent.engine.sources import Source, open_frame
-from reticent.engine.sql import Values
+from reticent.engine.donors.records import LINE
+from reticent.engine.duckdb.engine import DuckDBEngine
+from reticent.engine.sources.open import Source, open_frame
+from reticent.engine.sql import build as sql
+from reticent.engine.sql.build import Values
+from reticent.engine.sql.codes import level_code, number_code
+from reticent.engine.sql.reading import identifier
 from reticent.schema import Levels, Number
 from reticent.schema.columns import Column, Identifier
 

@@ -11,9 +11,9 @@ from hashlib import sha256
 from math import floor
 
 from reticent.engine.wants import Key, Ring, has_universe, keys_of
-from reticent.predicate.truth import MISSING, STRUCTURAL, Cell
-from reticent.prepare.donors import Donors, Match, Repair, Scheme
+from reticent.prepare.repair import Donors, Match, Repair, Scheme
 from reticent.schema import Levels, Schema
+from reticent.schema.bind import MISSING, STRUCTURAL, Cell
 from tests.engine import slow
 from tests.engine.slow import Raw, Row
 

@@ -7,10 +7,21 @@ from math import floor, prod
 from random import Random
 
 from reticent.engine.wants import Key, Rows, Sum, Table
-from reticent.predicate.bind import AllOf, Always, AnyOf, Bound, CodeIn, Is, Negation
-from reticent.predicate.truth import MISSING, STRUCTURAL, Cell, truth
-from reticent.prepare.edits import Edit
+from reticent.prepare.repair import Edit
 from reticent.schema import Levels, Number, Schema
+from reticent.schema.bind import (
+    MISSING,
+    STRUCTURAL,
+    AllOf,
+    Always,
+    AnyOf,
+    Bound,
+    Cell,
+    CodeIn,
+    Is,
+    Negation,
+    truth,
+)
 
 Raw = Mapping[str, object]  # one record: a Fraction, an int, a bool, a text, or None
 Row = dict[str, Cell]

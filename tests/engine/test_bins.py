@@ -8,14 +8,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from reticent.engine.bins import check_bins
-from reticent.engine.cells import needed
 from reticent.engine.results import BinTable
-from reticent.engine.sources import open_frame, open_path
+from reticent.engine.sources.open import open_frame, open_path
+from reticent.engine.sql.clean import needed
+from reticent.engine.sql.tallies import check_bins
 from reticent.engine.wants import Bins, Key, Rows
 from reticent.errors import PlanError
 from reticent.schema import Schema
-from reticent.schema.load import schema_from
+from reticent.schema.codebook import schema_from
 from tests.engine import slow
 from tests.engine.slow import Raw
 from tests.engine.test_tally import SOURCES, book, native, opened, some_people

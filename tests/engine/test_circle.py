@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reticent.engine import circle
-from reticent.engine.circle import BITS, lots, numbers, order_of
+from reticent.engine.donors import circle
+from reticent.engine.donors.circle import BITS, lots, numbers, order_of
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -11,18 +11,15 @@ import pyarrow as pa
 import pytest
 
 from reticent.engine.coded import CodedRows
-from reticent.engine.duckdb import DuckDBEngine
-from reticent.engine.lots import Lot
-from reticent.engine.sources import open_frame
+from reticent.engine.duckdb.engine import DuckDBEngine
+from reticent.engine.sources.open import open_frame
+from reticent.engine.sql.sampling import Lot
 from reticent.engine.wants import Key, Rows, Table
 from reticent.errors import EngineError, PlanError
-from reticent.predicate.bind import CodeIn
-from reticent.predicate.truth import MISSING, STRUCTURAL
-from reticent.prepare.donors import Donors, Repair
-from reticent.prepare.edits import Edit
-from reticent.prepare.lines import RegressionLine, Term
+from reticent.prepare.repair import Donors, Edit, RegressionLine, Repair, Term
 from reticent.schema import Schema
-from reticent.schema.load import schema_from
+from reticent.schema.bind import MISSING, STRUCTURAL, CodeIn
+from reticent.schema.codebook import schema_from
 from reticent.synth.base import Conditional
 from reticent.synth.domain import domain_of
 from tests.engine import slow

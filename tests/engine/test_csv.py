@@ -18,9 +18,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from reticent.engine import csv as source
-from reticent.engine import csv_split
-from reticent.engine.csv import CsvSource
+from reticent.engine.sources import csv as csv_split
+from reticent.engine.sources import csv as source
+from reticent.engine.sources.csv import CsvSource
 from reticent.errors import PlanError, ResourceError, SourceError
 
 NAMES = ("a", "b", "c")

@@ -16,19 +16,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from reticent.engine import circle, labels, placing
-from reticent.engine.cells import needed
-from reticent.engine.duckdb import DuckDBEngine
-from reticent.engine.sources import open_frame, open_path
+from reticent.engine.donors import circle
+from reticent.engine.donors import filling as placing
+from reticent.engine.donors import records as labels
+from reticent.engine.duckdb.engine import DuckDBEngine
+from reticent.engine.sources.open import open_frame, open_path
+from reticent.engine.sql.clean import needed
 from reticent.engine.wants import Aggregate, Ring, Rows, Sum, Table
 from reticent.errors import EngineError, PlanError
-from reticent.predicate.bind import Always, CodeIn, Is
-from reticent.predicate.truth import MISSING
-from reticent.prepare.donors import Donors, Match, Repair, Scheme
-from reticent.prepare.edits import Edit
-from reticent.prepare.metric import distances_of
+from reticent.prepare.distance import distances_of
+from reticent.prepare.repair import Donors, Edit, Match, Repair, Scheme
 from reticent.schema import Schema
-from reticent.schema.load import schema_from
+from reticent.schema.bind import MISSING, Always, CodeIn, Is
+from reticent.schema.codebook import schema_from
 from reticent.sensitivity.hubs import Hubs, Rings
 from tests.engine import donors_reference as reference
 from tests.engine import slow

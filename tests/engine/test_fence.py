@@ -15,12 +15,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from reticent.engine.duckdb import DuckDBEngine
-from reticent.engine.sources import open_frame, open_path
+from reticent.engine.duckdb.engine import DuckDBEngine
+from reticent.engine.sources.open import open_frame, open_path
 from reticent.engine.wants import Rows, Sum
 from reticent.errors import EngineError
 from reticent.schema import Schema
-from reticent.schema.load import schema_from
+from reticent.schema.codebook import schema_from
 
 MARKER = "Zyxwvut"
 WANT = Sum(rows=Rows(answered=("x",)), value="x", power=1)

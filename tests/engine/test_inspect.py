@@ -4,11 +4,10 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from reticent.engine.duckdb import DuckDBEngine
-from reticent.engine.inspect import inspect
-from reticent.engine.patterns import patterns
-from reticent.engine.sources import open_frame
-from reticent.schema.load import schema_from
+from reticent.engine.confidential import inspect, patterns
+from reticent.engine.duckdb.engine import DuckDBEngine
+from reticent.engine.sources.open import open_frame
+from reticent.schema.codebook import schema_from
 
 CODEBOOK = {
     "survey": {"name": "tiny", "unit": "row"},

@@ -7,14 +7,13 @@ from random import Random
 import pyarrow as pa
 import pytest
 
-from reticent.engine.lots import BITS, Lot
-from reticent.engine.sources import open_frame
+from reticent.engine.sources.open import open_frame
+from reticent.engine.sql.sampling import BITS, Lot
 from reticent.engine.wants import Key, Rows, Sum, Table
-from reticent.predicate.bind import Is
-from reticent.prepare.donors import NO_REPAIR, Repair
-from reticent.prepare.edits import Edit
+from reticent.prepare.repair import NO_REPAIR, Edit, Repair
 from reticent.schema import Schema
-from reticent.schema.load import schema_from
+from reticent.schema.bind import Is
+from reticent.schema.codebook import schema_from
 from tests.engine.test_tally import book, native, opened, some_people
 
 KEY = "ab" * 32

@@ -22,12 +22,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from reticent.engine.lots import BITS, Lot
-from reticent.engine.rings import PEOPLE
-from reticent.engine.sources import Source, open_frame, open_path
-from reticent.prepare.donors import NO_REPAIR, Donors, Match, Repair, Scheme
+from reticent.engine.donors.filling import PEOPLE
+from reticent.engine.sources.open import Source, open_frame, open_path
+from reticent.engine.sql.sampling import BITS, Lot
+from reticent.prepare.repair import NO_REPAIR, Donors, Match, Repair, Scheme
 from reticent.schema import Levels
-from reticent.schema.load import schema_from
+from reticent.schema.codebook import schema_from
 from tests.engine.carriers import engine_on, written
 
 BOOK = schema_from(

@@ -4,7 +4,7 @@ from random import Random
 
 import numpy as np
 
-from reticent.engine.places import PRIME, _times, coefficients, placed, sums
+from reticent.engine.donors.circle import PRIME, _times, coefficients, placed, sums
 from tests.engine.donors_reference import place_of
 
 EDGES = [0, 1, 2, 2**31 - 1, 2**31, 2**61 - 2, 2**61 - 1, 2**61, 2**62, 2**63 - 2, 2**63 - 1]

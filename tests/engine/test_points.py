@@ -8,13 +8,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from reticent.engine.cells import needed
 from reticent.engine.results import PointTable
-from reticent.engine.sources import open_frame, open_path
+from reticent.engine.sources.open import open_frame, open_path
+from reticent.engine.sql.clean import needed
 from reticent.engine.wants import PointsByCell, Rows
 from reticent.errors import EngineError
 from reticent.schema import Schema
-from reticent.schema.load import schema_from
+from reticent.schema.codebook import schema_from
 from tests.engine import slow
 from tests.engine.slow import Raw
 from tests.engine.test_tally import SOURCES, book, native, opened, some_people

@@ -9,13 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from reticent.engine.duckdb import DuckDBEngine
-from reticent.engine.sources import open_frame
+from reticent.engine.duckdb.engine import DuckDBEngine
+from reticent.engine.sources.open import open_frame
 from reticent.engine.wants import Key, Rows, Sum, Table
 from reticent.errors import PlanError
-from reticent.prepare.donors import Donors, Match, Repair
-from reticent.prepare.lines import FARTHEST, SCALE, RegressionLine, Term
-from reticent.schema.load import schema_from
+from reticent.prepare.repair import FARTHEST, SCALE, Donors, Match, RegressionLine, Repair, Term
+from reticent.schema.codebook import schema_from
 
 COLUMNS = {
     "age": {"kind": "integer", "bounds": [18, 99]},

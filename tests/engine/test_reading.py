@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from reticent.engine.sources import open_frame
+from reticent.engine.sources.open import open_frame
 from reticent.errors import SchemaError
 from reticent.schema import Levels, Number
 from reticent.schema.columns import Identifier

@@ -10,14 +10,14 @@ import pyarrow.parquet as pq
 import pyreadstat
 import pytest
 
-from reticent.engine import statistical
-from reticent.engine.draft import draft_codebook
-from reticent.engine.duckdb import DuckDBEngine
-from reticent.engine.sources import open_frame, open_path
-from reticent.engine.streams import ArrowFile
+from reticent.engine.duckdb.engine import DuckDBEngine
+from reticent.engine.sources import arrow as statistical
+from reticent.engine.sources.arrow import ArrowFile
+from reticent.engine.sources.draft import draft_codebook
+from reticent.engine.sources.open import open_frame, open_path
 from reticent.engine.wants import Key, Rows, Sum, Table
 from reticent.errors import EngineError, SourceError
-from reticent.schema.load import schema_from
+from reticent.schema.codebook import schema_from
 
 SCHEMA = schema_from(
     {

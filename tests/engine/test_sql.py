@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis.strategies import text
 
-from reticent.engine import sql
-from reticent.engine.sql import Values
+from reticent.engine.sql import build as sql
+from reticent.engine.sql.build import Values
 
 HOSTILE = [
     'x"; drop table people; --',

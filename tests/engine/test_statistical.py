@@ -12,13 +12,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from reticent.engine import statistical
-from reticent.engine.duckdb import DuckDBEngine
-from reticent.engine.sources import open_path
+from reticent.engine.duckdb.engine import DuckDBEngine
+from reticent.engine.sources import arrow as statistical
+from reticent.engine.sources.open import open_path
 from reticent.engine.wants import Rows, Sum
 from reticent.errors import EngineError, SourceError
-from reticent.predicate.bind import Is
-from reticent.schema.load import schema_from
+from reticent.schema.bind import Is
+from reticent.schema.codebook import schema_from
 from tests.badinput.house import House
 
 KINDS = ("plain.sav", "rows.sav", "packed.zsav", "new.dta", "old.dta", "rows.xpt", "rows.por")

@@ -16,13 +16,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from reticent.engine.cells import needed
-from reticent.engine.duckdb import DuckDBEngine
-from reticent.engine.sources import Source, open_frame, open_path
+from reticent.engine.duckdb.engine import DuckDBEngine
+from reticent.engine.sources.open import Source, open_frame, open_path
+from reticent.engine.sql.clean import needed
 from reticent.engine.wants import Key, Rows, Sum, Table
-from reticent.predicate.bind import CodeIn
 from reticent.schema import Schema
-from reticent.schema.load import schema_from
+from reticent.schema.bind import CodeIn
+from reticent.schema.codebook import schema_from
 from tests.engine import slow
 from tests.engine.slow import Raw
 

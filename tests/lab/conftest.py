@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from reticent.lab.state import people
+from reticent.lab.world.state import people
 
 
 @pytest.fixture(scope="session")

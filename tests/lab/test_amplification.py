@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from reticent.lab.experiments import amplification
-from reticent.privacy.amplify import amplified
+from reticent.privacy.sampling import amplified
 
 
 @pytest.fixture(scope="module")

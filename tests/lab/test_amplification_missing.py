@@ -6,7 +6,7 @@ import pytest
 
 from reticent.lab.experiments import amplification_missing as lab
 from reticent.privacy.missingness import IndependentMask, Use, amplified, sets_of
-from reticent.privacy.missingness.uses import use
+from reticent.privacy.missingness.masks import use
 
 
 @pytest.fixture(scope="module")

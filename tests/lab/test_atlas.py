@@ -6,15 +6,15 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from reticent.engine.duckdb import DuckDBEngine
-from reticent.engine.sources import open_path
+from reticent.engine.duckdb.engine import DuckDBEngine
+from reticent.engine.sources.open import open_path
 from reticent.engine.wants import PointsByCell as Want
 from reticent.engine.wants import Rows
 from reticent.errors import PlanError
-from reticent.lab import atlas as lab
-from reticent.lab.seeded import SeededBits
-from reticent.lab.tracts import AT, BLOCK, FEWEST, MORE_BIRTHS, STATES, STEPS, Tracts
-from reticent.schema.load import schema_from
+from reticent.lab.noise import SeededBits
+from reticent.lab.world import atlas as lab
+from reticent.lab.world.atlas import AT, BLOCK, FEWEST, MORE_BIRTHS, STATES, STEPS, Tracts
+from reticent.schema.codebook import schema_from
 
 SIGMAS = 6.0
 """A chance of a false alarm of 2e-9 for each comparison of a mean over tens of thousands."""

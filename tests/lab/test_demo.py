@@ -9,14 +9,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from reticent.answer.parts import HiddenScale
-from reticent.engine.duckdb import DuckDBEngine
-from reticent.engine.sources import open_path
+from reticent.engine.duckdb.engine import DuckDBEngine
+from reticent.engine.sources.open import open_path
 from reticent.lab import demo
 from reticent.noise.source import SystemNoise
-from reticent.query.imputed import uses_smooth
-from reticent.release.evaluate import evaluate, wants_of
-from reticent.release.plan import read_plan
-from reticent.schema.load import read_schema
+from reticent.plan.plan import read_plan
+from reticent.query.filled import uses_smooth
+from reticent.release.asks import evaluate, wants_of
+from reticent.schema.codebook import read_schema
 
 
 @pytest.fixture(scope="module")

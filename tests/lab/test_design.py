@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reticent.errors import PlanError
-from reticent.lab import design
+from reticent.lab.world import design
 from tests.lab.bounds import ALARM, fits
 
 MEASURES = st.lists(st.integers(1, 12), min_size=2, max_size=12)

@@ -8,15 +8,15 @@ import pyarrow as pa
 import pytest
 
 from reticent.engine.results import Tallies
-from reticent.lab import wages
-from reticent.lab.experiment import OURS, Outcome, table_of
 from reticent.lab.experiments import donors_income
-from reticent.lab.experiments.donors_figures import figures, widths
-from reticent.lab.quick import NoNoise, QuickNoise
-from reticent.lab.state import people
-from reticent.release.evaluate import evaluate, wants_of
+from reticent.lab.experiments.donors_income import figures, widths
+from reticent.lab.noise import NoNoise, QuickNoise
+from reticent.lab.run.experiment import OURS, Outcome, table_of
+from reticent.lab.world import workers as wages
+from reticent.lab.world.state import people
+from reticent.release.asks import evaluate, wants_of
 from reticent.release.survey import Survey
-from reticent.sensitivity.book import HubCache
+from reticent.sensitivity.hubs import HubCache
 
 SIZE = 60_000
 MEAN = "mean wage, 20-59"

@@ -4,11 +4,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from reticent.lab.experiment import OURS, Outcome, table_of
 from reticent.lab.experiments import donors_published as pairs
 from reticent.lab.experiments.donors_income import silent, value_of, world
-from reticent.lab.quick import NoNoise
-from reticent.release.evaluate import evaluate
+from reticent.lab.noise import NoNoise
+from reticent.lab.run.experiment import OURS, Outcome, table_of
+from reticent.release.asks import evaluate
 
 SIZE = 3_000
 

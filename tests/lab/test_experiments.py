@@ -13,11 +13,11 @@ from typer.testing import CliRunner
 from reticent.cli import lab as door
 from reticent.errors import PlanError
 from reticent.lab import tenasks
-from reticent.lab.design import simple
-from reticent.lab.experiment import OURS, Experiment, Outcome, table_of
 from reticent.lab.experiments import EXPERIMENTS, find, noise_in_context, noise_laws
-from reticent.lab.quick import NoNoise
-from reticent.lab.summary import SOURCES, cross_terms, groups, only, rows_of
+from reticent.lab.noise import NoNoise
+from reticent.lab.run.experiment import OURS, Experiment, Outcome, table_of
+from reticent.lab.run.summary import SOURCES, cross_terms, groups, only, rows_of
+from reticent.lab.world.design import simple
 
 SIZE, ROWS, RUNS = 20_000, 2_000, 24
 CONTEXT = noise_in_context.experiment(size=SIZE, rows=ROWS, epsilons=("10",))

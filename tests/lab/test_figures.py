@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from reticent.errors import ReticentError
-from reticent.lab import figures
-from reticent.lab.experiment import Outcome, table_of
 from reticent.lab.experiments import noise_in_context
-from reticent.lab.experiments.context_figures import figures as charts_of
+from reticent.lab.experiments.noise_in_context import figures as charts_of
+from reticent.lab.run import figures
+from reticent.lab.run.experiment import Outcome, table_of
 from reticent.lab.tenasks import ASKS
 
 METHODS = {"sampling": None, "nonresponse": None, "noise alone": 1.0, "sampling and noise": 1.0}

@@ -5,8 +5,9 @@ import pyarrow as pa
 import pytest
 
 from reticent.errors import PlanError
-from reticent.lab import acs, learned
-from reticent.lab.learned import Form
+from reticent.lab.world import nonresponse as learned
+from reticent.lab.world import workers as acs
+from reticent.lab.world.nonresponse import Form
 from tests.lab.bounds import fits
 
 ITEMS = ("schooling", "hours", "wage")
@@ -69,10 +70,10 @@ def test_newton_meets_the_score_equations():
     rng = np.random.default_rng(6)
     x = np.column_stack([np.ones(500), rng.normal(size=(500, 3))])
     y = rng.random(500) < learned.sigmoid(x @ np.array([-1, 0.5, 0, 1]))
-    beta = learned.logistic(x, y)
+    beta = learned.logistic_regression(x, y)
     ridge = np.array([1e-3, 1, 1, 1]) * learned.RIDGE
     assert np.abs(x.T @ (y - learned.sigmoid(x @ beta)) - ridge * beta).max() < 1e-6
-    assert np.isfinite(learned.logistic(x, np.zeros(500, dtype=bool))).all()
+    assert np.isfinite(learned.logistic_regression(x, np.zeros(500, dtype=bool))).all()
 
 
 def test_rows_that_do_not_match_are_refused(adults, known):

@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reticent.lab.experiment import Outcome, table_of
 from reticent.lab.experiments import find
 from reticent.lab.experiments import model_imputation as lab
-from reticent.lab.experiments.model_figures import figures
-from reticent.lab.quickmodels import NoModelNoise, QuickModelNoise
-from reticent.lab.summary import rows_of
-from reticent.models.centred import Centred
-from reticent.models.strategies import both_stages, fill_exactly
+from reticent.lab.experiments.model_imputation import figures
+from reticent.lab.noise import NoModelNoise, QuickModelNoise
+from reticent.lab.papers.strategies import both_stages, fill_exactly
+from reticent.lab.run.experiment import Outcome, table_of
+from reticent.lab.run.summary import rows_of
+from reticent.models.sums import Centred
 
 DOCS = Path(__file__).parents[2] / "docs" / "lab"
 SMALL = {"n": (500,), "predictors": (1,), "variance": (0.3,), "epsilon": ("10",), "split": ("0.9",)}

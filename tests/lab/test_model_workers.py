@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reticent.lab import wages
-from reticent.lab.acs import data_folder
-from reticent.lab.experiment import table_of
 from reticent.lab.experiments import model_workers as lab
-from reticent.lab.experiments.model_workers_figures import figures
+from reticent.lab.experiments.model_workers import figures
+from reticent.lab.run.experiment import table_of
+from reticent.lab.world import workers as wages
+from reticent.lab.world.workers import data_folder
 from reticent.privacy.claim import amount
 
 DOCS = Path(__file__).parents[2] / "docs" / "lab"

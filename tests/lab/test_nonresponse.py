@@ -6,9 +6,9 @@ import pyarrow.compute as pc
 import pytest
 
 from reticent.errors import PlanError
-from reticent.lab import nonresponse as lost
-from reticent.lab.state import ANSWERS
-from reticent.missing.reluctance import flag_correlations, latent_share
+from reticent.lab.masks import flag_correlations, latent_share
+from reticent.lab.world import nonresponse as lost
+from reticent.lab.world.state import ANSWERS
 from tests.lab.bounds import ALARM, fits
 
 P = 0.2

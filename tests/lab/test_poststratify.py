@@ -5,9 +5,9 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
-from reticent.lab.experiment import OURS
 from reticent.lab.experiments import find, partition, poststratify
-from reticent.lab.poverty import QUERIES, small_state
+from reticent.lab.run.experiment import OURS
+from reticent.lab.world.poverty import QUERIES, small_state
 
 SIZE = 40_000
 

@@ -9,9 +9,7 @@ import pytest
 
 from reticent.lab.cutoffs import collapse_by_cutoffs
 from reticent.lab.experiments import find, poststratify_example
-from reticent.prepare.bins import EQUAL
-from reticent.prepare.collapsing import outward
-from reticent.prepare.strategies import separate
+from reticent.prepare.strata import EQUAL, outward, separate
 from reticent.sensitivity.poststrata import Tally
 
 F = Fraction

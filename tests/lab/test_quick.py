@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from reticent.lab.quick import NoNoise, QuickNoise
+from reticent.lab.noise import NoNoise, QuickNoise
 from reticent.noise.source import Noise, SystemNoise
 from reticent.privacy.ledger import Ledger
 from reticent.release.curator import Curator

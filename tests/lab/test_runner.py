@@ -15,9 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from reticent.errors import PlanError, ResourceError
-from reticent.lab import runner, shards
-from reticent.lab.experiment import Experiment, Outcome
-from reticent.lab.summary import rows_of
+from reticent.lab.run import runner
+from reticent.lab.run import runner as shards
+from reticent.lab.run.experiment import Experiment, Outcome
+from reticent.lab.run.summary import rows_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -65,7 +66,7 @@ def test_more_runs_are_added_to_those_there_and_fewer_are_read(tmp_path):
 
 KILLED = """
 from pathlib import Path
-from reticent.lab import runner
+from reticent.lab.run import runner
 from tests.lab.test_runner import experiment
 if __name__ == "__main__":
     runner.run(experiment(pause=0.05), out=Path({out!r}), runs=40, workers={workers})

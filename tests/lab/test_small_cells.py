@@ -9,18 +9,17 @@ import pyarrow as pa
 import pytest
 from scipy.stats import binom
 
-from reticent.lab.cellfacts import ESTIMATOR, facts, printed, world
-from reticent.lab.cellmethods import LEAST, METHODS, SHARE, SMOOTHNESS
-from reticent.lab.experiment import OURS, table_of
+from reticent.lab.cells import ESTIMATOR, LEAST, METHODS, SHARE, SMOOTHNESS, facts, printed, world
 from reticent.lab.experiments import EXPERIMENTS, small_cells
 from reticent.lab.experiments.small_cells import BIRTHS, OWN, RELIABILITY, TRUE
-from reticent.lab.summary import only, rows_of
-from reticent.lab.tracts import MORE_BIRTHS
-from reticent.smallcells.aim import Estimand
-from reticent.smallcells.envelope import envelope
+from reticent.lab.run.experiment import OURS, table_of
+from reticent.lab.run.summary import only, rows_of
+from reticent.lab.world.atlas import MORE_BIRTHS
 from reticent.smallcells.ladder import smooth_bounds
 from reticent.smallcells.local import local_sensitivity
+from reticent.smallcells.observed import envelope
 from reticent.smallcells.smooth import SmoothCells
+from reticent.smallcells.table import Estimand
 from tests.lab.bounds import ALARM, fits
 
 TRACTS, RUNS, EPSILONS = 300, 2, ("1", "8")

@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from reticent.errors import PlanError
-from reticent.lab import state as lab
-from reticent.lab.homes import LEVELS
-from reticent.schema.load import read_schema
+from reticent.lab.world import state as lab
+from reticent.lab.world.state import LEVELS
+from reticent.schema.codebook import read_schema
 
 
 def numpy(table, name):

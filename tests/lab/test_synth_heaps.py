@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from reticent.lab.experiment import table_of
 from reticent.lab.experiments import synth_heaps
-from reticent.lab.experiments.synth_heaps import KNOWN, TrialSize
+from reticent.lab.experiments.synth_heaps import KNOWN
+from reticent.lab.run.experiment import table_of
 from reticent.lab.trials.tables import CENSUS, trial
-from reticent.schema.load import schema_from
+from reticent.lab.trials.teaching import TrialSize
+from reticent.schema.codebook import schema_from
 from reticent.synth.domain import domain_of
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -9,12 +9,11 @@ import pytest
 from typer.testing import CliRunner
 
 from reticent.cli import lab as door
-from reticent.lab import runner
-from reticent.lab.experiment import Experiment, table_of
 from reticent.lab.experiments import synth_missing as lab
-from reticent.lab.experiments.synth_missing_figures import figures
-from reticent.lab.experiments.synth_missing_rows import PRINTED, Point, told
-from reticent.lab.summary import rows_of
+from reticent.lab.experiments.synth_missing import PRINTED, Point, figures, told
+from reticent.lab.run import runner
+from reticent.lab.run.experiment import Experiment, table_of
+from reticent.lab.run.summary import rows_of
 from reticent.lab.trials import tables, teaching
 from reticent.lab.trials.fitting import holes_of
 from reticent.lab.trials.masks import mask

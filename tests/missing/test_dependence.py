@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 from scipy.stats import poisson
 
-from reticent.engine.silences import Look
+from reticent.engine.confidential import Look
 from reticent.errors import PlanError
-from reticent.lab.quick import QuickNoise
-from reticent.missing import dependence, reference
-from reticent.missing.dependence import ask_dependence
-from reticent.missing.looks import each_column, grouped, pairs, tables_of
-from reticent.missing.make import make
-from reticent.missing.reference import laplace, laplace_variance, statistic, tail
+from reticent.lab.masks import make
+from reticent.lab.noise import QuickNoise
+from reticent.missing import private as dependence
+from reticent.missing import private as reference
+from reticent.missing.describe import each_column, grouped, pairs, tables_of
+from reticent.missing.private import ask_dependence, laplace, laplace_variance, statistic, tail
 from reticent.noise.source import SystemNoise
 from reticent.privacy.claim import Change
-from reticent.schema.load import schema_from
+from reticent.schema.codebook import schema_from
 from tests.doubles import FrozenNoise
 from tests.lab.bounds import ALARM, fits
 from tests.missing import tiny

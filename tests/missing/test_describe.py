@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from reticent.errors import PlanError
+from reticent.lab.masks import clustered
 from reticent.missing.describe import describe, patterns_of
-from reticent.missing.make_together import clustered
 
 NAMES = ("a", "b", "c", "d")
 MASK = clustered(3_000, [0.1, 0.2, 0.2, 0.3], np.random.default_rng(1), correlation=0.5).mask

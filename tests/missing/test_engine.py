@@ -5,17 +5,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from reticent.engine.duckdb import DuckDBEngine
-from reticent.engine.patterns import patterns
-from reticent.engine.silences import look_tables, pattern_lines
-from reticent.engine.sources import open_frame, open_path
-from reticent.missing.describe import describe, patterns_of
-from reticent.missing.little import little, ordered_columns
-from reticent.missing.looks import each_column, pairs, tables_of
-from reticent.missing.make import make
-from reticent.missing.moments import moments_from, moments_of
+from reticent.engine.confidential import look_tables, pattern_lines, patterns
+from reticent.engine.duckdb.engine import DuckDBEngine
+from reticent.engine.sources.open import open_frame, open_path
+from reticent.lab.masks import make
+from reticent.missing.describe import describe, each_column, pairs, patterns_of, tables_of
+from reticent.missing.little import little, moments_from, moments_of, ordered_columns
 from reticent.missing.private import public_columns
-from reticent.schema.load import schema_from
+from reticent.schema.codebook import schema_from
 from tests.missing.worlds import codes
 
 NAMES = ["age", "sex", "pay", "rent"]

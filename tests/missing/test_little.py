@@ -6,9 +6,16 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, multivariate_normal
 
-from reticent.missing.little import Little, chi_square_tail, little, normal_law
-from reticent.missing.make import make
-from reticent.missing.moments import PatternMoments, moments_from, moments_of
+from reticent.lab.masks import make
+from reticent.missing.little import (
+    Little,
+    PatternMoments,
+    chi_square_tail,
+    little,
+    moments_from,
+    moments_of,
+    normal_law,
+)
 from tests.missing.worlds import codes
 
 # New York air, May to September 1973 (Chambers, Cleveland, Kleiner and Tukey 1983): ozone, sun, tenths of wind, heat,

@@ -4,11 +4,20 @@ import numpy as np
 import pytest
 
 from reticent.errors import PlanError
-from reticent.missing.chances import logistic
-from reticent.missing.make import MAKERS, make, rate_leaving
-from reticent.missing.make_driven import driven_by, mar, mcar, mnar
-from reticent.missing.make_own import quantile, self_masking
-from reticent.missing.make_together import clustered, like
+from reticent.lab.masks import (
+    MAKERS,
+    clustered,
+    driven_by,
+    like,
+    logistic,
+    make,
+    mar,
+    mcar,
+    mnar,
+    quantile,
+    rate_leaving,
+    self_masking,
+)
 from tests.lab.bounds import ALARM, fits
 from tests.missing.worlds import codes
 

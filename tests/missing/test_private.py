@@ -5,16 +5,16 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from reticent.engine.patterns import Patterns
+from reticent.engine.confidential import Patterns
 from reticent.errors import PlanError
-from reticent.lab.quick import QuickNoise
+from reticent.lab.masks import clustered
+from reticent.lab.noise import QuickNoise
 from reticent.missing import private
 from reticent.missing.describe import describe, patterns_of
-from reticent.missing.make_together import clustered
 from reticent.missing.private import describe_private, margin, public_columns
 from reticent.noise.source import SystemNoise
 from reticent.privacy.claim import Change
-from reticent.schema.load import schema_from
+from reticent.schema.codebook import schema_from
 from tests.doubles import FrozenNoise, ZeroNoise
 from tests.missing.tiny import NAMES, arrays, pairs, schema, worst
 

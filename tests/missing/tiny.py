@@ -7,7 +7,7 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 
 from reticent.schema import Schema
-from reticent.schema.load import schema_from
+from reticent.schema.codebook import schema_from
 from tests.doubles import Call
 
 NAMES = ("age", "sex", "pay")

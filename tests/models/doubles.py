@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from reticent.lab import twins
-from reticent.lab.quick import NoNoise, QuickNoise
+from reticent.lab import noise as twins
+from reticent.lab.noise import NoNoise, QuickNoise
 from tests.doubles import Call, FrozenNoise
 
 

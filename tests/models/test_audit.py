@@ -10,11 +10,10 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
-from reticent.models.fit import Estimator
+from reticent.lab.papers.robust import Robust
+from reticent.models.design import records
+from reticent.models.fit import Estimator, SystemModelNoise
 from reticent.models.privgene import PrivGene
-from reticent.models.records import records
-from reticent.models.robust import Robust
-from reticent.models.sources import SystemModelNoise
 from tests import audit
 from tests.models.doubles import QuickModelNoise
 from tests.models.worlds import ADD, ESTIMATORS, REPLACE, design, given

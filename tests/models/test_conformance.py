@@ -7,17 +7,15 @@ import numpy as np
 import pytest
 
 from reticent.errors import PlanError
-from reticent.models.fit import Fit
-from reticent.models.objective import curvature_loss, least_ridge
-from reticent.models.output import Output
+from reticent.lab.papers.robust import Robust
+from reticent.models.design import records
+from reticent.models.fit import Fit, SystemModelNoise
+from reticent.models.perturbed import Output, curvature_loss, least_ridge
 from reticent.models.privgene import STEPS, PrivGene
-from reticent.models.records import records
 from reticent.models.residual import SHARE
-from reticent.models.robust import Robust
-from reticent.models.sources import SystemModelNoise
 from reticent.privacy.claim import Change
 from reticent.privacy.convert import zcdp_to_epsilon
-from reticent.sensitivity.neighbours import Neighbours
+from reticent.sensitivity.bounds import Neighbours
 from tests.models.doubles import FrozenModelNoise, ZeroModelNoise
 from tests.models.worlds import (
     ADD,

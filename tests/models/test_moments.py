@@ -7,11 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis.strategies import fractions, integers, lists
 
-from reticent.models.design import Bounded, RegressionDesign
+from reticent.models.design import Bounded, RegressionDesign, Sums, products_l1, products_l2
 from reticent.models.moments import UNIT, gaussian_moments, laplace_moments
-from reticent.models.moves import products_l1, products_l2
-from reticent.models.sums import Sums
-from reticent.sensitivity.neighbours import Neighbours
+from reticent.sensitivity.bounds import Neighbours
 from tests.models.doubles import FrozenModelNoise
 
 ONE = Neighbours(replaced=False, records=1)

@@ -6,11 +6,11 @@ from itertools import product
 import numpy as np
 import pytest
 
-from reticent.models import moves
-from reticent.models.adassp import eigenvalue_bound, least_eigenvalue
+from reticent.models import design as moves
+from reticent.models.design import records
 from reticent.models.moments import UNIT
-from reticent.models.records import records
-from reticent.sensitivity.neighbours import Neighbours
+from reticent.models.sums import eigenvalue_bound, least_eigenvalue
+from reticent.sensitivity.bounds import Neighbours
 from tests.models.worlds import ADD, REPLACE, design, extremes, some_rows
 
 LEVELS = (-1.0, -0.5, 0.0, 0.5, 1.0)

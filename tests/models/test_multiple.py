@@ -8,14 +8,11 @@ import pytest
 
 from reticent.errors import PlanError
 from reticent.lab.experiments import model_imputation as lab
-from reticent.lab.quickmodels import NoModelNoise, QuickModelNoise
-from reticent.lab.seeded import SeededBits
-from reticent.models.centred import Centred
-from reticent.models.design import RegressionDesign
-from reticent.models.multiple import complete, gap_sums, multiple_mean, told
-from reticent.models.records import records
-from reticent.models.strategies import REPLACED
-from reticent.models.uncertainty import uncertain
+from reticent.lab.noise import NoModelNoise, QuickModelNoise, SeededBits
+from reticent.lab.papers.strategies import REPLACED, complete, gap_sums, multiple_mean, told
+from reticent.models.design import RegressionDesign, records
+from reticent.models.moments import uncertain
+from reticent.models.sums import Centred
 from tests.models.doubles import FrozenModelNoise
 from tests.models.worlds import design, extremes, some_rows
 

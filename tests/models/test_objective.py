@@ -6,9 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from reticent.models.ball import within_ball
-from reticent.models.objective import Objective, curvature_loss, least_ridge
-from reticent.models.output import slope_bound
+from reticent.models.perturbed import Objective, curvature_loss, least_ridge, slope_bound, within_ball
 from tests.models.doubles import FrozenModelNoise
 from tests.models.worlds import ADD, REPLACE
 

@@ -9,8 +9,8 @@ import pytest
 from scipy.stats import chi2
 
 from reticent.errors import PlanError
-from reticent.models.spherical import MOST, add_spherical, draw_spherical
-from reticent.noise.many import draw_laplace
+from reticent.models.fit import MOST, add_spherical, draw_spherical
+from reticent.noise.vector import draw_laplace
 from reticent.sensitivity.bounds import Global
 from tests.audit import ALARM
 from tests.noise.seeded import chosen_bits

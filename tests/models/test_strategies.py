@@ -7,14 +7,18 @@ import numpy as np
 import pytest
 
 from reticent.errors import PlanError
-from reticent.models.centred import Centred
-from reticent.models.design import Bounded, RegressionDesign
+from reticent.lab.papers.robust import Robust
+from reticent.lab.papers.strategies import (
+    available_cases,
+    both_stages,
+    fill_exactly,
+    missing_bound,
+    query_only,
+)
+from reticent.models.design import Bounded, RegressionDesign, records
 from reticent.models.fit import tell
-from reticent.models.functional import Functional
 from reticent.models.imputing import draws, normal, predictions
-from reticent.models.records import records
-from reticent.models.robust import Robust
-from reticent.models.strategies import available_cases, both_stages, fill_exactly, missing_bound, query_only
+from reticent.models.sums import Centred, Functional
 from reticent.privacy.claim import Claim
 from reticent.privacy.convert import group
 from tests.models.doubles import FrozenModelNoise, QuickModelNoise, ZeroModelNoise

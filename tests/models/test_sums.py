@@ -9,9 +9,7 @@ import pytest
 from reticent.engine.results import SufficientStatistics
 from reticent.engine.wants import Rows
 from reticent.errors import PlanError
-from reticent.models.design import Bounded, RegressionDesign
-from reticent.models.records import Records, codes, records
-from reticent.models.sums import from_engine, wants
+from reticent.models.design import Bounded, Records, RegressionDesign, codes, from_engine, records, wants
 from tests.models.worlds import design, some_rows
 
 # covers T03 T04 T06

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from reticent.errors import PlanError
-from reticent.lab.quickmodels import NoModelNoise, QuickModelNoise
-from reticent.models.newton import minimum
-from reticent.models.tabled import Grouped, TableDesign, fit_table, softened
-from reticent.sensitivity.neighbours import Neighbours
+from reticent.lab.noise import NoModelNoise, QuickModelNoise
+from reticent.models.table import Grouped, TableDesign, fit_table, minimum, softened
+from reticent.sensitivity.bounds import Neighbours
 from tests import audit
 from tests.models.doubles import FrozenModelNoise
 from tests.models.doubles import QuickModelNoise as FactorNoise

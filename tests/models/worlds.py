@@ -6,17 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from reticent.models.adassp import AdaSSP
-from reticent.models.centred import Centred
-from reticent.models.design import Bounded, RegressionDesign
+from reticent.lab.papers.robust import Robust
+from reticent.models.design import Bounded, Records, RegressionDesign, records
 from reticent.models.fit import Estimator, Fit
-from reticent.models.functional import Functional
-from reticent.models.objective import Objective
-from reticent.models.output import Output
+from reticent.models.perturbed import Objective, Output
 from reticent.models.privgene import PrivGene
-from reticent.models.records import Records, records
-from reticent.models.robust import Robust
-from reticent.sensitivity.neighbours import Neighbours
+from reticent.models.sums import AdaSSP, Centred, Functional
+from reticent.sensitivity.bounds import Neighbours
 
 ADD, REPLACE = Neighbours(), Neighbours(replaced=True)
 DELTA = Fraction(1, 10**6)

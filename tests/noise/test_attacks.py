@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reticent.lab import twins
-from reticent.noise import cauchy, lomax, student
+from reticent.lab import noise as twins
+from reticent.noise import cauchy, lomax
+from reticent.noise import cauchy as student
 from reticent.noise.bits import SystemBits
-from reticent.noise.lazy import line
-from reticent.noise.many import draw_laplace, draw_lomax
+from reticent.noise.reals import line
 from reticent.noise.source import SystemNoise
+from reticent.noise.vector import draw_laplace, draw_lomax
 from tests.audit import ALARM, Coins, audit, coin_audit
 from tests.noise.seeded import chosen_bits
 
@@ -91,7 +92,7 @@ FINE = line(Fraction(1, 3), scale=Fraction(10**15), grid=Fraction(1))
     "draw",
     [
         lambda n: [lomax.draw_steps(FINE, m=8, bits=BITS) for _ in range(n)],
-        lambda n: [student.draw_steps(FINE, bits=BITS) for _ in range(n)],
+        lambda n: [student.draw_student_steps(FINE, bits=BITS) for _ in range(n)],
         lambda n: [cauchy.draw_steps(FINE, gamma=Fraction(4), bits=BITS) for _ in range(n)],
         lambda n: [cauchy.draw_steps(FINE, gamma=Fraction(5, 2), bits=BITS) for _ in range(n)],
         lambda n: draw_lomax(n, m=8, scale=Fraction(10**15), bits=BITS),
@@ -174,7 +175,7 @@ def test_half_the_noise_fails_the_coin_audit(epsilon: Fraction) -> None:  # cove
 
 HEAVY = {
     "lomax": (Fraction(1157, 10**4), lambda where: lomax.draw_steps(where, m=8, bits=BITS)),
-    "student": (Fraction(4501, 10**4), lambda where: student.draw_steps(where, bits=BITS)),
+    "student": (Fraction(4501, 10**4), lambda where: student.draw_student_steps(where, bits=BITS)),
     "cauchy 4": (Fraction(3429, 10**4), lambda where: cauchy.draw_steps(where, gamma=Fraction(4), bits=BITS)),
 }
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from reticent.errors import PlanError
 from reticent.noise import calibrate
-from reticent.noise.certify import certify
-from reticent.noise.family import Cauchy, Lomax, Student
+from reticent.noise.calibrate import certify
+from reticent.noise.families import Cauchy, Lomax, Student
 
 FOUR = Fraction(4)
 

@@ -9,8 +9,8 @@ from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reticent.noise.certify import certify
-from reticent.noise.family import Cauchy, Laplace, Lomax, Student
+from reticent.noise.calibrate import certify
+from reticent.noise.families import Cauchy, Laplace, Lomax, Student
 
 FAMILIES = [
     Lomax(3),

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis.strategies import fractions
 
-from reticent.noise.each import draw_laplace_each, round_up
-from reticent.noise.many import draw_laplace
+from reticent.noise.vector import draw_laplace, draw_laplace_each, round_up
 from tests.audit import ALARM, chi_square
 from tests.noise import laws
 from tests.noise.seeded import chosen_bits

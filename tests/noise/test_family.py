@@ -7,7 +7,8 @@ import pytest
 from flint import arb, ctx
 
 from reticent.errors import PlanError
-from reticent.noise.family import Cauchy, Laplace, Lomax, Student, ball, cdf
+from reticent.exact import ball
+from reticent.noise.families import Cauchy, Laplace, Lomax, Student, cdf
 
 HEAVY = [
     Lomax(3),

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from reticent.errors import PlanError
-from reticent.noise import calibrate, lomax_many
+from reticent.noise import calibrate
+from reticent.noise import vector as lomax_many
 from reticent.noise.bits import words
-from reticent.noise.lazy import Largest, line
 from reticent.noise.lomax import settle_lomax
-from reticent.noise.lomax_many import add_lomax_many
+from reticent.noise.reals import Largest, line
+from reticent.noise.vector import add_lomax_many
 from tests.audit import ALARM, chi_square
 from tests.noise.laws import lomax, on_grid
 from tests.noise.seeded import SeededBits, chosen_bits

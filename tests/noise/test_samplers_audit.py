@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from reticent.lab import twins
+from reticent.lab import noise as twins
 from tests import audit
 from tests.noise import laws
 

@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from reticent.lab import twins
-from reticent.noise import cauchy, lomax, student
+from reticent.lab import noise as twins
+from reticent.noise import cauchy, lomax
+from reticent.noise import cauchy as student
 from reticent.noise.bits import Bits
 from reticent.noise.gaussian import add_gaussian_many
 from reticent.noise.laplace import add_laplace_many
-from reticent.noise.lazy import RoundedLine, line
-from reticent.noise.many import draw_laplace, draw_lomax
+from reticent.noise.reals import RoundedLine, line
+from reticent.noise.vector import draw_laplace, draw_lomax
 from reticent.sensitivity.bounds import Global
 from tests.audit import ALARM, chi_square
 from tests.noise import laws
@@ -100,7 +101,7 @@ def scalar(draw: Callable[[RoundedLine, Bits], int]) -> Callable[[int, Fraction]
 
 FAMILIES = {
     "lomax 8": (scalar(lambda where, bits: lomax.draw_steps(where, m=8, bits=bits)), laws.lomax(8)),
-    "student": (scalar(lambda where, bits: student.draw_steps(where, bits=bits)), laws.student),
+    "student": (scalar(lambda where, bits: student.draw_student_steps(where, bits=bits)), laws.student),
     "cauchy 4": (
         scalar(lambda where, bits: cauchy.draw_steps(where, gamma=Fraction(4), bits=bits)),
         laws.cauchy(4),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from reticent.errors import PlanError
 from reticent.noise import coins
 from reticent.noise.coins import exp_bracket, is_below_exp
-from reticent.noise.lazy import Uniform
+from reticent.noise.reals import Uniform
 from reticent.noise.selection import exponential, permute_and_flip
 from tests.noise.seeded import SeededBits
 

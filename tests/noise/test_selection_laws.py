@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from reticent.lab import twins
+from reticent.lab import noise as twins
 from reticent.noise.selection import exponential, permute_and_flip
 from reticent.noise.source import SystemNoise
 from tests.audit import ALARM, audit

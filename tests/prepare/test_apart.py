@@ -3,9 +3,7 @@
 from dataclasses import replace
 from random import Random
 
-from reticent.prepare.apart import apart
-from reticent.prepare.chances import WHOLE, Chances, PredictorCells
-from reticent.prepare.lines import SCALE, RegressionLine
+from reticent.prepare.repair import SCALE, WHOLE, Chances, PredictorCells, RegressionLine, apart
 from tests.engine.test_predict import by_hand, line
 
 CORNERS = [

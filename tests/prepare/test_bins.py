@@ -8,9 +8,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reticent.errors import PlanError
-from reticent.prepare.bins import BaseCells, BaseWeights, Stratifier
-from reticent.prepare.collapsing import ACS, Order, outward
-from reticent.prepare.strategies import Candidates, Strategy, separate, summed
+from reticent.prepare.strata import (
+    ACS,
+    BaseCells,
+    BaseWeights,
+    Candidates,
+    Order,
+    Strategy,
+    Stratifier,
+    outward,
+    separate,
+    summed,
+)
 
 F = Fraction
 AGE = Stratifier(name="age", bins=5, missing=2)

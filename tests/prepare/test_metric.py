@@ -9,10 +9,10 @@ import pytest
 
 from reticent.engine.wants import Rows, Table, keys_of
 from reticent.errors import PlanError
-from reticent.prepare.donors import Donors, Match, Metric
-from reticent.prepare.metric import MOST, distances_of
+from reticent.prepare.distance import MOST, distances_of
+from reticent.prepare.repair import Donors, Match, Metric
 from reticent.schema import Schema
-from reticent.schema.load import schema_from
+from reticent.schema.codebook import schema_from
 
 COLUMNS: dict[str, dict[str, Any]] = {
     "sex": {"kind": "categorical", "levels": ["f", "m"]},

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from reticent.errors import PlanError
-from reticent.privacy.amplify import (
+from reticent.privacy.claim import Change, Claim, compose
+from reticent.privacy.sampling import (
     REFUSED,
     SamplingDesign,
     allowed,
@@ -21,7 +22,6 @@ from reticent.privacy.amplify import (
     thesis_bound,
     thesis_largest_rate,
 )
-from reticent.privacy.claim import Change, Claim, compose
 from tests.privacy.lots import added, histogram, loss, mixture, ones, poisson, replaced, simple
 
 ULP = Fraction(1, 10**12)

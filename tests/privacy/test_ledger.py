@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from reticent.errors import BudgetError, LedgerError, PlanError
-from reticent.privacy.ledger import Ledger, chain
+from reticent.privacy.ledger import Ledger
+from reticent.privacy.ledger import entries as chain
 from tests.privacy.ledgers import FACTS, FILES, make, release, reserve
 
 

@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from reticent.errors import BudgetError, LedgerError, PlanError
 from reticent.privacy.ledger import Ledger
-from reticent.privacy.ledger.head import head_path
+from reticent.privacy.ledger.store import head_path
 from tests.privacy.ledgers import FILES, die, in_child, make, reserve
 
 IDS = st.sampled_from(["a", "b", "c"])

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from reticent.errors import LedgerError
-from reticent.privacy.ledger import Ledger, place
-from reticent.privacy.ledger.head import head_path
+from reticent.privacy.ledger import Ledger
+from reticent.privacy.ledger import store as place
+from reticent.privacy.ledger.store import head_path
 from tests.privacy.ledgers import make, release, reserve
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"

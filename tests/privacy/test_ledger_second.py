@@ -9,12 +9,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from reticent.engine.duckdb import DuckDBEngine
-from reticent.engine.sources import open_frame, open_path
+from reticent.engine.duckdb.engine import DuckDBEngine
+from reticent.engine.sources.open import open_frame, open_path
 from reticent.errors import BudgetError, LedgerError
 from reticent.privacy.ledger import Ledger, same_rows
-from reticent.privacy.ledger.head import head_path
-from reticent.schema.load import schema_from
+from reticent.privacy.ledger.store import head_path
+from reticent.schema.codebook import schema_from
 from tests.badinput.house import House, run
 from tests.privacy.ledgers import in_child, make, release, reserve
 

@@ -12,8 +12,8 @@ import pytest
 from reticent.errors import LedgerError
 from reticent.privacy.ledger import Ledger
 from reticent.privacy.ledger.book import LedgerBook
-from reticent.privacy.ledger.chain import START, canonical, entry_hash
-from reticent.privacy.ledger.head import head_path
+from reticent.privacy.ledger.entries import START, canonical, entry_hash
+from reticent.privacy.ledger.store import head_path
 from tests.privacy.ledgers import die, full, in_child, make, release, reserve
 
 COLUMNS = ("number", "kind", "body", "answer", "previous", "hash")

@@ -20,7 +20,7 @@ from reticent.privacy.missingness import (
     first_order,
     sets_of,
 )
-from reticent.privacy.missingness.renyi import Rated, amplified_at
+from reticent.privacy.missingness.bounds import Rated, amplified_at
 from tests.privacy.masked import (
     Mask,
     Masked,

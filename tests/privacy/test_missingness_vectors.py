@@ -20,19 +20,12 @@ from reticent.privacy.missingness import (
     amplified_replaced,
     columnwise,
     first_order,
-    means,
     sets_of,
 )
-from reticent.privacy.missingness.means import course, mean_product
-from reticent.privacy.missingness.printed import (
-    first_order_partition,
-    partition_cost,
-    printed_algorithm4,
-    printed_theorem512,
-    sound_partition,
-    sound_theorem512,
+from reticent.privacy.missingness import (
+    masks as means,
 )
-from reticent.privacy.missingness.renyi import (
+from reticent.privacy.missingness.bounds import (
     ORDERS,
     Rated,
     amplified_at,
@@ -41,7 +34,15 @@ from reticent.privacy.missingness.renyi import (
     pure,
     zcdp,
 )
-from reticent.privacy.missingness.uses import use
+from reticent.privacy.missingness.masks import course, mean_product, use
+from reticent.privacy.missingness.printed import (
+    first_order_partition,
+    partition_cost,
+    printed_algorithm4,
+    printed_theorem512,
+    sound_partition,
+    sound_theorem512,
+)
 from tests.privacy.masked import is_used, subsets
 
 ULP = Fraction(1, 10**12)

@@ -13,9 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reticent.errors import PlanError
-from reticent.privacy.amplify import allowed, amplified
 from reticent.privacy.claim import Change, Claim
-from reticent.privacy.pieces import KEY, KEY_GROUND, Piece, by_lot, by_values, piece_error
+from reticent.privacy.sampling import (
+    KEY,
+    KEY_GROUND,
+    Piece,
+    allowed,
+    amplified,
+    by_lot,
+    by_values,
+    piece_error,
+)
 from tests.privacy.lots import Data, Law, added, geometric, histogram, loss, mixture, ones, replaced
 
 ADD, REPLACE = Change.ADD_REMOVE, Change.REPLACE

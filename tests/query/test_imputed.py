@@ -9,14 +9,26 @@ from hypothesis import strategies as st
 
 from reticent.engine.wants import Ring
 from reticent.errors import PlanError
-from reticent.predicate.bind import AllOf, Always, AnyOf, Bound, CodeIn, Is, Negation, bind
-from reticent.predicate.parse import parse
-from reticent.predicate.truth import MISSING, STRUCTURAL, Cell, truth
-from reticent.prepare.donors import Donors, Match, Repair
-from reticent.query.imputed import check, relaxed, roles, uses_smooth, wants
+from reticent.prepare.repair import Donors, Match, Repair
+from reticent.query.filled import check, relaxed, roles, uses_smooth, wants
 from reticent.query.read import read_query
 from reticent.schema import Schema
-from reticent.schema.load import schema_from
+from reticent.schema.bind import (
+    MISSING,
+    STRUCTURAL,
+    AllOf,
+    Always,
+    AnyOf,
+    Bound,
+    Cell,
+    CodeIn,
+    Is,
+    Negation,
+    bind,
+    truth,
+)
+from reticent.schema.codebook import schema_from
+from reticent.schema.parse import parse
 from tests.tables import _counts, book
 
 COLUMNS = {

@@ -6,8 +6,7 @@ from fractions import Fraction
 import pytest
 
 from reticent.errors import PlanError
-from reticent.prepare.collapsing import Order, outward
-from reticent.prepare.strategies import separate
+from reticent.prepare.strata import Order, outward, separate
 from reticent.refine.collapse import collapse, least_count, least_members
 
 F = Fraction

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from reticent.refine.joint import LAPLACE, Shape, exponent, joined, misses
+from reticent.refine.pivot import LAPLACE, Shape, exponent, joined, misses
 
 LEVELS = [0.5, 0.8, 0.95]
 SCALES = np.exp(np.linspace(-12.0, 12.0, 121))

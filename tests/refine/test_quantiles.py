@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reticent.errors import PlanError
-from reticent.noise.family import Cauchy, Lomax, Student, ball, cdf
+from reticent.exact import ball
+from reticent.noise.families import Cauchy, Lomax, Student, cdf
 from reticent.refine import quantiles as qs
 
 LEVELS = [Fraction(x) for x in ("0.75", "0.95", "0.975", "0.995")]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from reticent.errors import PlanError
-from reticent.refine.zeroes import Coarsening, mend
+from reticent.refine.raking import Coarsening, mend
 
 SHAPE = (4, 3)
 FINE = Coarsening(SHAPE, [None, None])

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from reticent import Ledger, Survey
+from reticent.plan.plan import Plan
 from reticent.privacy.claim import Claim
-from reticent.release.plan import Plan
 from reticent.synth.base import Conditional, Counts, Holes, Network, Spend, Step, SynthNoise
 from reticent.synth.domain import Domain
 from tests.tables import ADD, book

@@ -14,17 +14,14 @@ import pytest
 
 from reticent import Ledger, PrivateImputer, PrivateRegression
 from reticent.errors import BudgetError, LedgerError, PlanError, ResourceError
-from reticent.lab.quickmodels import NoModelNoise
-from reticent.lab.seeded import SeededBits
-from reticent.models.adassp import AdaSSP
-from reticent.models.centred import Centred
+from reticent.lab.noise import NoModelNoise, SeededBits
+from reticent.lab.papers.robust import Robust
 from reticent.models.fit import Fit
-from reticent.models.functional import Functional
-from reticent.models.output import Output
+from reticent.models.perturbed import Output
 from reticent.models.privgene import PrivGene
-from reticent.models.robust import Robust
+from reticent.models.sums import AdaSSP, Centred, Functional
 from reticent.privacy.claim import Change
-from reticent.release.charging import reserve_arrays
+from reticent.python.charging import reserve_arrays
 from tests.release.synthetic import open_ledger
 
 BOUNDS = [(0, 10), (-5, 5), (0, 40)]

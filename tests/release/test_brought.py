@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 
 from reticent.cli.main import app
 from reticent.errors import PlanError
-from reticent.privacy.amplify import amplified
+from reticent.plan.repairs import Brought, external_imputation_section, read_brought
 from reticent.privacy.claim import Change, Claim
-from reticent.release.brought import Brought, external_imputation_section, read_brought
+from reticent.privacy.sampling import amplified
 from tests.tables import ADD, REPLACE, make_plan
 
 

@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 
 from reticent import Ledger, Survey, Synthesizer, ask_missing, describe_missing
-from reticent.engine.duckdb import DuckDBEngine
+from reticent.engine.duckdb.engine import DuckDBEngine
 from reticent.errors import BudgetError, LedgerError, PlanError, ResourceError, ReticentError, SourceError
-from reticent.lab.quicksynth import NoSynthNoise
+from reticent.lab.noise import NoSynthNoise
+from reticent.plan import synth as synth_section
 from reticent.privacy.claim import Change
-from reticent.release import synth_section, synthesizer
-from reticent.release.charging import reserve
-from reticent.schema.load import schema_from
+from reticent.python import synthesizer
+from reticent.python.charging import reserve
+from reticent.schema.codebook import schema_from
 from tests.release.synthetic import BOOK, Flat, open_ledger, rows, survey
 
 Ask = Callable[..., Any]

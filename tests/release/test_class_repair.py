@@ -8,20 +8,19 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from reticent.engine.duckdb import DuckDBEngine
-from reticent.engine.sources import open_frame
+from reticent.engine.duckdb.engine import DuckDBEngine
+from reticent.engine.sources.open import open_frame
 from reticent.errors import PlanError
-from reticent.lab.quickmodels import NoModelNoise
-from reticent.lab.seeded import SeededBits
-from reticent.prepare.chances import WHOLE, Chances, PredictorCells
-from reticent.prepare.donors import Repair
+from reticent.lab.noise import NoModelNoise, SeededBits
+from reticent.plan.plan import Plan
+from reticent.prepare.repair import WHOLE, Chances, PredictorCells, Repair
 from reticent.privacy.ledger import Ledger
-from reticent.release import class_fit, model_lines
+from reticent.release import models as class_fit
+from reticent.release import models as model_lines
+from reticent.release.asks import evaluate, wants_of
+from reticent.release.check import gaps
 from reticent.release.curator import Curator
-from reticent.release.evaluate import evaluate, wants_of
-from reticent.release.model_fit import check_models, fit_models
-from reticent.release.plan import Plan
-from reticent.release.recipients import gaps
+from reticent.release.models import check_models, fit_models
 from reticent.release.survey import Survey
 from tests.models.doubles import FrozenModelNoise
 from tests.tables import ADD, REPLACE, book, make_plan, steps

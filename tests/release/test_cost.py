@@ -6,8 +6,8 @@ import pytest
 
 from reticent.answer.ratio import split
 from reticent.errors import PlanError
+from reticent.plan.claims import claim_of_parts
 from reticent.privacy.claim import Change
-from reticent.release.cost import claim_of_parts
 from tests.doubles import FrozenNoise
 from tests.tables import ADD, EVERY_KIND, REPLACE, answer, every_plan, make_plan
 

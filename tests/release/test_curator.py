@@ -5,7 +5,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from reticent.engine.duckdb import DuckDBEngine
+from reticent.engine.duckdb.engine import DuckDBEngine
 from reticent.errors import BudgetError, EngineError, LedgerError, PlanError, SourceError
 from reticent.privacy.ledger import Ledger
 from reticent.release.curator import Curator
@@ -146,7 +146,7 @@ def test_a_plan_over_budget_is_refused_and_says_what_is_left(survey, ledger, out
 
 def test_what_is_run_costs_what_was_planned(survey, ledger, plan, out, monkeypatch):
     """Should the two ever differ, nothing is published: the planned claim is asked for again of what was run."""
-    from reticent.release import carry as module
+    from reticent.release import run as module
 
     plain = module.evaluate
 

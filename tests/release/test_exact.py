@@ -12,16 +12,16 @@ import pytest
 import reticent
 from reticent import PrivateImputer, PrivateRegression
 from reticent.errors import PlanError
-from reticent.models.objective import Objective
-from reticent.models.records import records
-from reticent.models.robust import Robust
-from reticent.models.sources import SystemModelNoise
+from reticent.lab.papers.robust import Robust
+from reticent.models.design import records
+from reticent.models.fit import SystemModelNoise
+from reticent.models.perturbed import Objective
+from reticent.plan.models import LINES, Feature, ModelRepair
 from reticent.privacy.claim import Change, Claim
-from reticent.release.array_fit import claim_of, fit_lines
-from reticent.release.charging import reserve_arrays
-from reticent.release.model_fit import ESTIMATORS
-from reticent.release.model_repair import LINES, Feature, ModelRepair
-from reticent.sensitivity.neighbours import Neighbours
+from reticent.python.charging import reserve_arrays
+from reticent.python.private_imputer import claim_of, fit_lines
+from reticent.release.models import ESTIMATORS
+from reticent.sensitivity.bounds import Neighbours
 from tests.release.synthetic import open_ledger
 from tests.release.test_array_fit import Unread
 from tests.release.test_model_repair import PAY, plan_of
@@ -30,11 +30,11 @@ from tests.release.test_model_repair import PAY, plan_of
 
 HOME = Path(reticent.__file__).parent
 IDEAL = "ideal reals"
-TILTED = {"models/objective.py", "models/classes.py"}
+TILTED = {"models/perturbed.py", "lab/papers/classes.py"}
 IMPORT = re.compile(
     r"reticent\.models\.(objective|classes)\b|from reticent\.models import .*(objective|classes)"
 )
-SPEAK_OF_IT = {"privacy/claim.py", "privacy/pieces.py", "report/words.py"}
+SPEAK_OF_IT = {"privacy/claim.py", "privacy/sampling.py", "report/words.py"}
 """They carry on and explain what a claim says, and make no claim themselves."""
 
 

@@ -5,10 +5,8 @@ from math import exp, hypot, inf, log, sqrt
 
 import pytest
 
-from reticent.release.foreseen import HUBS, highest
-from reticent.release.preview import AT_LEAST, UNKNOWN, expectations
-from reticent.release.spread import foreseen
-from reticent.release.target import ASSUMED_HUB, epsilon_for
+from reticent.preview.parts import HUBS, highest
+from reticent.preview.preview import ASSUMED_HUB, AT_LEAST, UNKNOWN, epsilon_for, expectations, foreseen
 from reticent.sensitivity.ladder import smooth_bound, straight
 from tests.tables import ADD, REPLACE, book, make_plan
 

@@ -10,7 +10,7 @@ from zipfile import ZipFile
 import pytest
 
 from reticent.privacy.claim import while_secret
-from reticent.privacy.pieces import KEY, KEY_GROUND
+from reticent.privacy.sampling import KEY, KEY_GROUND
 from reticent.release.release import Release
 from reticent.report.page import page
 from reticent.report.sheet import sheet

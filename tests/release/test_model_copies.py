@@ -8,23 +8,22 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from reticent.answer.base import COPIES_WORDS, Answer
-from reticent.answer.bought import CompletedSums
-from reticent.engine.duckdb import DuckDBEngine
-from reticent.engine.sources import open_frame
+from reticent.answer.copies import CompletedSums
+from reticent.answer.parts import COPIES_WORDS, Answer
+from reticent.engine.duckdb.engine import DuckDBEngine
+from reticent.engine.sources.open import open_frame
 from reticent.errors import PlanError
-from reticent.lab.quickmodels import NoModelNoise, QuickModelNoise
-from reticent.lab.seeded import SeededBits
-from reticent.prepare.lines import FINE
+from reticent.lab.noise import NoModelNoise, QuickModelNoise, SeededBits
+from reticent.plan.claims import claim_of_parts
+from reticent.plan.plan import Plan
+from reticent.prepare.repair import FINE
+from reticent.preview.parts import parts_of
 from reticent.privacy.ledger import Ledger
-from reticent.release import model_lines
-from reticent.release.cost import claim_of_parts
+from reticent.release import models as model_lines
+from reticent.release.asks import evaluate, wants_of
+from reticent.release.copies import is_copied, tally_copies
 from reticent.release.curator import Curator
-from reticent.release.evaluate import evaluate, wants_of
-from reticent.release.model_copies import is_copied, tally_copies
-from reticent.release.model_fit import Modelled, fit_models
-from reticent.release.plan import Plan
-from reticent.release.planned import parts_of
+from reticent.release.models import Modelled, fit_models
 from reticent.release.survey import Survey
 from tests.models.doubles import FrozenModelNoise
 from tests.tables import ADD, REPLACE, book, make_plan, steps

@@ -9,23 +9,21 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from reticent.engine.duckdb import DuckDBEngine
-from reticent.engine.sources import open_frame
+from reticent.engine.duckdb.engine import DuckDBEngine
+from reticent.engine.sources.open import open_frame
 from reticent.errors import PlanError
-from reticent.lab.quickmodels import NoModelNoise
-from reticent.lab.seeded import SeededBits
+from reticent.lab.noise import NoModelNoise, SeededBits
+from reticent.models.fit import SystemModelNoise
 from reticent.models.imputing import predictions
-from reticent.models.sources import SystemModelNoise
 from reticent.noise.bits import SystemBits
+from reticent.plan.models import LINES
+from reticent.plan.plan import Plan
+from reticent.preview.preview import expectations
 from reticent.privacy.ledger import Ledger
+from reticent.release.asks import evaluate, wants_of
 from reticent.release.curator import Curator
 from reticent.release.document import document
-from reticent.release.evaluate import evaluate, wants_of
-from reticent.release.model_fit import ESTIMATORS, Modelled, check_models, fit_models
-from reticent.release.model_repair import LINES
-from reticent.release.model_sums import design_of
-from reticent.release.plan import Plan
-from reticent.release.preview import expectations
+from reticent.release.models import ESTIMATORS, Modelled, check_models, design_of, fit_models
 from reticent.release.release import Release
 from reticent.release.survey import Survey
 from tests.models.doubles import FrozenModelNoise

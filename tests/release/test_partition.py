@@ -5,14 +5,14 @@ from fractions import Fraction
 import pyarrow as pa
 import pytest
 
-from reticent.engine.duckdb import DuckDBEngine
-from reticent.engine.sources import open_frame
+from reticent.engine.duckdb.engine import DuckDBEngine
+from reticent.engine.sources.open import open_frame
 from reticent.errors import PlanError
-from reticent.privacy.amplify import amplified
+from reticent.preview.preview import expectations
 from reticent.privacy.ledger import Ledger
+from reticent.privacy.sampling import amplified
+from reticent.release.asks import evaluate, wants_of
 from reticent.release.curator import Curator
-from reticent.release.evaluate import evaluate, wants_of
-from reticent.release.preview import expectations
 from reticent.release.survey import Survey
 from tests.doubles import ZeroNoise
 from tests.tables import ADD, REPLACE, book, make_plan
@@ -228,5 +228,5 @@ def test_the_reading_binds_the_cut(monkeypatch):
     plain = plan_of().partition.piece.binds
     as_text = {**COLUMNS, "sex": {**COLUMNS["sex"], "text": True}}
     assert plan_of(codebook=book(as_text, sample_size=60)).partition.piece.binds != plain
-    monkeypatch.setattr("reticent.release.partition.READING", 2)
+    monkeypatch.setattr("reticent.plan.partition.READING", 2)
     assert plan_of().partition.piece.binds != plain

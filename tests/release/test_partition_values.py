@@ -7,16 +7,15 @@ from math import exp, log
 import pyarrow as pa
 import pytest
 
-from reticent.engine.duckdb import DuckDBEngine
-from reticent.engine.sources import open_frame
+from reticent.engine.duckdb.engine import DuckDBEngine
+from reticent.engine.sources.open import open_frame
 from reticent.errors import BudgetError, PlanError
-from reticent.privacy.amplify import amplified
+from reticent.preview.preview import expectations
 from reticent.privacy.claim import Change, Claim
 from reticent.privacy.ledger import Ledger
-from reticent.privacy.pieces import by_values
+from reticent.privacy.sampling import amplified, by_values
+from reticent.release.asks import evaluate, wants_of
 from reticent.release.curator import Curator
-from reticent.release.evaluate import evaluate, wants_of
-from reticent.release.preview import expectations
 from reticent.release.survey import Survey
 from tests.doubles import FrozenNoise, ZeroNoise
 from tests.tables import ADD, REPLACE, book, make_plan

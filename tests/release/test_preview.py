@@ -4,9 +4,8 @@ from math import hypot
 
 import pytest
 
-from reticent.release.evaluate import evaluate
-from reticent.release.preview import expectations
-from reticent.release.target import epsilon_for
+from reticent.preview.preview import epsilon_for, expectations
+from reticent.release.asks import evaluate
 from tests.doubles import ZeroNoise
 from tests.tables import EVERY_KIND, book, make_plan, plain_tallies
 

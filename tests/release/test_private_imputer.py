@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from reticent.errors import PlanError
-from reticent.lab.quickmodels import NoModelNoise, QuickModelNoise
-from reticent.models.robust import Robust
-from reticent.release.private_imputer import PrivateImputer
+from reticent.lab.noise import NoModelNoise, QuickModelNoise
+from reticent.lab.papers.robust import Robust
+from reticent.python.private_imputer import PrivateImputer
 from tests.models.doubles import FrozenModelNoise
 
 BOUNDS = [(0, 10), (-5.0, 5.0), (0, 40)]

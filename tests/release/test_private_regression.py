@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 from reticent.errors import PlanError
-from reticent.models.adassp import AdaSSP
-from reticent.models.robust import Robust
-from reticent.release.private_regression import PrivateRegression
+from reticent.lab.papers.robust import Robust
+from reticent.models.sums import AdaSSP
+from reticent.python.private_regression import PrivateRegression
 from tests.models.doubles import ZeroModelNoise
 from tests.models.worlds import least_squares
 

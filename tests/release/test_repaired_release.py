@@ -6,14 +6,14 @@ from fractions import Fraction
 import pyarrow as pa
 import pytest
 
-from reticent.engine.duckdb import DuckDBEngine
-from reticent.engine.sources import open_frame
+from reticent.engine.duckdb.engine import DuckDBEngine
+from reticent.engine.sources.open import open_frame
 from reticent.errors import PlanError
 from reticent.noise.source import SystemNoise
 from reticent.privacy.ledger import Ledger
+from reticent.release.asks import evaluate, wants_of
+from reticent.release.check import gaps
 from reticent.release.curator import Curator
-from reticent.release.evaluate import evaluate, wants_of
-from reticent.release.recipients import gaps
 from reticent.release.survey import Survey
 from tests.doubles import FrozenNoise, ZeroNoise
 from tests.tables import ADD, book, make_plan, steps, visible

@@ -5,10 +5,10 @@ from fractions import Fraction
 import pytest
 
 from reticent.errors import PlanError
-from reticent.predicate.truth import truth
-from reticent.prepare.donors import NO_REPAIR, Bounding, Donors, Match, Metric, Repair, Scheme
-from reticent.release.repairs import read_repairs, ring_key
-from reticent.schema.load import schema_from
+from reticent.plan.repairs import read_repairs, ring_key
+from reticent.prepare.repair import NO_REPAIR, Bounding, Donors, Match, Metric, Repair, Scheme
+from reticent.schema.bind import truth
+from reticent.schema.codebook import schema_from
 from tests.tables import book, make_plan, steps
 
 COLUMNS = {

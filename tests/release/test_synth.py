@@ -13,11 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from reticent import Curator, Ledger, Release
-from reticent.engine.duckdb import DuckDBEngine
-from reticent.engine.sources import open_frame
+from reticent.engine.duckdb.engine import DuckDBEngine
+from reticent.engine.sources.open import open_frame
 from reticent.errors import BudgetError, PlanError, ResourceError
-from reticent.release import synth_run, synth_section
-from reticent.release.synth_run import run_synths
+from reticent.plan import synth as synth_section
+from reticent.release import synth as synth_run
+from reticent.release.synth import run_synths
 from reticent.synth.noise import SystemSynthNoise
 from tests.doubles import passed
 from tests.release.synthetic import COLUMNS, Flat, open_ledger, plan, rows, survey

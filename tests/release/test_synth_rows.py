@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from reticent.release.synth_rows import table_of
-from reticent.release.synth_section import read_synth
-from reticent.schema.load import schema_from
+from reticent.plan.synth import read_synth
+from reticent.release.synth import table_of
+from reticent.schema.codebook import schema_from
 from reticent.synth.noise import SystemSynthNoise
 from tests.release.synthetic import BOOK, TABLE
 from tests.synth.replay import random_rows, run

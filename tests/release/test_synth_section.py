@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from reticent.errors import PlanError
-from reticent.release.plan import Plan
-from reticent.release.synth_only import SUFFIX, only_synth
+from reticent.plan.plan import SUFFIX, Plan, only_synth
 from tests.release.synthetic import COLUMNS, TABLE, plan, survey
 from tests.tables import book
 

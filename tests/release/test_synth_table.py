@@ -15,11 +15,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reticent.decimals import show
 from reticent.errors import ReticentError
+from reticent.exact import show
 from reticent.privacy.claim import Claim
-from reticent.release.synth_csv import to_csv
-from reticent.release.synth_table import SynthTable, described, to_arrow, to_parquet, unpacked
+from reticent.release.synth_table import SynthTable, described, to_arrow, to_csv, to_parquet, unpacked
 from reticent.synth.decode import HOLE, UNASKED, Rows
 from tests.release.synthetic import plan
 from tests.tables import book

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from reticent.lab.demo import demo_survey
+from reticent.plan.plan import read_plan
 from reticent.privacy.ledger import Ledger
-from reticent.release.plan import read_plan
 
 pytestmark = [
     pytest.mark.trace,
@@ -21,7 +21,7 @@ FOOTER = 80 * 1024  # to find a Parquet header, DuckDB asks for the last 16 KiB 
 COMMAND = "from reticent.cli import main; main()"
 NAIVE = """
 import sys
-from reticent.engine.duckdb import DuckDBEngine
+from reticent.engine.duckdb.engine import DuckDBEngine
 plain = DuckDBEngine.check
 def check(self, schema):
     # The naive twin: look at the rows first, charge afterwards.

@@ -8,17 +8,18 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from reticent.engine.duckdb import DuckDBEngine
+from reticent.engine.duckdb.engine import DuckDBEngine
 from reticent.engine.nobody import Nobody
-from reticent.engine.sources import open_frame
+from reticent.engine.sources.open import open_frame
 from reticent.errors import PlanError, ResourceError, ReticentError
+from reticent.plan import synth as synth_section
+from reticent.plan.plan import Plan
 from reticent.privacy.ledger import Ledger
-from reticent.release import synth_section, synthesizer
+from reticent.python import synthesizer
+from reticent.python.synthesizer import Synthesizer
+from reticent.release.asks import wants_of
 from reticent.release.curator import Curator
-from reticent.release.evaluate import wants_of
-from reticent.release.plan import Plan
 from reticent.release.survey import Survey
-from reticent.release.synthesizer import Synthesizer
 from reticent.release.trial import try_plan
 from tests.badinput.house import House, assert_refused, run
 from tests.doubles import passed
@@ -198,10 +199,10 @@ def test_a_failure_without_words_is_a_refusal_with_some(monkeypatch):
 
         return evaluate
 
-    monkeypatch.setattr("reticent.release.carry.evaluate", broken(OverflowError("int too large")))
+    monkeypatch.setattr("reticent.release.run.evaluate", broken(OverflowError("int too large")))
     with pytest.raises(PlanError, match=r"statistic\[0\] 'asked': cannot be computed.*Nothing was charged"):
         try_plan(plan)
-    monkeypatch.setattr("reticent.release.carry.evaluate", broken(MemoryError()))
+    monkeypatch.setattr("reticent.release.run.evaluate", broken(MemoryError()))
     with pytest.raises(MemoryError):
         try_plan(plan)
 

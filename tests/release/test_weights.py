@@ -8,13 +8,12 @@ import pytest
 
 from reticent.answer.weighting import Choice
 from reticent.errors import PlanError
+from reticent.plan.plan import read_plan
+from reticent.preview.preview import AS_TOTALS, UNKNOWN, epsilon_for, expectations
 from reticent.privacy.ledger import Ledger
+from reticent.release.asks import wants_of
 from reticent.release.curator import Curator
-from reticent.release.evaluate import wants_of
-from reticent.release.plan import read_plan
-from reticent.release.preview import AS_TOTALS, UNKNOWN, expectations
 from reticent.release.survey import Survey
-from reticent.release.target import epsilon_for
 from tests.answer.test_weighted import some_people
 from tests.answer.weighing import AGES, BY, COLLAPSE, QUERIES, TOTALS, weighted_plan
 from tests.tables import ADD, REPLACE, arrow, book, make_plan

@@ -7,11 +7,11 @@ import pytest
 
 from reticent.answer.weighting import Choice
 from reticent.errors import PlanError
+from reticent.preview.preview import expectations
+from reticent.preview.weights import assumed_strategy
 from reticent.privacy.ledger import Ledger
 from reticent.release.curator import Curator
-from reticent.release.preview import expectations
 from reticent.release.survey import Survey
-from reticent.release.weights_seen import assumed_strategy
 from tests.answer.test_weighted import some_people
 from tests.answer.weighing import AGES, COLLAPSE, QUERIES, TOTALS, weighted_plan
 from tests.tables import ADD, REPLACE, arrow, book

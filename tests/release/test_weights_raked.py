@@ -6,13 +6,13 @@ from random import Random
 import pytest
 
 from reticent.errors import PlanError
+from reticent.plan.totals import with_totals
+from reticent.preview.preview import expectations
 from reticent.privacy.ledger import Ledger
-from reticent.publicfiles import PublicFiles
 from reticent.release.curator import Curator
-from reticent.release.preview import expectations
 from reticent.release.survey import Survey
-from reticent.release.totals import with_totals
 from reticent.report.words import repaired
+from reticent.schema.public_files import PublicFiles
 from tests.answer.test_weighted import some_people
 from tests.answer.weighing import AGES, COLLAPSE, QUERIES, RAKE, TOTALS, weighted_plan
 from tests.tables import ADD, arrow, book

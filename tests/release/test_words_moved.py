@@ -11,15 +11,15 @@ import pytest
 
 from reticent.errors import PlanError, ReticentError, SchemaError
 from reticent.former import RENAMED, VALUES, FormerDigests, as_format_1, check_words
+from reticent.plan.plan import plan_from, read_plan
+from reticent.plan.upgrade import in_todays_words, upgrade
 from reticent.privacy.ledger import Ledger
 from reticent.release.curator import Curator
-from reticent.release.document import FORMAT
-from reticent.release.plan import plan_from, read_plan
+from reticent.release.format import FORMAT
 from reticent.release.release import Release
 from reticent.release.survey import Survey
-from reticent.release.upgrade import in_todays_words, upgrade
 from reticent.report.page import page
-from reticent.schema.load import schema_from
+from reticent.schema.codebook import schema_from
 from tests.tables import book, make_plan
 
 BEFORE = Path(__file__).parents[1] / "fixtures" / "format-1"

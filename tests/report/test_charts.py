@@ -8,7 +8,7 @@ import pytest
 
 from reticent.errors import ReticentError
 from reticent.report import charts
-from reticent.report.specs import MOST_CELLS, specs
+from reticent.report.charts import MOST_CELLS, specs
 from tests.report import documents
 from tests.report.documents import answer, estimate, release
 

@@ -11,9 +11,9 @@ import pytest
 
 from reticent import files
 from reticent.errors import PlanError
+from reticent.plan.plan import read_plan
 from reticent.privacy.ledger import Ledger
 from reticent.release.curator import Curator
-from reticent.release.plan import read_plan
 from reticent.release.release import Release
 from reticent.release.survey import Survey
 from reticent.report import pages

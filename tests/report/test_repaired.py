@@ -6,9 +6,9 @@ import io
 import pytest
 
 from reticent.report import words
+from reticent.report.charts import specs
 from reticent.report.page import page
 from reticent.report.sheet import sheet
-from reticent.report.specs import specs
 from tests.report.documents import LAPLACE, answer, estimate, read_back, release
 from tests.report.test_page import text_of
 

@@ -13,8 +13,8 @@ from reticent.privacy.claim import Claim
 from reticent.release.document import document
 from reticent.release.release import Release
 from reticent.release.synth_table import SynthTable
+from reticent.report.charts import specs
 from reticent.report.page import page
-from reticent.report.specs import specs
 from reticent.report.words import methodology
 from reticent.synth.decode import HOLE, UNASKED
 from tests.release.synthetic import plan

@@ -11,8 +11,7 @@ from itertools import combinations_with_replacement, product
 
 import numpy as np
 
-from reticent.prepare.bins import BaseWeights
-from reticent.prepare.strategies import Strategy
+from reticent.prepare.strata import BaseWeights, Strategy
 from reticent.sensitivity.poststrata import Tally, tally_rows
 
 Record = tuple[int, int, int]

@@ -6,8 +6,8 @@ from itertools import product
 import pytest
 
 from reticent.errors import PlanError
-from reticent.sensitivity import constants as con
-from reticent.sensitivity.constants import MEMBERSHIP, VALUE, Constants, FilledPart, Span
+from reticent.sensitivity import donors as con
+from reticent.sensitivity.donors import MEMBERSHIP, VALUE, Constants, FilledPart, Span
 
 F = Fraction
 BOTH = FilledPart(membership=True)

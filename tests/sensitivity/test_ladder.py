@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reticent.errors import PlanError
-from reticent.noise.family import ball
+from reticent.exact import ball
 from reticent.sensitivity import ladder as lad
 from reticent.sensitivity.ladder import SLACK, Ladder, LadderLine, smooth_bound
 

@@ -7,10 +7,9 @@ from hypothesis import strategies as st
 
 from reticent.engine.wants import Ring, Rows
 from reticent.sensitivity import ladder as lad
-from reticent.sensitivity.book import published_beta
-from reticent.sensitivity.hubs import LN2
+from reticent.sensitivity.donors import Moves
+from reticent.sensitivity.hubs import LN2, published_beta
 from reticent.sensitivity.ladder import Ladder, LadderLine
-from reticent.sensitivity.moves import Moves
 
 RINGS = tuple(Ring(column=name, rows=Rows()) for name in "ab")
 amounts = st.fractions(Fraction(1, 10), 20, max_denominator=10)

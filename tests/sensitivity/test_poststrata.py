@@ -10,10 +10,9 @@ from flint import ctx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reticent.balls import ball
 from reticent.errors import PlanError
-from reticent.prepare.bins import EQUAL, BaseWeights
-from reticent.prepare.strategies import Strategy, separate
+from reticent.exact import ball
+from reticent.prepare.strata import EQUAL, BaseWeights, Strategy, separate
 from reticent.sensitivity.ladder import SLACK, Ladder, LadderLine, smooth_bound
 from reticent.sensitivity.poststrata import (
     Tally,

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from reticent.errors import PlanError
-from reticent.smallcells.candidates import estimate, largest_chi, largest_move
+from reticent.lab.papers.placebo import at_cutoffs, estimate, largest_chi, largest_move, release_placebo
 from reticent.smallcells.local import UP, local_sensitivity
-from reticent.smallcells.observed_table import LABEL
-from reticent.smallcells.placebo import at_cutoffs, release_placebo
+from reticent.smallcells.observed import LABEL
 from tests.noise.seeded import SeededBits
 from tests.smallcells.squares import COMB, PLAIN, QUARTER, points, refit, spots
 

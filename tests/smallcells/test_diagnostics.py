@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from reticent.errors import PlanError
+from reticent.lab.papers import suppress as figures
+from reticent.lab.papers.suppress import Scatter, error_by_epsilon, log_envelope, one_cell, reliability
 from reticent.report.charts import converter
-from reticent.smallcells import figures
-from reticent.smallcells.diagnostics import error_by_epsilon, log_envelope, one_cell, reliability
-from reticent.smallcells.suppress import Scatter
 from tests.smallcells.squares import COMB, PLAIN, points
 
 QUARTER = Fraction(1, 4)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from reticent.errors import PlanError
-from reticent.smallcells.envelope import envelope
 from reticent.smallcells.local import local_sensitivity
+from reticent.smallcells.observed import envelope
 from tests.smallcells.squares import QUARTER, points
 
 SIZES = (3, 4, 4, 8, 8, 8, 20, 0, 1)

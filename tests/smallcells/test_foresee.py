@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from reticent.cli.cells import foreseen_cells, show_foreseen, show_tables
-from reticent.release.plan import Plan
+from reticent.cli.show_tables import foreseen_cells, show_foreseen, show_tables
+from reticent.plan.plan import Plan
+from reticent.preview.cells import foresee
 from reticent.release.release import Release
 from reticent.report.cells import BINS, SHOWN, cell_charts, cell_tables
 from reticent.report.page import page
-from reticent.smallcells.foresee import foresee
 from reticent.smallcells.local import local_sensitivity
-from reticent.smallcells.observed_table import LABEL
+from reticent.smallcells.observed import LABEL
 from reticent.smallcells.smooth import even_cell
 from reticent.smallcells.table import CellTable, described
 from tests.smallcells.test_release import OBSERVED, POOLED, SMOOTH, THEIL_SEN, plan_of

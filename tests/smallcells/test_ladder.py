@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 from flint import arb, ctx
 
-from reticent.balls import ball
 from reticent.errors import PlanError
+from reticent.exact import ball
 from reticent.noise import calibrate
 from reticent.smallcells import kernel, ladder
-from reticent.smallcells.aim import Estimand, steps_of
 from reticent.smallcells.estimators import CellMean, Estimator, Predict, Slope
 from reticent.smallcells.ladder import pooled_bound, rungs, smooth_bounds
 from reticent.smallcells.local import local_sensitivity
 from reticent.smallcells.points import GridPoints
+from reticent.smallcells.table import Estimand, steps_of
 from tests.smallcells.tiny import ESTIMATORS, Cell, estimate, neighbours, points_of, random_cells
 
 GRID = {"x_steps": 5, "y_steps": 3}

@@ -8,10 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reticent.errors import PlanError
-from reticent.smallcells import moments as module
+from reticent.smallcells import points as module
 from reticent.smallcells.estimators import CellMean, Predict, Slope, estimates
-from reticent.smallcells.moments import moments
-from reticent.smallcells.points import GridPoints
+from reticent.smallcells.points import GridPoints, moments
 from tests.smallcells.squares import COMB, ESTIMATORS, PLAIN, QUARTER, points, refit, spots
 
 CELL = st.lists(st.tuples(st.integers(0, 7), st.integers(0, 5)), max_size=7)

@@ -12,12 +12,18 @@ from reticent.errors import PlanError
 from reticent.noise.lomax import add_lomax
 from reticent.sensitivity.bounds import Global, Observed, Smooth
 from reticent.smallcells.estimators import CellMean, Slope
-from reticent.smallcells.local import UP, local_sensitivity
-from reticent.smallcells.moments import moments
-from reticent.smallcells.observed import measure, observed_noise, release_observed
-from reticent.smallcells.observed_table import LABEL, Noises, ObservedCells, publish, unprotected
-from reticent.smallcells.points import GridPoints
-from reticent.smallcells.standard import error_sensitivity, sampling_errors
+from reticent.smallcells.local import UP, error_sensitivity, local_sensitivity, sampling_errors
+from reticent.smallcells.observed import (
+    LABEL,
+    Noises,
+    ObservedCells,
+    measure,
+    observed_noise,
+    publish,
+    release_observed,
+    unprotected,
+)
+from reticent.smallcells.points import GridPoints, moments
 from tests.audit import ALARM, chi_square
 from tests.noise import laws
 from tests.noise.seeded import SeededBits, chosen_bits

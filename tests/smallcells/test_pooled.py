@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from flint import ctx
 
-from reticent.balls import ball
 from reticent.errors import PlanError
+from reticent.exact import ball
 from reticent.refine.quantiles import laplace_coverage
 from reticent.smallcells import pooled
-from reticent.smallcells.aim import Estimand, steps_of
 from reticent.smallcells.estimators import CellMean, Predict
 from reticent.smallcells.ladder import pooled_bound
 from reticent.smallcells.pooled import PooledCells, log_above
+from reticent.smallcells.table import Estimand, steps_of
 from tests.noise.seeded import SeededBits
 from tests.smallcells.tiny import Cell, neighbours, points_of, random_cells
 

@@ -13,18 +13,18 @@ import pyarrow as pa
 import pytest
 
 from reticent import Curator, Ledger, Survey
-from reticent.engine.duckdb import DuckDBEngine
-from reticent.engine.sources import open_frame
+from reticent.engine.duckdb.engine import DuckDBEngine
+from reticent.engine.sources.open import open_frame
 from reticent.errors import BudgetError, PlanError
 from reticent.noise.bits import SystemBits
-from reticent.release.beside import beside_epsilon
+from reticent.plan.plan import Plan, read_plan
+from reticent.release.cells import cell_wants, check_cells, run_cells
+from reticent.release.curator import beside_epsilon
 from reticent.release.document import document
-from reticent.release.plan import Plan, read_plan
 from reticent.release.release import Release
-from reticent.release.tables import cell_wants, check_cells, run_cells
 from reticent.report.pages import ReportPages
 from reticent.smallcells import smooth
-from reticent.smallcells.observed_table import LABEL
+from reticent.smallcells.observed import LABEL
 from reticent.smallcells.table import LINE
 from tests.noise.seeded import chosen_bits
 from tests.smallcells.doors import Doors, shut, violations

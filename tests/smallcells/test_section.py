@@ -6,14 +6,13 @@ from typing import Any
 import pytest
 
 from reticent.errors import PlanError
-from reticent.prepare.donors import Donors, Match, Repair
+from reticent.plan.cells import read_cells
+from reticent.prepare.repair import Donors, Match, Repair
 from reticent.privacy.claim import Change
-from reticent.publicfiles import PublicFiles
-from reticent.schema.load import schema_from
-from reticent.smallcells.cells import Method
+from reticent.schema.codebook import schema_from
+from reticent.schema.public_files import PublicFiles
+from reticent.smallcells.cells import Method, with_file
 from reticent.smallcells.estimators import Predict
-from reticent.smallcells.groups import with_file
-from reticent.smallcells.section import read_cells
 
 COLUMNS: dict[str, Any] = {
     "tract": {"kind": "integer", "bounds": [1, 6]},

@@ -8,12 +8,11 @@ import pytest
 
 from reticent.errors import PlanError
 from reticent.noise import calibrate
-from reticent.smallcells.aim import Estimand, steps_of
-from reticent.smallcells.counts import noisy_counts
 from reticent.smallcells.estimators import CellMean, Predict, Slope
 from reticent.smallcells.ladder import smooth_bounds
 from reticent.smallcells.points import GridPoints
 from reticent.smallcells.smooth import SmoothCells, even_cell
+from reticent.smallcells.table import Estimand, noisy_counts, steps_of
 from tests.audit import ALARM, chi_square
 from tests.noise.laws import laplace
 from tests.noise.seeded import SeededBits, chosen_bits

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from reticent.errors import PlanError
-from reticent.smallcells.estimators import CellMean
-from reticent.smallcells.suppress import (
+from reticent.lab.papers.suppress import (
     FewEvents,
     FewRespondents,
     Published,
@@ -17,6 +16,7 @@ from reticent.smallcells.suppress import (
     suppress,
     worked_example,
 )
+from reticent.smallcells.estimators import CellMean
 from tests.smallcells.squares import points
 
 

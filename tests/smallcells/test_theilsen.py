@@ -12,11 +12,13 @@ from scipy.stats import chisquare
 
 from reticent.errors import PlanError
 from reticent.noise.bits import words
-from reticent.noise.lazy import Uniform
-from reticent.smallcells import matching, median, theilsen
-from reticent.smallcells.aim import Estimand
+from reticent.noise.reals import Uniform
+from reticent.smallcells import theilsen
+from reticent.smallcells import theilsen as matching
+from reticent.smallcells import theilsen as median
 from reticent.smallcells.estimators import CellMean, Estimator, Predict, Slope
 from reticent.smallcells.points import GridPoints
+from reticent.smallcells.table import Estimand
 from reticent.smallcells.theilsen import TheilSenCells, settle
 from tests.audit import ALARM
 from tests.noise.seeded import SeededBits, chosen_bits

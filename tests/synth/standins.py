@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from reticent.noise.bits import Bits, words
 from reticent.schema import Schema
-from reticent.schema.load import schema_from
+from reticent.schema.codebook import schema_from
 from reticent.synth.base import Conditional, Counted, Places
 from reticent.synth.domain import Domain, domain_of
 from tests.noise.seeded import SeededBits

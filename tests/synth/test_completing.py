@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from reticent.errors import PlanError
-from reticent.synth.associated import associated
-from reticent.synth.completing import complete_rows
+from reticent.synth.complete import associated, complete_rows
 from reticent.synth.domain import Domain
 from tests.noise.seeded import SeededBits
 from tests.synth.standins import rows_for, toy

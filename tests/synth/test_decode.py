@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reticent.schema.load import schema_from
+from reticent.schema.codebook import schema_from
 from reticent.synth.decode import HOLE, UNASKED, bins, decode, encode, to_arrow
 from reticent.synth.domain import Domain, domain_of
 from tests.noise.seeded import SeededBits

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reticent.errors import PlanError
-from reticent.schema.load import schema_from
+from reticent.schema.codebook import schema_from
 from reticent.synth.base import Conditional, Holes, Network, Spend
 from reticent.synth.domain import Domain, domain_of
 from reticent.synth.fills import PAGE, check_spend, even_fills, mean_fills, model_fills, parts, prepared

@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 
 from reticent.errors import PlanError
 from reticent.privacy.claim import Claim
-from reticent.schema.load import schema_from
+from reticent.schema.codebook import schema_from
 from reticent.synth.base import Conditional, Holes, Network
 from reticent.synth.decode import bins, decode, encode
-from reticent.synth.domain import Domain, domain_of
-from reticent.synth.heaps import MOST, with_heaps
-from reticent.synth.marginals.bayes_levels import ladders
+from reticent.synth.domain import MOST, Domain, domain_of, with_heaps
+from reticent.synth.marginals.privbayes import ladders
 from reticent.synth.saved import load, save
 from tests.noise.seeded import SeededBits
 

@@ -5,12 +5,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-from reticent.schema.load import schema_from
+from reticent.schema.codebook import schema_from
 from reticent.synth.decode import UNASKED, encode
 from reticent.synth.domain import Domain, domain_of
-from reticent.synth.impossible import lawful_pairs
-from reticent.synth.ruled import unlawful
-from reticent.synth.rules import read_rules
+from reticent.synth.rules import lawful_pairs, read_rules, unlawful
 
 
 def domain(columns: dict, *, bins: int = 3) -> Domain:  # type: ignore[type-arg]

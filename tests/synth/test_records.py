@@ -11,10 +11,9 @@ import pytest
 from reticent.privacy.claim import Change
 from reticent.synth.base import Holes, Spend, SynthesisMethod
 from reticent.synth.marginals.aim import AIM
-from reticent.synth.marginals.bayes_scores import REACH
 from reticent.synth.marginals.independent import Independent
 from reticent.synth.marginals.mst import MST
-from reticent.synth.marginals.privbayes import PrivBayes
+from reticent.synth.marginals.privbayes import REACH, PrivBayes
 from tests.synth.replay import NOT_FILLED, alike, run
 from tests.synth.standins import ArrayCounts, FrozenSynthNoise, toy
 

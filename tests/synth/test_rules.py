@@ -8,17 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reticent.errors import PlanError
-from reticent.predicate.bind import bind
-from reticent.predicate.parse import parse
-from reticent.predicate.truth import MISSING, STRUCTURAL, Absent, truth
-from reticent.schema.load import schema_from
-from reticent.synth import rules_search
+from reticent.schema.bind import MISSING, STRUCTURAL, Absent, bind, truth
+from reticent.schema.codebook import schema_from
+from reticent.schema.parse import parse
+from reticent.synth import rules as rules_search
 from reticent.synth.decode import HOLE, UNASKED, Rows, decode
 from reticent.synth.domain import Domain, domain_of
 from reticent.synth.lawful import lawful_rows
-from reticent.synth.ruled import Rules, unlawful
-from reticent.synth.rules import read_rules
-from reticent.synth.rules_search import lawful_row
+from reticent.synth.rules import Rules, lawful_row, read_rules, unlawful
 from tests.noise.seeded import SeededBits
 from tests.synth.standins import toy
 

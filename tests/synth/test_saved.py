@@ -12,12 +12,11 @@ import pytest
 
 from reticent.errors import PlanError, SourceError
 from reticent.privacy.claim import Change, Claim
-from reticent.schema.load import schema_from
+from reticent.schema.codebook import schema_from
 from reticent.synth import saved
 from reticent.synth.base import Conditional, Network
 from reticent.synth.domain import domain_of
-from reticent.synth.saved import load, save
-from reticent.synth.saved_parts import digest_of, toml_of
+from reticent.synth.saved import digest_of, load, save, toml_of
 
 COLUMNS = {
     "age": {"kind": "integer", "bounds": [0, 99]},

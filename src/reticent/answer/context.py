@@ -6,13 +6,12 @@ from fractions import Fraction
 from reticent.answer.parts import NoisyInteger, measure
 from reticent.engine.results import Tallies
 from reticent.noise.source import Noise
-from reticent.prepare.donors import NO_REPAIR, Repair
-from reticent.query.rows import Subpopulation
-from reticent.refine.veil import LogScale
+from reticent.prepare.repair import NO_REPAIR, Repair
+from reticent.query.kinds import Subpopulation
+from reticent.refine.pivot import LogScale
 from reticent.schema import Number, Schema
-from reticent.sensitivity.book import HubCache
-from reticent.sensitivity.bounds import Global
-from reticent.sensitivity.neighbours import Neighbours
+from reticent.sensitivity.bounds import Global, Neighbours
+from reticent.sensitivity.hubs import HubCache
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,14 +5,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import floor, hypot, isqrt, sqrt
 
-from reticent.answer.base import Answer, Estimate, Interval
 from reticent.answer.context import Context
-from reticent.answer.imputed import answer_of
-from reticent.answer.quotient import Quotient, told_count
+from reticent.answer.donors import answer_of
+from reticent.answer.parts import Answer, Estimate, Interval
 from reticent.answer.ratio import centre_code
-from reticent.answer.readings import Reading, purse
-from reticent.answer.shares import planned
-from reticent.answer.tasks import Tasks
+from reticent.answer.readings import Quotient, Reading, purse, told_count
+from reticent.answer.shares import Tasks, planned
 from reticent.query.kinds import Correlation
 from reticent.refine.ratio import quotient_interval
 from reticent.schema import Number
@@ -69,7 +67,7 @@ def answer_correlation(query: Correlation, epsilon: Fraction, bar: Fraction, con
     Adjacency   context.neighbours.
     Theorem     `read_plain` and `read_smooth` for each of its sums; budgets add.
     Proof       proofs/answer/correlation.md
-    Assumes     tallies of `reticent.query.imputed.wants`; a public size is a constant of the plan; exact arithmetic.
+    Assumes     tallies of `reticent.query.filled.wants`; a public size is a constant of the plan; exact arithmetic.
     Keeps back  the exact moments, and every smooth bound.
     """
     moments = _measured(query, epsilon, bar, context)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from math import hypot
 
-from reticent.answer.base import DERIVED_WORDS, UNBOUNDED, Answer, Estimate, Interval
+from reticent.answer.parts import DERIVED_WORDS, UNBOUNDED, Answer, Estimate, Interval
 from reticent.query.kinds import Derived
 
 

@@ -9,16 +9,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 
-from reticent.answer.base import Interval
+from reticent.answer.parts import Interval
 from reticent.errors import PlanError
 from reticent.noise import calibrate
 from reticent.noise.bits import Bits
-from reticent.noise.cauchy import add_cauchy
+from reticent.noise.cauchy import add_cauchy, add_student
 from reticent.noise.laplace import add_laplace
 from reticent.noise.lomax import add_lomax
-from reticent.noise.student import add_student
-from reticent.prepare.bins import EQUAL, BaseWeights
-from reticent.prepare.strategies import Strategy
+from reticent.prepare.strata import EQUAL, BaseWeights, Strategy
 from reticent.refine.pivot import Pivot, pivot
 from reticent.sensitivity import ladder as lad
 from reticent.sensitivity.bounds import Smooth

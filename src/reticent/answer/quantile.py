@@ -4,14 +4,12 @@ from fractions import Fraction
 from itertools import accumulate
 from math import ceil, log
 
-from reticent.answer.base import RANK_WORDS, SELECTED_WORDS, Answer, Estimate, Interval
 from reticent.answer.context import Context, weight_of
-from reticent.answer.parts import Measurement
+from reticent.answer.parts import RANK_WORDS, SELECTED_WORDS, Answer, Estimate, Interval, Measurement
 from reticent.query.kinds import Quantile
 from reticent.schema import Schema
-from reticent.sensitivity.bounds import Global
+from reticent.sensitivity.bounds import Global, Neighbours
 from reticent.sensitivity.linear import bound_rank
-from reticent.sensitivity.neighbours import Neighbours
 
 
 def rank_bound(query: Quantile, schema: Schema, neighbours: Neighbours) -> Global:

@@ -1,17 +1,18 @@
-"""A sum with its noise, of either kind: Laplace noise of public scale, or noise whose scale was read off the rows."""
+"""A sum with its noise, of either kind: Laplace noise of public scale, or noise whose scale was read off the rows.
+
+A quotient of two readings: centre + (noisy centred sum) / (noisy count), whatever kind of noise each has.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 from reticent.answer.context import Context
-from reticent.answer.parts import AnyMeasurement, measure
+from reticent.answer.parts import AnyMeasurement, Interval, measure
 from reticent.answer.ratio import noisy
-from reticent.answer.shares import Shares, is_published, smooth_parts
-from reticent.answer.tasks import SumSpec
-from reticent.refine.pivot import Pivot, pivot
-from reticent.refine.ratio import Told
-from reticent.refine.veil import HiddenNoise, LogScale
+from reticent.answer.shares import Shares, SumSpec, is_published, smooth_parts
+from reticent.refine.pivot import HiddenNoise, LogScale, Pivot, pivot
+from reticent.refine.ratio import NoisyValue, Told, quotient_interval
 from reticent.sensitivity.bounds import Smooth
 
 ANY_LEVEL = Fraction(1, 2)
@@ -117,3 +118,54 @@ def _lent(
 def _nearest(task: SumSpec, beta: Fraction, heights: Sequence[LogScale]) -> LogScale | None:
     fitting = [height for height in heights if height.lends(task.moves, beta=beta) is not None]
     return max(fitting, key=lambda height: height.pivot.smooth_in, default=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quotient:
+    """value = centre + top / bottom, between public limits. `bottom` is None where the size is public."""
+
+    top: Reading
+    bottom: Reading | None
+    size: int | None
+    centre: Fraction
+    low: Fraction
+    high: Fraction
+
+    @property
+    def count(self) -> Fraction:
+        """The size used as denominator: public, or measured and at least 1."""
+        if self.bottom is None:
+            return Fraction(self.size or 1)
+        return max(Fraction(1), self.bottom.estimate)
+
+    @property
+    def value(self) -> Fraction:
+        return min(self.high, max(self.low, self.centre + self.top.estimate / self.count))
+
+    @property
+    def parts(self) -> tuple[AnyMeasurement, ...]:
+        return (*(self.bottom.parts if self.bottom else ()), *self.top.parts)
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether enough is told of both noises."""
+        return self.top.told is not None and (self.bottom is None or self.bottom.told is not None)
+
+    def interval(self, level: Fraction) -> Interval:
+        """By Fieller's idea; the public limits where too little is told."""
+        bottom = told_count(self.bottom, self.count)
+        if self.top.told is None or bottom is None:
+            return self.low, self.high
+        low, high = float(self.low - self.centre), float(self.high - self.centre)
+        left, right = quotient_interval(self.top.told, bottom, level=float(level), low=low, high=high)
+        return self.centre + Fraction(left), self.centre + Fraction(right)
+
+    def off(self, level: Fraction) -> Fraction:
+        """How far the exact value may lie from the one that was released."""
+        low, high = self.interval(level)
+        return max(high - self.value, self.value - low)
+
+
+def told_count(bottom: Reading | None, count: Fraction) -> Told | None:
+    """A count as a denominator: without noise where it is public."""
+    return NoisyValue(value=float(count)) if bottom is None else bottom.told

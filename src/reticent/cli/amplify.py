@@ -8,8 +8,8 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from reticent.errors import PlanError
-    from reticent.privacy.amplify import SamplingDesign
     from reticent.privacy.claim import Change, Claim
+    from reticent.privacy.sampling import SamplingDesign
 
 Row = tuple[str, str, str]
 DRAWN = {"simple": "without replacement", "poisson": "each on their own"}
@@ -67,8 +67,8 @@ def amplify(
 
     With --missing: what promises about an incomplete table are worth to the complete truth behind it.
     """
-    from reticent.decimals import show
     from reticent.errors import PlanError
+    from reticent.exact import show
 
     if missing or mechanism or as_json or masks != "secret":
         from reticent.cli.amplify_missing import say
@@ -119,16 +119,16 @@ def _rows(
 
 def _promised(rate: "Fraction", epsilon: "Fraction", design: "SamplingDesign", change: "Change") -> str:
     """The mechanisms keep their promise against the change that their sample undergoes."""
-    from reticent.decimals import show
-    from reticent.privacy.amplify import amplify as amplify_claims
+    from reticent.exact import show
+    from reticent.privacy.sampling import amplify as amplify_claims
 
     return show(amplify_claims([_claim(epsilon, design)], rate=rate, design=design, change=change).epsilon)
 
 
 def _spendable(rate: "Fraction", epsilon: "Fraction", design: "SamplingDesign", change: "Change") -> str:
-    from reticent.decimals import show
-    from reticent.privacy.amplify import SamplingDesign, allowed, allowed_both_ways
+    from reticent.exact import show
     from reticent.privacy.claim import Change
+    from reticent.privacy.sampling import SamplingDesign, allowed, allowed_both_ways
 
     _promised(rate, epsilon, design, change)  # refuses what has no theorem
     both = design is SamplingDesign.POISSON and change is Change.REPLACE
@@ -136,16 +136,16 @@ def _spendable(rate: "Fraction", epsilon: "Fraction", design: "SamplingDesign", 
 
 
 def _claim(epsilon: "Fraction", design: "SamplingDesign") -> "Claim":
-    from reticent.privacy.amplify import SamplingDesign
     from reticent.privacy.claim import Change, Claim
+    from reticent.privacy.sampling import SamplingDesign
 
     change = Change.REPLACE if design is SamplingDesign.SIMPLE else Change.ADD_REMOVE
     return Claim(measure="pure", epsilon=epsilon, change=change)
 
 
 def _print_thesis(rate: "Fraction", epsilon: "Fraction") -> None:
-    from reticent.decimals import show
-    from reticent.privacy.amplify import thesis_bound, thesis_largest_rate
+    from reticent.exact import show
+    from reticent.privacy.sampling import thesis_bound, thesis_largest_rate
 
     largest = thesis_largest_rate(epsilon=epsilon)
     if rate < largest:
@@ -156,7 +156,7 @@ def _print_thesis(rate: "Fraction", epsilon: "Fraction") -> None:
 
 
 def _designs(name: str) -> "list[SamplingDesign]":
-    from reticent.privacy.amplify import SamplingDesign, design_of
+    from reticent.privacy.sampling import SamplingDesign, design_of
 
     return [design_of(name)] if name else list(SamplingDesign)
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import typer
 
-from reticent.decimals import show
 from reticent.errors import PlanError
+from reticent.exact import show
+from reticent.files import Section, fill, read_toml
 from reticent.privacy.claim import Change, amount
 from reticent.privacy.missingness import (
     EVERY_ROW,
@@ -26,7 +27,6 @@ from reticent.privacy.missingness import (
     sets_of,
 )
 from reticent.privacy.missingness.printed import printed_algorithm4, sound_partition
-from reticent.tomlfile import Section, fill, read_toml
 
 ONE_WAY, TOO = "adding or removing", "that, and replacing"
 LINES = (

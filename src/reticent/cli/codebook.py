@@ -18,7 +18,7 @@ def draft(
     ] = None,
 ) -> None:
     """Draft a codebook from column names, types and value labels. It is marked unfinished; no row is read."""
-    from reticent.engine.draft import draft_codebook
+    from reticent.engine.sources.draft import draft_codebook
     from reticent.files import write_new
 
     text = draft_codebook(file)

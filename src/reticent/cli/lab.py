@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from reticent.lab.experiment import Experiment
+    from reticent.lab.run.experiment import Experiment
 
 app = typer.Typer(
     help="The lab: simulations with the truth in hand. Nothing made here is a release.",
@@ -51,9 +51,9 @@ def run(
     ] = None,
 ) -> None:
     """Repeat an experiment and summarise it. Runs already in the folder are not made again."""
-    from reticent.lab import runner
     from reticent.lab.experiments import find
-    from reticent.lab.summary import rows_of
+    from reticent.lab.run import runner
+    from reticent.lab.run.summary import rows_of
 
     experiment = find(name)
     outcomes = runner.run(experiment, out=out, runs=runs, workers=workers, seed=seed, only=only or ())
@@ -72,7 +72,7 @@ def run(
 
 
 def _draw(experiment: "Experiment", outcomes: Any, out: Path) -> list[Path]:
-    from reticent.lab.figures import write
+    from reticent.lab.run.figures import write
 
     charts = experiment.figures(outcomes) if experiment.figures else {}
     return write(charts, out / experiment.name / "figures")

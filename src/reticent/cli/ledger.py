@@ -69,9 +69,9 @@ def show(ledger: File) -> None:
 @app.command(epilog="Example: reticent ledger spent acs.ledger.db")
 def spent(ledger: File) -> None:
     """What was spent and what is left."""
-    from reticent.decimals import show as decimal
+    from reticent.exact import show as decimal
     from reticent.privacy.ledger import Ledger
-    from reticent.release.beside import beside_epsilon
+    from reticent.release.curator import beside_epsilon
 
     book = Ledger.open(ledger)
     facts = book.facts

@@ -12,7 +12,7 @@ import typer
 from typer import Abort
 from typer._click.exceptions import ClickException
 
-from reticent.cli import amplify, codebook, lab, ledger, missing, plans, report, synth, upgrade
+from reticent.cli import amplify, codebook, lab, ledger, missing, plans, report, upgrade
 from reticent.errors import PlanError, ReticentError
 
 INTERRUPTED = "interrupted: run the command again, or resume what was charged"
@@ -27,7 +27,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 plans.add_to(app)
-synth.add_to(app)
+plans.add_synth_to(app)
 report.add_to(app)
 upgrade.add_to(app)
 amplify.add_to(app)

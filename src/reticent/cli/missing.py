@@ -7,7 +7,7 @@ import typer
 from reticent.cli.plans import Data, PlanFile
 
 if TYPE_CHECKING:
-    from reticent.engine.duckdb import DuckDBEngine
+    from reticent.engine.duckdb.engine import DuckDBEngine
     from reticent.schema import Schema
 
 
@@ -18,13 +18,13 @@ def add_to(app: typer.Typer) -> None:
 
 def missing(plan: PlanFile, data: Data = None) -> None:
     """For the curator's eyes only: which answers go missing, together or not, and Little's test. CONFIDENTIAL."""
-    from reticent.cli.confidential import WARNING
-    from reticent.engine.duckdb import DuckDBEngine
-    from reticent.engine.patterns import MOST_COLUMNS, patterns
-    from reticent.engine.sources import open_path
+    from reticent.cli.show import WARNING
+    from reticent.engine.confidential import MOST_COLUMNS, patterns
+    from reticent.engine.duckdb.engine import DuckDBEngine
+    from reticent.engine.sources.open import open_path
     from reticent.missing.describe import describe
     from reticent.missing.private import public_columns
-    from reticent.release.plan import read_plan
+    from reticent.plan.plan import read_plan
 
     read = read_plan(plan, rows=data)
     source = data if data is not None else str(plan.parent / read.source)
@@ -42,9 +42,8 @@ def missing(plan: PlanFile, data: Data = None) -> None:
 
 def _tested(engine: "DuckDBEngine", schema: "Schema") -> tuple[str, ...]:
     """Little's test on the columns it is made for."""
-    from reticent.engine.silences import pattern_lines
-    from reticent.missing.little import little, ordered_columns
-    from reticent.missing.moments import moments_from
+    from reticent.engine.confidential import pattern_lines
+    from reticent.missing.little import little, moments_from, ordered_columns
 
     names = ordered_columns(schema)
     if len(names) < 2:

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import typer
 
-from reticent.cli.confidential import show_same_rows
-from reticent.engine.duckdb import DuckDBEngine
-from reticent.engine.sources import open_path
+from reticent.cli.show import show_same_rows
+from reticent.engine.duckdb.engine import DuckDBEngine
+from reticent.engine.sources.open import open_path
 from reticent.errors import PlanError, ResourceError, SourceError
+from reticent.plan.plan import Plan, read_plan
 from reticent.privacy.claim import Change
 from reticent.privacy.ledger import Ledger, Origin, same_rows
-from reticent.release.plan import Plan, read_plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

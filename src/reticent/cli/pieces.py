@@ -2,10 +2,9 @@
 
 from fractions import Fraction
 
-from reticent.decimals import read_decimal, show
 from reticent.errors import PlanError
-from reticent.privacy.amplify import allowed, amplified
-from reticent.privacy.pieces import PieceError, piece_error
+from reticent.exact import read_decimal, show
+from reticent.privacy.sampling import PieceError, allowed, amplified, piece_error
 
 Row = tuple[str, str, str, str, str]
 HEAD: Row = ("a mean of", "epsilon", "sampling sd", "noise sd", "together")

@@ -1,8 +1,18 @@
-"""Tables for the terminal: a preview and a release."""
+"""Tables for the terminal: a preview and a release.
+
+What a preview says of repairs: what will be filled, and noise under assumptions, since its scale is confidential.
+
+What the terminal says of weights: in a preview how they will be made, after a release which bins were used.
+
+CONFIDENTIAL: what `check` shows the curator. It goes to the terminal and nowhere else.
+"""
 
 import json
 import re
+from collections.abc import Sequence
 from fractions import Fraction
+from math import isfinite
+from typing import Any
 
 import typer
 from rich.console import Console
@@ -10,21 +20,103 @@ from rich.table import Table
 from rich.text import Text
 
 from reticent.answer.parts import AnyMeasurement, HiddenScale
-from reticent.cli.assumed import assumed_dicts, show_assumed, show_repairs
-from reticent.cli.cells import foreseen_cells, show_foreseen, show_tables
-from reticent.cli.synths import foreseen_synths, show_foreseen_synths, show_synths
-from reticent.cli.weights import show_bins, show_drawn, show_weights, weights_dict
-from reticent.decimals import show
+from reticent.cli.show_tables import (
+    foreseen_cells,
+    foreseen_synths,
+    show_foreseen,
+    show_foreseen_synths,
+    show_synths,
+    show_tables,
+)
+from reticent.engine.confidential import Finding, Patterns
 from reticent.errors import PlanError
-from reticent.publicfiles import published_words
-from reticent.release.brought import external_imputation_section
-from reticent.release.drawn_told import drawn_section
-from reticent.release.files_told import files_told
-from reticent.release.plan import Plan
-from reticent.release.preview import LEGEND, Expectation, expectations
+from reticent.exact import show
+from reticent.plan.plan import Plan
+from reticent.plan.repairs import external_imputation_section
+from reticent.preview.parts import HUBS, NOBODY
+from reticent.preview.preview import ASSUMED_HUB, LEGEND, Assumed, Expectation, epsilon_for, expectations
+from reticent.release.check import Gaps
+from reticent.release.document import drawn_section, files_told, weight_words
 from reticent.release.release import Release
-from reticent.release.target import epsilon_for
 from reticent.report.numbers import downward, nearest, places, upward
+from reticent.schema.public_files import published_words
+
+
+def show_repairs(plan: Plan) -> None:
+    """Every repair in words, with the default that stands last."""
+    for said in plan.repair_words:
+        typer.echo(f"imputation: {said}")
+
+
+def show_assumed(expectations: Sequence[Expectation], *, target: bool) -> None:
+    """Standard deviation and half-width of the noise, by how many recipients the busiest donor serves."""
+    smooth = [each for each in expectations if each.assumed]
+    if not smooth:
+        return
+    typer.echo(
+        "How busy donors are is confidential. If the busiest one served so many recipients, the noise would be"
+    )
+    table = Table("statistic", *("nobody missing" if hub == NOBODY else f"{hub}" for hub in HUBS))
+    for each in smooth:
+        table.add_row(Text(each.name), *(Text(_noise(found)) for found in each.assumed))
+    Console().print(table)
+    typer.echo(
+        "sd is its standard deviation, ± the half-width of the interval if one is bought and else the same quantile of the noise"
+    )
+    if target:
+        typer.echo(
+            f"for these statistics the epsilon for the target assumes that the busiest donor serves {ASSUMED_HUB}"
+        )
+
+
+def assumed_dicts(expectation: Expectation) -> list[dict[str, object]]:
+    """The same for JSON; a spread without end is null."""
+    return [
+        {"hub": each.hub, "sd": each.sd if isfinite(each.sd) else None, "margin": each.margin}
+        for each in expectation.assumed
+    ]
+
+
+def _noise(found: Assumed) -> str:
+    return f"± {_digits(found.margin)}\nsd {_digits(found.sd) if isfinite(found.sd) else 'without end'}"
+
+
+def _digits(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
+
+
+def show_weights(plan: Plan) -> None:
+    """One line, with the price of finding the bins."""
+    if plan.weight is not None:
+        price = f", for {show(plan.weight.price)}" if plan.weight.price else ", which costs nothing"
+        typer.echo(f"{weight_words(plan.weight)}{price}")
+
+
+def weights_dict(plan: Plan) -> dict[str, Any]:
+    """The same for JSON; nothing where a plan has no weights."""
+    if plan.weight is None:
+        return {}
+    return {"weights": {"words": weight_words(plan.weight), "epsilon": show(plan.weight.price)}}
+
+
+def show_drawn(plan: Plan) -> None:
+    """The piece that is read, and what the promise is worth to those it was drawn from."""
+    told = drawn_section(plan)
+    if "piece" in told:
+        typer.echo(f"reads {told['piece']['words']}")
+        if "secret" in told["piece"]:
+            typer.echo(f"its promise: {told['piece']['secret']}")
+    for each in told.get("frames", []):
+        typer.echo(f"{each['words']}; {each['secret']}")
+
+
+def show_bins(release: Release) -> None:
+    """The strategy and how it was found."""
+    told = release.document.get("weights")
+    if told:
+        typer.echo(f"weights {told['name']}: {told['bins']} bins ({told['strategy']}), {told['how']}")
+        if "raked" in told:
+            typer.echo(told["raked"]["words"])
 
 
 def show_preview(plan: Plan, target: str, *, as_json: bool) -> None:
@@ -126,3 +218,70 @@ def show_release(release: Release) -> None:
     show_tables(release)
     show_synths(release)
     typer.echo(str(release.document["guarantee"]["words"]))
+
+
+WARNING = "CONFIDENTIAL: read off the rows, for the curator's eyes only. Do not publish or forward."
+BAR, MOST_PATTERNS, MOST_PAIRS = 20, 12, 12
+
+
+def show_findings(findings: Sequence[Finding]) -> None:
+    """Every column: how much is missing, drawn as a bar, and what does not fit the codebook."""
+    typer.echo(WARNING)
+    table = Table(
+        "column", "missing, of those asked", "answered", "not asked", "clamped", "does not fit", "such as"
+    )
+    for found in findings:
+        asked = found.answered + found.missing
+        counts = (found.answered, found.not_asked, found.clamped, found.unfit)
+        examples = ", ".join(map(repr, found.examples))
+        texts = (found.column, _bar(found.missing, asked), *(f"{n:,}" for n in counts), examples)
+        table.add_row(*(Text(text) for text in texts))
+    Console().print(table)
+
+
+def show_patterns(found: Patterns) -> None:
+    """Common patterns (a filled square is missing), and which columns go missing together."""
+    typer.echo("Common patterns of missing answers:")
+    table = Table(*found.columns, "rows")
+    for missing, count in found.counts[:MOST_PATTERNS]:
+        marks = ("■" if column in missing else "·" for column in found.columns)
+        table.add_row(*(Text(mark) for mark in marks), Text(_bar(count, found.rows)))
+    Console().print(table)
+    pairs = [(a, b) for i, a in enumerate(found.columns) for b in found.columns[i + 1 :]]
+    strongest = sorted(pairs, key=lambda pair: -abs(found.correlation(*pair)))[:MOST_PAIRS]
+    if strongest:
+        typer.echo("Columns that go missing together (correlation of their flags):")
+        for one, other in strongest:
+            typer.echo(f"  {found.correlation(one, other):+.2f}  {one}, {other}")
+
+
+def show_gaps(found: Sequence[Gaps]) -> None:
+    """What each repair meets: how many are missing before and after the edits, and who could donate."""
+    typer.echo("Repairs:")
+    table = Table("column", "missing", "after edits", "recipients", "donors", "recipients per donor")
+    for each in found:
+        shared = f"{each.after / each.donors:.2f}" if each.donors else "no donor"
+        filled = (f"{each.after:,}", f"{each.donors:,}", shared) if each.has_donors else ("", "", "")
+        filled = (
+            (f"{each.after:,}", f"{each.donors:,} fitted", "private model") if each.is_modelled else filled
+        )
+        texts = (each.column, f"{each.before:,}", f"{each.after:,}", *filled)
+        table.add_row(*(Text(text) for text in texts))
+    Console().print(table)
+
+
+def show_same_rows(found: Sequence[tuple[str, str]]) -> None:
+    """Other ledgers for the same rows, as their fingerprints tell. Nothing is said where there is none."""
+    if not found:
+        return
+    typer.echo(WARNING)
+    for name, dataset in found:
+        typer.echo(
+            f'The same rows belong to {name}, for "{dataset}": what is charged there and here adds up.'
+        )
+
+
+def _bar(part: int, whole: int) -> str:
+    """A bar, the share, and the count."""
+    share = part / whole if whole else 0.0
+    return f"{'█' * round(BAR * share):<{BAR}} {share:6.1%}  {part:,}"

@@ -37,8 +37,8 @@ def upgrade(
 
 def _rewritten(path: Path, codebook: Path | None) -> tuple[bytes, bytes]:
     from reticent.errors import PlanError
-    from reticent.release.upgrade import upgrade
-    from reticent.tomlfile import read_toml
+    from reticent.files import read_toml
+    from reticent.plan.upgrade import upgrade
 
     data = read_toml(path, error=PlanError)
     old = path.read_bytes()
@@ -53,7 +53,7 @@ def _rewritten(path: Path, codebook: Path | None) -> tuple[bytes, bytes]:
 def _codebook(path: Path, data: Mapping[str, Any], named: Path | None) -> Mapping[str, Any] | None:
     """The codebook that was named, or the plan's own where it can be read; its columns' kinds are all that is used."""
     from reticent.errors import PlanError
-    from reticent.tomlfile import read_toml
+    from reticent.files import read_toml
 
     if named is not None:
         return read_toml(named, error=PlanError)

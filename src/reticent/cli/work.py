@@ -11,24 +11,28 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from reticent.cli.confidential import show_findings, show_gaps, show_patterns, show_same_rows
 from reticent.cli.opening import found_nearby
-from reticent.cli.show import show_files, show_release
-from reticent.engine.duckdb import DuckDBEngine
-from reticent.engine.inspect import inspect
-from reticent.engine.patterns import patterns
-from reticent.engine.sources import open_path
+from reticent.cli.show import (
+    show_files,
+    show_findings,
+    show_gaps,
+    show_patterns,
+    show_release,
+    show_same_rows,
+)
+from reticent.engine.confidential import inspect, patterns
+from reticent.engine.duckdb.engine import DuckDBEngine
+from reticent.engine.sources.open import open_path
 from reticent.errors import PlanError
-from reticent.prepare.donors import NO_REPAIR
+from reticent.plan.plan import Plan, read_plan
+from reticent.prepare.repair import NO_REPAIR
 from reticent.privacy.ledger import Ledger
-from reticent.release.bounds import rings_of
-from reticent.release.carry import run_plan
+from reticent.release.asks import rings_of
+from reticent.release.check import gaps
 from reticent.release.curator import Curator
-from reticent.release.plan import Plan, read_plan
-from reticent.release.recipients import gaps
-from reticent.release.rehearse import simulate
 from reticent.release.release import Release
-from reticent.release.survey import Survey
+from reticent.release.run import run_plan
+from reticent.release.survey import Survey, simulate
 from reticent.release.trial import try_plan
 from reticent.report.pages import ReportPages, installed
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.engine.coding import Coding, check_coding
-from reticent.engine.lots import Lot
 from reticent.engine.results import RingTable, Tallies
-from reticent.engine.tallying import Alike, tallied
+from reticent.engine.sql.coded import Coding, check_coding
+from reticent.engine.sql.sampling import Lot
+from reticent.engine.sql.tallies import Alike, tallied
 from reticent.engine.wants import Aggregate, Key, PointsByCell, Ring, Sum, keys_of
-from reticent.prepare.donors import NO_REPAIR, Repair
+from reticent.prepare.repair import NO_REPAIR, Repair
 from reticent.schema import Schema
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ a constant number of passes over the rows.
 
 from dataclasses import dataclass
 
-from reticent.predicate.bind import Always, Bound
-from reticent.prepare.donors import Donors
+from reticent.prepare.repair import Donors
 from reticent.schema import Schema
+from reticent.schema.bind import Always, Bound
 
 MOST_CELLS = 1_000_000
 MOST_PLACES = 2**63 - 1

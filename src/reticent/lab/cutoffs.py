@@ -1,8 +1,6 @@
 """Collapsing by exact counts and ratios, as it is commonly done. Not private: for comparison, in the lab only."""
 
-from reticent.prepare.bins import BaseWeights
-from reticent.prepare.collapsing import ACS, Cutoffs, Members, Order
-from reticent.prepare.strategies import Strategy
+from reticent.prepare.strata import ACS, BaseWeights, Cutoffs, Members, Order, Strategy
 from reticent.sensitivity.poststrata import Tally
 
 

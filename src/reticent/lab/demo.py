@@ -6,9 +6,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from reticent.lab.design import allocate, stratified
-from reticent.lab.nonresponse import apply, clustered, self_masking
-from reticent.lab.state import codebook, people
+from reticent.lab.world.design import allocate, stratified
+from reticent.lab.world.nonresponse import apply, clustered, self_masking
+from reticent.lab.world.state import codebook, people
 
 PEOPLE_PER_ROW = 20  # the sampling is even over uneven strata; at 20 the largest weight stays below 60
 RATES = {"marital": 0.04, "schooling": 0.05, "employment": 0.06, "hours": 0.10, "wage": 0.12, "rent": 0.08}

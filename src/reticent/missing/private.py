@@ -1,16 +1,34 @@
-"""A description of what is missing that may be published: noisy rates, missing answers per row, declared patterns."""
+"""A description of what is missing that may be published: noisy rates, missing answers per row, declared patterns.
+
+Whether a noisy table shows silence that goes with answers, and what it would show if silence went with nothing.
+
+A table has a line for 0, 1, 2, ... missing answers and a column for each group of what was answered. If silence is
+independent of the answer, every group has the same mean m of missing answers, so A_c - m n_c is zero on average, n_c the
+size of group c and A_c its missing answers, noise or no noise. Its variance is s^2 n_c from sampling and v t from the
+noise: s^2 the variance of the number missing, v that of one cell's noise, t = sum (r - m)^2 over the lines.
+
+Does silence go with what was answered? Asked privately, for tables that are declared before a row is read.
+
+Under MCAR the number of missing answers in a row is independent of every answer in it. Each `Look` is one table in which
+that would show. What no such table can show is whether silence depends on the answer that was not given (MNAR), nor
+a dependence that cancels within the public groups.
+"""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, exp, log, prod
 
-from reticent.engine.patterns import MOST_COLUMNS, Patterns
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.engine.confidential import MOST_COLUMNS, Look, Patterns
 from reticent.errors import PlanError
+from reticent.noise.bits import Bits, words
 from reticent.noise.source import Noise
 from reticent.privacy.claim import Change, Claim
 from reticent.schema import Schema
-from reticent.sensitivity.neighbours import Neighbours
+from reticent.sensitivity.bounds import Neighbours
 
 PAGE = "proofs/missing/private.md"
 PER_ROW = Fraction(1, 4)
@@ -141,3 +159,161 @@ def _check(found: Patterns, schema: Schema, names: tuple[str, ...], wanted: Sequ
 
 def _share(part: int, whole: int) -> float:
     return min(1.0, max(0.0, part / whole))
+
+
+Floats = NDArray[np.float64]
+
+EXACT_TO = 50.0  # smaller Poisson means are drawn from the law itself, larger ones from the normal law
+
+
+def statistic(tables: Floats, *, variance: float) -> Floats:
+    """sum (A_c - m n_c)^2 / V_c with m fitted, for each of several noisy tables; `variance` is that of a cell's noise."""
+    missing = np.arange(tables.shape[1], dtype=float)
+    size, silent = tables.sum(axis=1), np.einsum("r,brc->bc", missing, tables)
+    lines = np.maximum(tables.sum(axis=2), 0.0)
+    share = lines / np.maximum(lines.sum(axis=1), 1.0)[:, None]
+    mean = share @ missing
+    spread = np.maximum(share @ missing**2 - mean**2, 0.0)
+    noise = variance * ((missing - mean[:, None]) ** 2).sum(axis=1)
+    v = spread[:, None] * np.maximum(size, 0.0) + noise[:, None] + 1e-9
+    fitted = (silent * size / v).sum(axis=1) / np.maximum((size**2 / v).sum(axis=1), 1e-9)
+    fitted = np.clip(fitted, 0.0, missing[-1])
+    return np.asarray(((silent - fitted[:, None] * size) ** 2 / v).sum(axis=1))
+
+
+def tail(table: Floats, *, scale: float, draws: int, bits: Bits) -> tuple[float, float]:
+    """The statistic of a noisy table, and its p: the share of `draws` simulated ones that reach it, itself counted.
+
+    Tables are simulated from the noisy margins, independent, with noise of the same law; released numbers alone.
+    """
+    variance = laplace_variance(scale)
+    seen = float(statistic(table[None], variance=variance)[0])
+    lines, groups = np.maximum(table.sum(axis=1), 0.0), np.maximum(table.sum(axis=0), 0.0)
+    means = np.outer(lines / max(lines.sum(), 1.0), groups)
+    drawn = poisson(means, draws, bits) + laplace((draws, *table.shape), scale, bits)
+    reached = int((statistic(drawn, variance=variance) >= seen).sum())
+    return seen, (1 + reached) / (1 + draws)
+
+
+def laplace_variance(scale: float) -> float:
+    """The variance of discrete Laplace noise, P(x) ~ e^(-|x| / scale)."""
+    q = float(np.exp(-1 / scale))
+    return 2 * q / (1 - q) ** 2
+
+
+def uniforms(shape: tuple[int, ...], bits: Bits) -> Floats:
+    """Numbers uniform inside (0, 1). They are part of a p-value and not of the promise, so doubles will do."""
+    count = int(np.prod(shape))
+    drawn = words(count, bits) >> np.uint64(11) if count else np.zeros(0, dtype=np.uint64)
+    return (drawn.astype(np.float64) + 0.5).reshape(shape) * 2.0**-53
+
+
+def laplace(shape: tuple[int, ...], scale: float, bits: Bits) -> Floats:
+    """Discrete Laplace noise: the difference of two geometric numbers."""
+    first, second = (np.floor(-scale * np.log(uniforms(shape, bits))) for _ in range(2))
+    return np.asarray(first - second)
+
+
+def poisson(means: Floats, draws: int, bits: Bits) -> Floats:
+    """`draws` tables of independent Poisson numbers with these means."""
+    u, angle = uniforms((2, draws, *means.shape), bits)
+    normal = np.sqrt(-2 * np.log(u)) * np.cos(2 * np.pi * angle)
+    drawn = np.rint(means + np.sqrt(means) * normal)
+    for place in np.argwhere(means <= EXACT_TO):
+        mean = means[tuple(place)]
+        count = np.arange(int(mean + 12 * np.sqrt(mean)) + 30)
+        chance = np.cumsum(np.exp(-mean + count * np.log(max(mean, 1e-300)) - _log_factorials(len(count))))
+        drawn[:, *place] = np.searchsorted(chance, u[:, *place])
+    return np.asarray(drawn)
+
+
+def _log_factorials(count: int) -> Floats:
+    return np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, count)))])
+
+
+DEPENDENCE_PAGE = "proofs/missing/dependence.md"
+DRAWS = 1_999
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """One look: its noisy table, which may be published, the statistic and its own p."""
+
+    look: Look
+    table: tuple[tuple[int, ...], ...]
+    statistic: float
+    p: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """All looks together. `p` is the least p times the number of looks: a small one speaks against MCAR."""
+
+    seen: tuple[Seen, ...]
+    p: float
+    scale: Fraction
+    claim: Claim
+    is_private: bool
+
+
+def ask_dependence(
+    tables: Sequence[NDArray[np.int64]],
+    looks: Sequence[Look],
+    schema: Schema,
+    *,
+    epsilon: Fraction,
+    noise: Noise,
+    bits: Bits,
+    change: Change = Change.ADD_REMOVE,
+    draws: int = DRAWS,
+) -> Verdict:
+    """Noise on every cell of every table, then a test that knows the noise.
+
+    Guarantee   epsilon-DP for one call.
+    Adjacency   `change`, for a respondent of at most schema.at_most rows.
+    Theorem     a row is in at most one cell of each table; Laplace noise in the L1 norm, then post-processing.
+    Proof       proofs/missing/dependence.md
+    Assumes     `looks` and epsilon were fixed without looking at rows; `tables` are what the engine counted for them.
+    Keeps back  the exact tables.
+    """
+    _check_dependence(tables, looks, schema, draws)
+    steps = Neighbours(replaced=change is Change.REPLACE, records=schema.at_most).steps
+    reach = len(looks) * steps
+    exact = [int(n) for table in tables for n in table.ravel()]
+    noisy = np.array(noise.laplace_many(exact, sensitivity=reach, epsilon=epsilon), dtype=np.int64)
+    scale = Fraction(reach) / epsilon
+    ends = np.cumsum([table.size for table in tables])[:-1]
+    parts = [
+        part.reshape(look.shape(schema)) for part, look in zip(np.split(noisy, ends), looks, strict=True)
+    ]
+    seen = tuple(
+        _seen(look, part, float(scale), draws, bits) for look, part in zip(looks, parts, strict=True)
+    )
+    return Verdict(
+        seen=seen,
+        p=min(1.0, len(seen) * min(each.p for each in seen)),
+        scale=scale,
+        claim=Claim(
+            measure="pure",
+            epsilon=epsilon,
+            change=change,
+            rests_on=(("the Laplace mechanism in the L1 norm", DEPENDENCE_PAGE),),
+        ),
+        is_private=noise.is_private,
+    )
+
+
+def _seen(look: Look, table: NDArray[np.int64], scale: float, draws: int, bits: Bits) -> Seen:
+    reached, p = tail(table.astype(float), scale=scale, draws=draws, bits=bits)
+    return Seen(look=look, table=tuple(tuple(map(int, line)) for line in table), statistic=reached, p=p)
+
+
+def _check_dependence(
+    tables: Sequence[NDArray[np.int64]], looks: Sequence[Look], schema: Schema, draws: int
+) -> None:
+    if not looks or len(set(looks)) < len(looks):
+        raise PlanError("are at least one, each once.", field="looks")
+    if [table.shape for table in tables] != [look.shape(schema) for look in looks]:
+        raise PlanError("have the shapes of their looks, one for each.", field="tables")
+    if draws < 99:
+        raise PlanError("are at least 99.", field="draws")

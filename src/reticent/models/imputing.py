@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.models.design import Bounded, RegressionDesign
+from reticent.models.design import Bounded, RegressionDesign, Whole, codes
 from reticent.models.fit import Fit
-from reticent.models.records import Whole, codes
 from reticent.noise.bits import Bits, words
 
 Floats = NDArray[np.float64]

@@ -1,4 +1,9 @@
-"""All sums of products with noise, in one call; and what least squares makes of them afterwards."""
+"""All sums of products with noise, in one call; and what least squares makes of them afterwards.
+
+Linear algebra after the noise. It reads released numbers alone, so it costs nothing and may fail at nothing.
+
+How uncertain a line from noisy sums is: from sampling, and from the noise. Released numbers alone, so it is free.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,11 +14,9 @@ from math import ceil
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.models.design import RegressionDesign
-from reticent.models.moves import products_l1, products_l2, root_up
-from reticent.models.sources import ModelNoise
-from reticent.models.sums import Sums
-from reticent.sensitivity.neighbours import Neighbours
+from reticent.models.design import RegressionDesign, Sums, products_l1, products_l2, root_up
+from reticent.models.fit import ModelNoise
+from reticent.sensitivity.bounds import Neighbours
 
 UNIT = 1 << 20
 """Sums of unit columns are counted in steps of 2^-20 before the noise."""
@@ -124,3 +127,64 @@ def _moments(
         table[i, j] = table[j, i] = value / each
         spread[i, j] = spread[j, i] = sd / each
     return NoisyMoments(design=design, table=table, spread=spread)
+
+
+def lifted(gram: Floats, floor: float) -> Floats:
+    """The nearest symmetric matrix with no eigenvalue below `floor`."""
+    values, vectors = np.linalg.eigh((gram + gram.T) / 2)
+    return np.asarray((vectors * np.maximum(values, floor)) @ vectors.T)
+
+
+def ridge(gram: Floats, cross: Floats, penalty: float) -> Floats:
+    """The minimiser of b'Gb/2 - c'b + penalty |b|^2/2, of least length where there are several."""
+    return np.asarray(np.linalg.lstsq(gram + penalty * np.eye(len(gram)), cross, rcond=None)[0])
+
+
+def leftover(moments: NoisyMoments, theta: Floats) -> float:
+    """The mean squared residual of a line, from noisy sums; not below 0."""
+    total = float(moments.square - 2 * theta @ moments.cross + theta @ moments.gram @ theta)
+    return max(0.0, total) / max(1.0, moments.count - len(theta))
+
+
+TINY = 1e-9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Uncertain:
+    """A line in unit columns, its residual variance, and its covariance in two parts."""
+
+    theta: Floats
+    variance: float
+    sampling: Floats
+    noise: Floats
+
+    @property
+    def total(self) -> Floats:
+        """The covariance of the line."""
+        return self.sampling + self.noise
+
+    @property
+    def root(self) -> Floats:
+        """A matrix whose product with standard normal numbers has this covariance; its columns are directions."""
+        values, vectors = np.linalg.eigh((self.total + self.total.T) / 2)
+        return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
+
+
+def uncertain(moments: NoisyMoments) -> Uncertain:
+    """The line that least squares finds in noisy sums, and how far off it may be.
+
+    With G = X'X, c = X'y and residual variance s^2, the line b has covariance s^2 / G from sampling and
+    G^-1 N G^-1 from the noise, N that of c - G b.
+    """
+    gram = lifted(moments.gram, max(moments.blur, TINY))
+    theta = ridge(gram, moments.cross, 0.0)
+    inverse = np.asarray(np.linalg.inv(gram), dtype=np.float64)
+    start = len(moments.table) - 1 - len(theta)
+    noise = moments.spread[start:-1, start:-1] ** 2
+    # (dG b)_i = sum_j dG_ij b_j with dG symmetric: off the diagonal the one number dG_ij is shared by i and j.
+    shared = np.outer(theta, theta) * noise
+    np.fill_diagonal(shared, noise @ theta**2 + moments.spread[start:-1, -1] ** 2)
+    variance = leftover(moments, theta)
+    return Uncertain(
+        theta=theta, variance=variance, sampling=variance * inverse, noise=inverse @ shared @ inverse
+    )

@@ -6,13 +6,11 @@ from itertools import product
 from typing import Literal
 
 from reticent.errors import PlanError
-from reticent.models.fit import Fit, check, claim_of, no_delta, sums_of, tell
+from reticent.models.design import Records, Sums
+from reticent.models.fit import Fit, ModelNoise, check, claim_of, no_delta, sums_of, tell
 from reticent.models.moments import UNIT, steps
-from reticent.models.records import Records
 from reticent.models.residual import SHARE, residual_variance
-from reticent.models.sources import ModelNoise
-from reticent.models.sums import Sums
-from reticent.sensitivity.neighbours import Neighbours
+from reticent.sensitivity.bounds import Neighbours
 
 PAGE = "proofs/models/privgene.md"
 STEPS = 1 << 10

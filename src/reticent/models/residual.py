@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from fractions import Fraction
 from math import ceil
 
+from reticent.models.design import Sums
+from reticent.models.fit import ModelNoise
 from reticent.models.moments import UNIT, steps
-from reticent.models.sources import ModelNoise
-from reticent.models.sums import Sums
-from reticent.sensitivity.neighbours import Neighbours
+from reticent.sensitivity.bounds import Neighbours
 
 SHARE = Fraction(1, 8)
 """Of the budget, for estimators that release a line and nothing else."""

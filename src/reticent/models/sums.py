@@ -1,60 +1,242 @@
-"""Sums of products over complete rows: all that least squares reads. Whole numbers, and confidential."""
+"""Perturbed sums, centred and scaled: the estimator we recommend.
 
-from dataclasses import dataclass, field
+Perturbed sufficient statistics with a ridge that adapts to the noise (AdaSSP).
+
+The functional mechanism for least squares: noise on the coefficients of the objective, then its minimum.
+"""
+
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
+from math import ceil, floor
+from typing import Literal
 
-from reticent.engine.results import SufficientStatistics
-from reticent.engine.wants import Rows, Sum
-from reticent.models.design import RegressionDesign
+import numpy as np
+from flint import fmpz_mat
+
+from reticent.errors import PlanError
+from reticent.models.design import Records, Sums
+from reticent.models.fit import Fit, ModelNoise, check, claim_of, no_delta, sums_of, tell
+from reticent.models.moments import (
+    UNIT,
+    NoisyMoments,
+    gaussian_moments,
+    laplace_moments,
+    leftover,
+    lifted,
+    ridge,
+    steps,
+)
+from reticent.privacy.convert import zcdp_to_epsilon
+from reticent.sensitivity.bounds import Neighbours
+
+PAGE = "proofs/models/centred.md"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sums:
-    """`products[i][j]` is the sum of z_i z_j, where z is 1, then the predictors, then the response."""
+class Centred:
+    """Sums of products about the middle of the bounds, with less of the budget for the counts.
 
-    design: RegressionDesign
-    products: tuple[tuple[int, ...], ...] = field(repr=False)
+    `level` is the scale of the constant column beside 1 for every other: below 1 the slopes gain and the height
+    of the line loses. No ridge: eigenvalues that drown in the noise are lifted, the others are left alone.
+    """
 
-    def unit(self, i: int, j: int) -> Fraction:
-        """The same sum with every column in [-1, 1]."""
-        widths = self.design.widths
-        return Fraction(self.products[i][j], widths[i] * widths[j])
+    level: Fraction = Fraction(1, 2)
+    requires: Literal["sums", "rows"] = "sums"
 
-    def ordinary(self) -> tuple[list[list[Fraction]], list[Fraction], Fraction]:
-        """X'X, X'y and y'y of the unit columns, as exact numbers."""
-        last = len(self.products) - 1
-        at = range(0 if self.design.intercept else 1, last)
-        gram = [[self.unit(i, j) for j in at] for i in at]
-        return gram, [self.unit(i, last) for i in at], self.unit(last, last)
+    def __post_init__(self) -> None:
+        if not 0 < self.level <= 1:
+            raise PlanError(f"it is {self.level}, but must lie above 0 and at most at 1.", field="level")
+
+    def fit(
+        self,
+        data: Sums | Records,
+        *,
+        epsilon: Fraction,
+        delta: Fraction | None = None,
+        neighbours: Neighbours,
+        noise: ModelNoise,
+    ) -> Fit:
+        """Least squares on noisy sums.
+
+        Guarantee   epsilon-DP for one call.
+        Adjacency   `neighbours`.
+        Theorem     THEORY 7.3 with a scale for each column.
+        Proof       proofs/models/centred.md
+        Assumes     as `laplace_moments`.
+        Keeps back  the exact sums.
+        """
+        no_delta(delta)
+        found = self.moments(sums_of(data), epsilon=epsilon, neighbours=neighbours, noise=noise)
+        return self.line(found, epsilon=epsilon, neighbours=neighbours)
+
+    def moments(
+        self, sums: Sums, *, epsilon: Fraction, neighbours: Neighbours, noise: ModelNoise
+    ) -> NoisyMoments:
+        """The noisy sums that the line is made of, and that say how uncertain it is.
+
+        Guarantee   epsilon-DP for one call.
+        Adjacency   `neighbours`.
+        Theorem     THEORY 7.3 with a scale for each column.
+        Proof       proofs/models/centred.md
+        Assumes     as `laplace_moments`.
+        Keeps back  the exact sums.
+        """
+        check(sums.design, epsilon=epsilon, delta=None, neighbours=neighbours)
+        scales = [self.level] + [Fraction(1)] * (len(sums.products) - 1)
+        return laplace_moments(sums, scales=scales, epsilon=epsilon, neighbours=neighbours, noise=noise)
+
+    def line(self, found: NoisyMoments, *, epsilon: Fraction, neighbours: Neighbours) -> Fit:
+        """The line in sums that were released for `epsilon`: post-processing."""
+        theta = ridge(lifted(found.gram, found.blur), found.cross, 0.0)
+        claim = claim_of(PAGE, "THEORY 7.3", epsilon=epsilon, neighbours=neighbours)
+        return tell(found.design, theta.tolist(), leftover(found, theta), claim)
 
 
-def wants(design: RegressionDesign, rows: Rows) -> tuple[Sum, ...]:
-    """What an engine must sum: the count, every code, every product of codes, over rows that answered all."""
-    names = tuple(column.name for column in design.columns)
-    over = Rows(where=rows.where, known=rows.known, answered=tuple(dict.fromkeys((*rows.answered, *names))))
-    return (
-        Sum(rows=over),
-        *(Sum(rows=over, value=name, power=1) for name in names),
-        *(
-            Sum(rows=over, value=a, power=2) if a == b else Sum(rows=over, value=a, power=1, other=b)
-            for i, a in enumerate(names)
-            for b in names[i:]
-        ),
+ADASSP_PAGE = "proofs/models/adassp.md"
+SHARE = Fraction(1, 8)
+"""Of the budget, for the smallest eigenvalue."""
+
+
+@lru_cache(maxsize=256)
+def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The largest rho, to 24 halvings, for which rho-zCDP is certified to be (epsilon, delta)-DP."""
+    low, high = Fraction(0), Fraction(epsilon)
+    for _ in range(24):
+        middle = (low + high) / 2
+        is_enough = zcdp_to_epsilon(rho=middle, delta=delta) <= epsilon
+        low, high = (middle, high) if is_enough else (low, middle)
+    return low
+
+
+def least_eigenvalue(sums: Sums) -> int:
+    """The largest whole t below the smallest eigenvalue of X'X in steps of 1/UNIT, entries rounded first; exactly.
+
+    A guess in doubles, then moved until the matrix less t is positive definite at t and is not at t + 1.
+    """
+    gram = [[steps(UNIT * value) for value in row] for row in sums.ordinary()[0]]
+    guess = floor(np.linalg.eigvalsh(np.array(gram, dtype=np.float64))[0])
+    low, high, stride = int(guess), int(guess) + 1, 1
+    while not _is_positive(gram, low):
+        low, stride = low - stride, 2 * stride
+    stride = 1
+    while _is_positive(gram, high):
+        high, stride = high + stride, 2 * stride
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if _is_positive(gram, middle) else (low, middle)
+    return low
+
+
+def _is_positive(gram: list[list[int]], t: int) -> bool:
+    """Whether gram - t is positive definite: all leading minors are positive (Sylvester)."""
+    size = len(gram)
+    return all(
+        bool(fmpz_mat([[gram[i][j] - (t if i == j else 0) for j in range(k)] for i in range(k)]).det() > 0)
+        for k in range(1, size + 1)
     )
 
 
-def from_engine(design: RegressionDesign, rows: Rows, statistics: SufficientStatistics) -> Sums:
-    """The sums of products of z from those of codes: z = 2 code - m, so all is whole."""
-    found = [statistics[want] for want in wants(design, rows)]
-    size = len(design.columns)
-    count, singles, pairs = found[0], found[1 : size + 1], iter(found[size + 1 :])
-    middle = [design.centre(column) for column in design.columns]
-    table = [[0] * (size + 1) for _ in range(size + 1)]
-    table[0][0] = count
-    for i in range(size):
-        table[0][i + 1] = table[i + 1][0] = 2 * singles[i] - middle[i] * count
-        for j in range(i, size):
-            # (2a - s)(2b - t) = 4ab - 2ta - 2sb + st
-            moved = 4 * next(pairs) - 2 * middle[j] * singles[i] - 2 * middle[i] * singles[j]
-            table[i + 1][j + 1] = table[j + 1][i + 1] = moved + middle[i] * middle[j] * count
-    return Sums(design=design, products=tuple(map(tuple, table)))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdaSSP:
+    """Wang 2018. Without a delta the noise is Laplace; with one it is Gaussian, accounted in zCDP."""
+
+    requires: Literal["sums", "rows"] = "sums"
+
+    def fit(
+        self,
+        data: Sums | Records,
+        *,
+        epsilon: Fraction,
+        delta: Fraction | None = None,
+        neighbours: Neighbours,
+        noise: ModelNoise,
+    ) -> Fit:
+        """Ridge regression on noisy sums; the ridge is what the noise needs beyond the smallest eigenvalue.
+
+        Guarantee   epsilon-DP for one call, or (epsilon, delta)-DP where delta is given.
+        Adjacency   `neighbours`.
+        Theorem     Wang 2018, algorithm 2, with one call for all sums.
+        Proof       proofs/models/adassp.md
+        Assumes     as `laplace_moments` and `gaussian_moments`.
+        Keeps back  the exact sums and the exact eigenvalue.
+        """
+        sums = sums_of(data)
+        check(sums.design, epsilon=epsilon, delta=delta, neighbours=neighbours)
+        if delta is None:
+            found, least = self._laplace(sums, epsilon, neighbours, noise)
+        else:
+            found, least = self._gaussian(sums, rho_for(epsilon, delta), neighbours, noise)
+        theta = ridge(found.gram, found.cross, max(0.0, found.blur - least))
+        claim = claim_of(ADASSP_PAGE, "AdaSSP", epsilon=epsilon, delta=delta, neighbours=neighbours)
+        return tell(sums.design, theta.tolist(), leftover(found, theta), claim)
+
+    def _laplace(
+        self, sums: Sums, epsilon: Fraction, neighbours: Neighbours, noise: ModelNoise
+    ) -> tuple[NoisyMoments, float]:
+        own, ones = SHARE * epsilon, [Fraction(1)] * len(sums.products)
+        bound = eigenvalue_bound(sums.design.features, neighbours=neighbours)
+        least = noise.laplace(least_eigenvalue(sums), sensitivity=bound, epsilon=own)
+        found = laplace_moments(sums, scales=ones, epsilon=epsilon - own, neighbours=neighbours, noise=noise)
+        return found, (least - 3 * float(bound / own)) / UNIT
+
+    def _gaussian(
+        self, sums: Sums, rho: Fraction, neighbours: Neighbours, noise: ModelNoise
+    ) -> tuple[NoisyMoments, float]:
+        own = SHARE * rho
+        bound = eigenvalue_bound(sums.design.features, neighbours=neighbours)
+        least = noise.gaussian_many([least_eigenvalue(sums)], sensitivity=bound, rho=own)[0]
+        found = gaussian_moments(sums, rho=rho - own, neighbours=neighbours, noise=noise)
+        return found, (least - 2 * bound / (2 * float(own)) ** 0.5) / UNIT
+
+
+def eigenvalue_bound(features: int, *, neighbours: Neighbours) -> int:
+    """In steps: how far one respondent moves `least_eigenvalue`.
+
+    Guarantee   no pair of neighbours has it further apart.
+    Adjacency   `neighbours`; whether a row counts may change with it.
+    Theorem     Weyl: a row of |x|^2 <= p moves the eigenvalue by at most p, coming, going or replaced.
+    Proof       proofs/models/adassp.md
+    Assumes     unit columns; the rounding of entries adds p, that of the eigenvalue 1.
+    Keeps back  nothing: every input is public.
+    """
+    return ceil(neighbours.records * features * Fraction(UNIT)) + features + 1
+
+
+FUNCTIONAL_PAGE = "proofs/models/functional.md"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Functional:
+    """Zhang, Zhang, Xiao, Yang and Winslett 2012, with the constant of THEORY 7.3."""
+
+    requires: Literal["sums", "rows"] = "sums"
+
+    def fit(
+        self,
+        data: Sums | Records,
+        *,
+        epsilon: Fraction,
+        delta: Fraction | None = None,
+        neighbours: Neighbours,
+        noise: ModelNoise,
+    ) -> Fit:
+        """The minimum of the noisy objective, after its quadratic part was made positive definite.
+
+        Guarantee   epsilon-DP for one call.
+        Adjacency   `neighbours`.
+        Theorem     THEORY 7.3.
+        Proof       proofs/models/functional.md
+        Assumes     as `laplace_moments`; bounds are declared, and values clipped to them first.
+        Keeps back  the exact coefficients of the objective.
+        """
+        no_delta(delta)
+        sums = sums_of(data)
+        check(sums.design, epsilon=epsilon, delta=delta, neighbours=neighbours)
+        ones = [Fraction(1)] * len(sums.products)
+        found = laplace_moments(sums, scales=ones, epsilon=epsilon, neighbours=neighbours, noise=noise)
+        # As published: a ridge of four standard deviations, then a floor for what is still not positive.
+        penalty = 4 * float(found.spread.max())
+        theta = ridge(lifted(found.gram, -penalty / 2), found.cross, penalty)
+        claim = claim_of(FUNCTIONAL_PAGE, "THEORY 7.3", epsilon=epsilon, neighbours=neighbours)
+        return tell(sums.design, theta.tolist(), leftover(found, theta), claim)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.noise.bits import Bits, words
-from reticent.noise.lazy import Uniform
+from reticent.noise.reals import Uniform
 
 Floats = NDArray[np.float64]
 Words = NDArray[np.uint64]

@@ -6,11 +6,10 @@ from fractions import Fraction
 from typing import Protocol
 
 from reticent.noise.bits import SystemBits
-from reticent.noise.cauchy import add_cauchy, add_published
+from reticent.noise.cauchy import add_cauchy, add_published, add_student
 from reticent.noise.laplace import add_laplace, add_laplace_many
 from reticent.noise.lomax import add_lomax
 from reticent.noise.selection import permute_and_flip
-from reticent.noise.student import add_student
 from reticent.sensitivity.bounds import Global, Smooth
 
 

@@ -4,6 +4,10 @@ A cell is one value of each matching attribute; cells are numbered with the last
 distance from a recipient's cell to a donor's is the sum over attributes of a public table. Declared as
 rationals and scaled to integers by their common denominator, distances keep their order exactly. The table
 of all pairs of cells is never made: `Distances.row` gives the distances from one cell to all.
+
+The public distance between the cells that a column's donors are matched on.
+
+Whether a repair fits its codebook, judged before any row is read.
 """
 
 from collections.abc import Sequence
@@ -15,6 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import PlanError
+from reticent.prepare.repair import Chances, Donors, Edit, Match, Metric, RegressionLine, Repair
+from reticent.schema import Levels, Number, Schema
 
 Row = NDArray[np.uint16]
 Position = Fraction | int | None
@@ -171,3 +177,132 @@ def _whole(each: Attribute, factor: int) -> NDArray[np.uint16]:
     whole = (each.steps * factor).astype(np.uint16)
     whole.flags.writeable = False
     return whole
+
+
+MOST = 2**18
+"""The most cells a column's donors may be matched on: rings and bounds go over all of them."""
+
+
+def distances_of(donors: Donors, schema: Schema) -> Distances:
+    """How far apart the cells of the matching attributes are; cells as a table numbers them.
+
+    An attribute's values are its levels, its groups, or the codes of a number; then "missing", and "not
+    asked" where it has a universe. Numbers and ordinal levels lie on a scale, silent values beside it.
+    """
+    for match in donors.near:
+        _check_metric(match, schema)
+    cells = prod(values(match, schema) for match in donors.near)
+    if cells > MOST:
+        raise PlanError(
+            f"has {cells} cells to match on, but at most {MOST} are compared; name fewer attributes, or group "
+            "them.",
+            field="match",
+        )
+    if donors.metric is Metric.ONE_HOT:
+        return _one_hot(donors, schema)
+    return distances([_declared(match, schema) for match in donors.near])
+
+
+def values(match: Match, schema: Schema) -> int:
+    """How many values the attribute has, silent ones included."""
+    return answers(match, schema) + silences(match, schema)
+
+
+def answers(match: Match, schema: Schema) -> int:
+    """How many of its values are answers: groups, levels or codes."""
+    column = schema.coded[match.column]
+    return len(match.starts) or column.high - column.low + 1
+
+
+def silences(match: Match, schema: Schema) -> int:
+    """Missing and, where the column has a universe, not asked."""
+    return 1 if schema.columns[match.column].universe is None else 2
+
+
+def _check_metric(match: Match, schema: Schema) -> None:
+    schema.column(match.column, field="match")
+    if answers(match, schema) > MOST_VALUES - 2:
+        raise PlanError(
+            f"{match.column} has too many values to match on one by one; group it, as in "
+            f'{{ column = "{match.column}", starts = [...] }}.',
+            field="match",
+        )
+    if match.weight <= 0:
+        # Cells at no distance from each other would be one cell for donors and two for the bound.
+        raise PlanError(f"the weight of {match.column} is not above 0; leave the column out.", field="match")
+
+
+def _declared(match: Match, schema: Schema) -> Attribute:
+    column, silent = schema.coded[match.column], silences(match, schema)
+    if isinstance(column, Levels) and not column.ordered:
+        return mismatch(values(match, schema), weight=match.weight)
+    return scaled([*_positions(match, column), *[None] * silent], weight=match.weight)
+
+
+def _positions(match: Match, column: Levels | Number) -> list[Position]:
+    if match.starts:
+        return list(range(len(match.starts)))
+    if isinstance(column, Levels) and column.positions:
+        return list(column.positions)
+    return list(range(column.low, column.high + 1))
+
+
+def _one_hot(donors: Donors, schema: Schema) -> Distances:
+    """As published: numbers as they are, everything else coded; a silent value is a value like any other."""
+    if any(match.weight != 1 for match in donors.near):
+        raise PlanError("the published distance has no weights; leave them out.", field="match")
+    return one_hot_euclidean([_coded(match, schema) for match in donors.near])
+
+
+def _coded(match: Match, schema: Schema) -> int | list[int | None]:
+    column = schema.coded[match.column]
+    if isinstance(column, Levels) or match.starts:
+        return values(match, schema)
+    return [*range(column.low, column.high + 1), *[None] * silences(match, schema)]
+
+
+def check_repair(repair: Repair, schema: Schema) -> None:
+    """Every code within its column's, every match on a column that no donor fills."""
+    for edit in repair.edits:
+        _check_edit(edit, schema)
+    if len(repair.filled()) < len(repair.donors):
+        raise PlanError("two repairs fill the same column; keep one.", field="column")
+    for donors in repair.donors:
+        _check_donors(donors, repair, schema)
+    for line in repair.lines:
+        _check_line(line, schema)
+
+
+def _check_edit(edit: Edit, schema: Schema) -> None:
+    column = schema.column(edit.column, field="column")
+    if not column.low <= edit.code <= column.high:
+        raise PlanError(f"{edit.column} has no such answer; take one of its own.", field="value")
+
+
+def _check_donors(donors: Donors, repair: Repair, schema: Schema) -> None:
+    column = schema.column(donors.column, field="column")
+    if column.role == "weight":
+        raise PlanError(f"{donors.column} is the base weight; donors do not fill it.", field="column")
+    if any(not column.low <= code <= column.high for code in donors.defaults):
+        raise PlanError(f"a default of {donors.column} is outside its bounds.", field="default")
+    filled = [match.column for match in donors.near if match.column in repair.filled()]
+    if filled:
+        raise PlanError(f"{filled[0]} is filled by donors itself; match on another column.", field="match")
+    distances_of(donors, schema)
+
+
+def _check_line(line: RegressionLine | Chances, schema: Schema) -> None:
+    column = schema.column(line.column, field="column")
+    if column.role == "weight":
+        raise PlanError(f"{line.column} is the base weight; no line fills it.", field="column")
+    if not column.low <= line.low <= line.high <= column.high:
+        raise PlanError(f"a line would leave the bounds of {line.column}.", field="column")
+    if isinstance(line, Chances):
+        for side in line.sides:
+            schema.column(side.column, field="from")
+        return
+    for term in line.terms:
+        known = schema.column(term.column, field="from")
+        is_whole = term.level is None
+        if is_whole and not (term.low == known.low <= term.gap <= known.high == term.high):
+            raise PlanError(f"a line takes {term.column} for another column.", field="from")

@@ -11,8 +11,8 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Literal, get_args
 
-from reticent.decimals import exact_text
 from reticent.errors import PlanError
+from reticent.exact import exact_text
 from reticent.privacy import convert
 
 Measure = Literal["pure", "approximate", "zcdp", "observed"]

@@ -6,8 +6,8 @@ from fractions import Fraction
 
 from flint import arb, ctx
 
-from reticent.balls import ball
 from reticent.errors import PlanError
+from reticent.exact import ball
 
 PLACES = 12
 _ULP = Fraction(1, 10**PLACES)

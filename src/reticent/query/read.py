@@ -5,13 +5,12 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from reticent.decimals import read_decimal, show
 from reticent.engine.wants import MOST_CELLS
-from reticent.errors import PlanError
-from reticent.predicate.bind import bind
-from reticent.predicate.parse import parse
-from reticent.predicate.tree import Everyone, Predicate
+from reticent.errors import PlanError, nearest
+from reticent.exact import read_decimal, show
 from reticent.query.kinds import (
+    AVAILABLE,
+    COMPLETE,
     Correlation,
     Count,
     CrossTabulation,
@@ -20,12 +19,14 @@ from reticent.query.kinds import (
     Proportion,
     Quantile,
     Query,
+    Subpopulation,
     Total,
     Variance,
 )
-from reticent.query.rows import AVAILABLE, COMPLETE, Subpopulation
 from reticent.schema import Number, Schema
-from reticent.words import nearest
+from reticent.schema.bind import bind
+from reticent.schema.parse import parse
+from reticent.schema.predicate import Everyone, Predicate
 
 COMMON = {"where", "weight"}
 ALLOWED = {

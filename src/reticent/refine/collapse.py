@@ -9,10 +9,9 @@ from fractions import Fraction
 
 from flint import ctx
 
-from reticent.balls import ball
 from reticent.errors import PlanError
-from reticent.prepare.collapsing import Members, Order
-from reticent.prepare.strategies import Strategy
+from reticent.exact import ball
+from reticent.prepare.strata import Members, Order, Strategy
 
 SPARE = 3
 """A noisy count is this many Laplace scales above n_min: one cell's noise exceeds that once in forty times."""

@@ -10,9 +10,9 @@ from fractions import Fraction
 
 from flint import arb, ctx
 
-from reticent.balls import ball
 from reticent.errors import PlanError
-from reticent.noise.family import Family
+from reticent.exact import ball
+from reticent.noise.families import Family
 
 _PRECISIONS = (64, 128, 256, 512, 1024, 4096)
 

@@ -4,16 +4,15 @@ Let T~ = T + X and s~ = s + Z be published, k = T/s wanted. Then T~ - k s~ = X -
 {k : |T~ - k s~| <= Q(|k|)}, Q the quantile of |X - kZ|, holds the true k with the stated probability. Q grows
 with |k|, so from any outer bound u of the set a better one follows: k <= (T~ + Q(u)) / s~.
 
-Where the scale of a noise is confidential, Q is the joined width of `reticent.refine.joint`.
+Where the scale of a noise is confidential, Q is the joined width of `reticent.refine.pivot`.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import log
 
-from reticent.refine.joint import LAPLACE, Shape, exponent, joined
+from reticent.refine.pivot import LAPLACE, HiddenNoise, Shape, exponent, joined
 from reticent.refine.quantiles import ratio_half_width
-from reticent.refine.veil import HiddenNoise
 
 ROUNDS = 60
 

@@ -2,9 +2,11 @@
 
 What is published is the answer: JSON with every number and every synthetic row, and tables written from it. Pages come after
 that, from the published JSON, and cannot stop anything (T35).
+
+What a ledger's sum of epsilon does not say: deltas, and releases that are observed and promise nothing.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from fractions import Fraction
 from hashlib import sha256
@@ -12,17 +14,25 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from reticent import files
-from reticent.decimals import show
-from reticent.engine.base import Engine
+from reticent.engine.protocol import Engine
 from reticent.errors import ResourceError
+from reticent.exact import show
+from reticent.plan.plan import Plan
 from reticent.privacy.ledger import Ledger, Origin, Reservation
-from reticent.release.beside import beside_epsilon
-from reticent.release.carry import run_plan
-from reticent.release.files import JSON, files_of, planned_files
-from reticent.release.plan import Plan
-from reticent.release.release import Release
+from reticent.privacy.ledger.entries import Entry
+from reticent.release.release import JSON, Release, files_of, planned_files
+from reticent.release.run import run_plan
 from reticent.release.survey import Survey
 from reticent.release.trial import try_plan
+
+
+def beside_epsilon(entries: Iterable[Entry], *, upto: int | None = None) -> dict[str, Any]:
+    """The exact sum of deltas and the observed releases, of all charges up to an entry; empty where all are pure."""
+    charges = [e.body for e in entries if e.kind == "reserve" and (upto is None or e.number <= upto)]
+    delta = sum((Fraction(str(body["claim"].get("delta", 0))) for body in charges), Fraction(0))
+    observed = [str(body["release"]) for body in charges if body["claim"].get("measure") == "observed"]
+    return {**({"delta": show(delta)} if delta else {}), **({"observed": observed} if observed else {})}
+
 
 Step = Callable[[str], None]
 

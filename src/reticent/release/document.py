@@ -1,30 +1,192 @@
-"""A release as a document: statistics, their guarantee, what they cost. Built from noisy answers only."""
+"""A release as a document: statistics, their guarantee, what they cost. Built from noisy answers only.
 
+What a release says of the lot it was drawn by: the piece it read, and what its promise is worth to everybody else.
+
+What a release says of its weights: how the bins were found, which they are, and the totals they were fitted to.
+
+What leaves with a release because a file that the plan names holds it: group names, population totals.
+
+A release as JSON text: laid out to be read, but each column of a table of cells on a line of its own.
+"""
+
+import json
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from math import isfinite, sqrt
 from statistics import NormalDist
 from typing import Any
 
 from reticent import __version__
-from reticent.answer.base import COPIES_WORDS, UNBOUNDED, Answer, Estimate
-from reticent.answer.parts import AnyMeasurement, HiddenScale
-from reticent.answer.weighing import Weighed
-from reticent.decimals import show
-from reticent.privacy.claim import compose
+from reticent.answer.choose_bins import Weighed, alphas
+from reticent.answer.parts import COPIES_WORDS, UNBOUNDED, Answer, AnyMeasurement, Estimate, HiddenScale
+from reticent.answer.weighting import Choice, RakedTotals, Weighting
+from reticent.exact import show
+from reticent.plan.asks import Statistic
+from reticent.plan.claims import claim_of_bins, claim_of_parts
+from reticent.plan.partition import Partition
+from reticent.plan.plan import Plan
+from reticent.plan.repairs import external_imputation_section
+from reticent.plan.words import ask_words, bar_words, lent_words
+from reticent.privacy.claim import compose, while_secret
+from reticent.privacy.sampling import KEY, KEY_GROUND
 from reticent.query.kinds import Correlation, Derived, NumericQuery, Proportion, Quantile, Variance
-from reticent.release.brought import external_imputation_section
-from reticent.release.cost import claim_of_bins, claim_of_parts
-from reticent.release.drawn_told import drawn_section, resting_told
-from reticent.release.files_told import files_told
 from reticent.release.format import CAUTION, COVERS, FORMAT, RELIABLE
-from reticent.release.model_fit import NO_MODELS, Modelled
-from reticent.release.model_lines import models_section
-from reticent.release.plan import Plan, Statistic
-from reticent.release.repair_words import ask_words, bar_words, lent_words
+from reticent.release.models import NO_MODELS, Modelled, models_section
 from reticent.release.synth_table import SynthTable, synths_section
-from reticent.release.weights_told import weighted_words, weights_section
 from reticent.smallcells.table import CellTable, described
+
+
+def _share(partition: Partition) -> dict[str, Any]:
+    """A piece by values has no public share."""
+    if partition.is_by_values:
+        return {}
+    return {"share": show(partition.share), "scale": show(partition.scale)}
+
+
+def drawn_section(plan: Plan) -> dict[str, Any]:
+    """Nothing for a release of a whole survey that says nothing of its frame."""
+    told: dict[str, Any] = {}
+    if plan.partition is not None:
+        piece = plan.partition.piece
+        told["piece"] = {
+            "partition": piece.partition,
+            "number": piece.number,
+            "of": len(piece.parts),
+            "draw": piece.draw,
+            **_share(plan.partition),
+            "words": plan.partition.words,
+            **({"secret": secret} if (secret := plan.partition.secret(plan.change)) else {}),
+        }
+    if plan.frames:
+        told["frames"] = [
+            {"words": str(claim), **claim.as_dict(), "secret": secret} for secret, claim in plan.frames
+        ]
+    return told
+
+
+def resting_told(told: Any, plan: Plan) -> Any:
+    """What a release tells, with the key's secrecy in every claim that rests on it, wherever in it a claim stands."""
+    if plan.partition is None or not plan.partition.secret(plan.change):
+        return told
+    if isinstance(told, list):
+        return [resting_told(each, plan) for each in told]
+    if not isinstance(told, dict):
+        return told
+    inner = {name: resting_told(each, plan) for name, each in told.items()}
+    if not {"words", "measure", "rests_on"} <= set(told) or told["measure"] == "observed" or "secret" in told:
+        return inner
+    ground = {"theorem": KEY_GROUND[0], "proof": KEY_GROUND[1]}
+    grounds = told["rests_on"] if ground in told["rests_on"] else [*told["rests_on"], ground]
+    return {**inner, "words": told["words"] + while_secret(KEY), "rests_on": grounds, "secret": KEY}
+
+
+HOW = {
+    Choice.FIXED: "the plan's own bins",
+    Choice.PRIVATE: "chosen privately among the plan's strategies",
+    Choice.COUNTS: "put together, in the plan's order, until every noisy count was large enough",
+    Choice.EACH: "chosen privately, one attribute after another, each crossed with those before",
+}
+
+
+def weighted_words(ask: Statistic, plan: Plan) -> str:
+    """For the end of an ask's own words."""
+    if not ask.weighted or plan.weight is None:
+        return ""
+    totals = "totals raked to known margins" if plan.weight.fitting else "known totals"
+    return f", weighted to {totals} by {' and '.join(plan.weight.labels)}"
+
+
+def weights_section(plan: Plan, weighed: Weighed | None) -> dict[str, Any]:
+    """The weights of a release; nothing where it has none. All of it is public, or was paid for."""
+    if plan.weight is None or weighed is None:
+        return {}
+    claim = claim_of_bins(weighed.parts, plan.change)
+    strategy = weighed.strategy
+    told = {
+        "name": plan.weight.name,
+        "base": plan.weight.column,
+        "by": list(plan.weight.labels),
+        "noise": plan.weight.law.value,
+        "how": HOW[plan.weight.choice],
+        "strategy": strategy.name,
+        "bins": len(strategy.totals),
+        "totals": [show(total) for total in strategy.totals],
+        "bin_of_cell": list(strategy.bins),
+        "guarantee": {"words": str(claim), **claim.as_dict()} if claim else {"words": "public, no cost"},
+        **({"noisy_counts": list(weighed.counts)} if weighed.counts else {}),
+        **_each_told(plan, weighed),
+        **({"raked": raked_told(plan.weight, weighed.fitted)} if weighed.fitted else {}),
+    }
+    return {"weights": told}
+
+
+def _each_told(plan: Plan, weighed: Weighed) -> dict[str, Any]:
+    """Which way was chosen for every attribute, at what price and alpha."""
+    if plan.weight is None or plan.weight.crossing is None:
+        return {}
+    crossing = plan.weight.crossing
+    if weighed.fitted is not None:
+        crossing = replace(crossing, totals=weighed.fitted.totals)
+    found = alphas(crossing, weighed.ways, steps=plan.neighbours.steps)
+    told = [
+        {
+            "by": list(each.by),
+            "way": each.ways[way].name,
+            "epsilon": show(each.epsilon),
+            "alpha": float(alpha),
+        }
+        for each, way, alpha in zip(crossing.attributes, weighed.ways, found, strict=True)
+    ]
+    return {"attributes": told}
+
+
+def raked_told(weighting: Weighting, fitted: RakedTotals) -> dict[str, Any]:
+    """How the totals came about: the noisy table, the fit, and whether it met its margins. All of it was paid for."""
+    fitting = weighting.fitting
+    return {
+        "epsilon": show(fitting.epsilon) if fitting else None,
+        "margins": [[weighting.labels[axis] for axis in each.axes] for each in fitting.margins]
+        if fitting
+        else [],
+        "noisy_table": [float(show(each, digits=6)) for each in fitted.noisy],
+        "joined": fitted.joined,
+        "status": fitted.status,
+        "cycles": fitted.cycles,
+        "largest_error": fitted.error,
+        "words": fit_words(fitted),
+    }
+
+
+def fit_words(fitted: RakedTotals) -> str:
+    """The fit in one sentence."""
+    if fitted.is_assumed:
+        return "the noisy table could not be raked, so totals are what the margins alone give"
+    if fitted.status == "met":
+        return f"totals are raked from a noisy table; every margin is met after {fitted.cycles} rounds"
+    return (
+        f"totals are raked from a noisy table; after {fitted.cycles} rounds the worst margin is still off by "
+        f"{fitted.error:.2g} of itself"
+    )
+
+
+def weight_words(weighting: Weighting) -> str:
+    """One line for a preview."""
+    base = f"base weights {weighting.column}" if weighting.column else "equal base weights"
+    several = len(weighting.candidates.strategies)
+    among = f", {several} strategies" if several > 1 else ""
+    totals = "totals raked from a noisy table" if weighting.fitting else "totals"
+    by = ", ".join(weighting.labels)
+    return (
+        f"weights {weighting.name}: {base}, fitted to {totals} by {by}{among}; bins: {HOW[weighting.choice]}"
+    )
+
+
+def files_told(plan: Plan) -> dict[str, Any]:
+    """Every such file with every text that is published from it; nothing for a plan that has all of it inside."""
+    told = [each.as_dict() for each in plan.files if each.published]
+    return {"public_files": told} if told else {}
+
 
 TOTAL_WORDS = (
     "adds, as variances do, the sampling error implied by the declared design effect; it does not cover "
@@ -210,3 +372,29 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list):
         return [_plain(inner) for inner in value]
     return value if isinstance(value, str | int) else str(value)
+
+
+MARK = "\x00column "  # no text of a plan holds a control character
+
+
+def written(document: Mapping[str, Any]) -> str:
+    """The same document is the same text; keys stand in its own order."""
+    tables = document.get("cells")
+    if not tables:
+        return json.dumps(document, ensure_ascii=False, indent=1)
+    columns: list[Any] = []
+
+    def marked(table: Mapping[str, Any]) -> dict[str, Any]:
+        marks = {}
+        for name, values in table["columns"].items():
+            marks[name] = f"{MARK}{len(columns)}"
+            columns.append(values)
+        return {**table, "columns": marks}
+
+    plain = {**document, "cells": [marked(table) for table in tables]}
+    pieces = json.dumps(plain, ensure_ascii=False, indent=1).split(json.dumps(MARK)[:-1])
+    told = [pieces[0]]
+    for piece in pieces[1:]:
+        place, _, rest = piece.partition('"')
+        told += [json.dumps(columns[int(place)], ensure_ascii=False, separators=(",", ":")), rest]
+    return "".join(told)

@@ -1,23 +1,31 @@
-"""A Release: the only thing that leaves. JSON for machines, tidy CSV for statisticians, same numbers."""
+"""A Release: the only thing that leaves. JSON for machines, tidy CSV for statisticians, same numbers.
+
+The files of a release's synthetic tables: each as CSV and as Parquet, numbered over all of them.
+
+The files of an answer: JSON, which holds every number and every synthetic row, and the tables written from it.
+"""
 
 import csv
 import io
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from reticent.errors import ReticentError
-from reticent.release.compact import written
+from reticent.plan.plan import Plan
+from reticent.release.document import written
 from reticent.release.format import FORMAT
 from reticent.release.former_release import FORMER, in_todays_words
-from reticent.release.synth_table import to_arrow
+from reticent.release.synth_table import to_arrow, to_csv, to_parquet
 from reticent.smallcells.table import LINE
 from reticent.smallcells.table import lines as cell_lines
 from reticent.smallcells.table import rows as cell_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
 
 COLUMNS = (
     "release",
@@ -127,3 +135,42 @@ def _defused(value: Any) -> Any:
     if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")):
         return f"'{value}"
     return "" if value is None else value
+
+
+WRITERS: Mapping[str, Callable[[Mapping[str, Any], int], bytes]] = {".csv": to_csv, ".parquet": to_parquet}
+
+
+def synth_pages(count: int) -> dict[str, Callable[[Release], bytes]]:
+    """By ending: `.1.synth.csv`, `.1.synth.parquet`, and so on for `count` tables."""
+    return {
+        f".{number}.synth{ending}": partial(_page, number=number, write=write)
+        for number in range(1, count + 1)
+        for ending, write in WRITERS.items()
+    }
+
+
+def _page(release: Release, *, number: int, write: Callable[[Mapping[str, Any], int], bytes]) -> bytes:
+    tables = [
+        (table, copy) for table in release.document.get("synth", []) for copy in range(len(table["tables"]))
+    ]
+    return write(*tables[number - 1])
+
+
+JSON = ".json"
+Files = Mapping[str, Callable[[Release], bytes]]
+
+
+def files_of(release: Release) -> Files:
+    """By their ending, JSON first. Each is a function of the release alone: no chance, no clock, no row."""
+    synths = sum(len(table["tables"]) for table in release.document.get("synth", []))
+    return _files(has_cells=bool(release.document.get("cells")), synths=synths)
+
+
+def planned_files(plan: Plan) -> tuple[str, ...]:
+    """The endings of the files that a release of `plan` will have."""
+    return tuple(_files(has_cells=bool(plan.cells), synths=sum(synth.tables for synth in plan.synths)))
+
+
+def _files(*, has_cells: bool, synths: int) -> Files:
+    cells: Files = {".cells.csv": Release.cells_csv} if has_cells else {}
+    return {JSON: Release.to_bytes, ".csv": Release.to_csv, **cells, **synth_pages(synths)}

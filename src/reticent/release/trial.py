@@ -8,16 +8,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from secrets import token_hex
 
-from reticent.decimals import show
 from reticent.engine.nobody import Nobody
 from reticent.errors import PlanError
-from reticent.release.carry import run_plan
-from reticent.release.evaluate import wants_of
-from reticent.release.files import files_of
-from reticent.release.model_fit import check_models
-from reticent.release.plan import Plan
-from reticent.release.release import Release
-from reticent.release.tables import check_cells
+from reticent.exact import show
+from reticent.plan.plan import Plan
+from reticent.release.asks import wants_of
+from reticent.release.cells import check_cells
+from reticent.release.models import check_models
+from reticent.release.release import Release, files_of
+from reticent.release.run import run_plan
 
 ROWS = 20
 FAILED = (

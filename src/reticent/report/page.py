@@ -11,10 +11,19 @@ from reticent.release.format import CAUTION, RELIABLE
 from reticent.release.release import Release
 from reticent.report import words
 from reticent.report.cells import cell_tables
-from reticent.report.charts import HOW, svg
-from reticent.report.clean import barless, clean, columns_of, is_table, unit_of
-from reticent.report.numbers import downward, nearest, percent, places, upward
-from reticent.report.specs import specs
+from reticent.report.charts import HOW, specs, svg
+from reticent.report.numbers import (
+    barless,
+    clean,
+    columns_of,
+    downward,
+    is_table,
+    nearest,
+    percent,
+    places,
+    unit_of,
+    upward,
+)
 from reticent.report.synth import synth_tables, uses
 
 _MARKS = {"reliable": "●", "use with caution": "◆", "unreliable": "▲"}

@@ -7,7 +7,7 @@ from typing import Any
 from reticent.errors import ReticentError
 from reticent.release.release import COLUMNS, Release
 from reticent.report.charts import HOW
-from reticent.report.clean import clean
+from reticent.report.numbers import clean
 
 _LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)  # a workbook wants a date; the same release is the same bytes
 

@@ -9,7 +9,7 @@ import numpy as np
 from reticent.release.synth_table import Numbers, unpacked
 from reticent.report import marks
 from reticent.report.marks import BESIDE, BLUE, PALE, WIDE, Spec
-from reticent.report.synth_words import USE, heaped, promised, ruled
+from reticent.report.words import USE, heaped, promised, ruled
 
 BINS = 20
 MOST_COLUMNS = 30

@@ -6,10 +6,9 @@ from fractions import Fraction
 from itertools import pairwise
 from math import ceil, floor
 
-from reticent.decimals import show
 from reticent.errors import PlanError, SchemaError
-from reticent.predicate.tree import Predicate
-from reticent.predicate.words import literal_text
+from reticent.exact import show
+from reticent.schema.predicate import Predicate, literal_text
 from reticent.schema.reading import canonical
 
 Ranges = tuple[tuple[int, int], ...]

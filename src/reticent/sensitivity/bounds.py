@@ -1,4 +1,7 @@
-"""Three kinds of bound on what one respondent can move. Each allows different noise, so each is a type."""
+"""Three kinds of bound on what one respondent can move. Each allows different noise, so each is a type.
+
+The change that must stay hidden, as a value the bounds below are functions of.
+"""
 
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -32,3 +35,20 @@ class Observed:
     """A sensitivity seen in the data at hand. Not differentially private; only noise that says so takes it."""
 
     bound: Fraction = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbours:
+    """One respondent, of at most `records` rows, is added or removed; or (`replaced`) answers otherwise."""
+
+    replaced: bool = False
+    records: int = 1
+
+    def __post_init__(self) -> None:
+        if self.records < 1:
+            raise ValueError("a respondent owns at least one record")
+
+    @property
+    def steps(self) -> int:
+        """How many records must be added or removed, one at a time, to get from one to the other."""
+        return self.records * (2 if self.replaced else 1)

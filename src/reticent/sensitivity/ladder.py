@@ -11,8 +11,8 @@ from fractions import Fraction
 
 from flint import arb, ctx
 
-from reticent.balls import ball
 from reticent.errors import PlanError
+from reticent.exact import ball
 from reticent.sensitivity.bounds import Smooth
 
 SLACK = Fraction(1, 2**34)

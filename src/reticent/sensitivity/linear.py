@@ -6,8 +6,7 @@ change that is hidden, and how many records a respondent may own.
 
 from fractions import Fraction
 
-from reticent.sensitivity.bounds import Global
-from reticent.sensitivity.neighbours import Neighbours
+from reticent.sensitivity.bounds import Global, Neighbours
 
 
 def bound_sum(low: int, high: int, *, neighbours: Neighbours) -> Global:

@@ -13,10 +13,9 @@ import numpy as np
 from flint import arb, ctx
 from numpy.typing import NDArray
 
-from reticent.balls import ball
 from reticent.errors import PlanError
-from reticent.prepare.bins import BaseWeights
-from reticent.prepare.strategies import Strategy
+from reticent.exact import ball
+from reticent.prepare.strata import BaseWeights, Strategy
 from reticent.sensitivity import ladder as lad
 from reticent.sensitivity.ladder import Ladder, LadderLine
 

@@ -11,13 +11,13 @@ import numpy as np
 from flint import arb, ctx
 from numpy.typing import NDArray
 
-from reticent.balls import ball
 from reticent.errors import PlanError
+from reticent.exact import ball
 from reticent.smallcells import kernel
-from reticent.smallcells.aim import Estimand
 from reticent.smallcells.estimators import CellMean, Estimator, Predict, Slope
 from reticent.smallcells.kernel import Cell, Scale
 from reticent.smallcells.points import GridPoints
+from reticent.smallcells.table import Estimand
 
 SLACK = Fraction(1, 2**34)
 MARGIN = 1.0 + 2.0**-36

@@ -10,16 +10,14 @@ from fractions import Fraction
 import numpy as np
 from flint import ctx
 
-from reticent.balls import ball
 from reticent.errors import PlanError
+from reticent.exact import ball
 from reticent.noise.bits import Bits
-from reticent.noise.each import draw_laplace_each
-from reticent.noise.many import draw_laplace
+from reticent.noise.vector import draw_laplace, draw_laplace_each
 from reticent.refine.quantiles import laplace_half_width
-from reticent.smallcells.aim import Estimand, steps_of
-from reticent.smallcells.counts import noisy_counts
 from reticent.smallcells.ladder import pooled_bound
 from reticent.smallcells.points import GridPoints
+from reticent.smallcells.table import Estimand, noisy_counts, steps_of
 
 FINENESS = 256
 """ln chi is told in units of beta / 256."""

@@ -9,16 +9,13 @@ from typing import Any
 from reticent.errors import PlanError
 from reticent.noise.bits import Bits, SystemBits
 from reticent.schema import Schema
-from reticent.sensitivity.neighbours import Neighbours
-from reticent.smallcells.aim import Estimand
+from reticent.sensitivity.bounds import Neighbours
 from reticent.smallcells.cells import CHANGES, ENVELOPES, Method, SmallCells
-from reticent.smallcells.counts import noisy_counts
-from reticent.smallcells.observed import release_observed
-from reticent.smallcells.observed_table import ObservedCells
+from reticent.smallcells.observed import ObservedCells, release_observed
 from reticent.smallcells.points import GridPoints
 from reticent.smallcells.pooled import PooledCells
 from reticent.smallcells.smooth import SmoothCells
-from reticent.smallcells.table import CellTable, finite, roots
+from reticent.smallcells.table import CellTable, Estimand, finite, noisy_counts, roots
 from reticent.smallcells.theilsen import TheilSenCells
 
 STEPS = 10**6

@@ -14,13 +14,12 @@ from numpy.typing import NDArray
 from reticent.errors import PlanError
 from reticent.noise import calibrate
 from reticent.noise.bits import Bits
-from reticent.noise.lomax_many import add_lomax_many
-from reticent.noise.many import draw_laplace
+from reticent.noise.vector import add_lomax_many, draw_laplace
 from reticent.refine.pivot import Pivot, pivot
 from reticent.sensitivity.bounds import Smooth
-from reticent.smallcells.aim import Estimand, steps_of
 from reticent.smallcells.ladder import smooth_bounds
 from reticent.smallcells.points import GridPoints
+from reticent.smallcells.table import Estimand, steps_of
 
 Floats = NDArray[np.float64]
 

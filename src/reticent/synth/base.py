@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from reticent.noise.bits import Bits
 from reticent.privacy.claim import Change, Claim
-from reticent.sensitivity.neighbours import Neighbours
+from reticent.sensitivity.bounds import Neighbours
 from reticent.synth.domain import Domain
 
 Counted = NDArray[np.int64]

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from reticent.noise.bits import Bits
 from reticent.synth.decode import UNASKED, Codes, Rows, bins, decode, uniforms
 from reticent.synth.domain import Domain
-from reticent.synth.ruled import Flags, Link, Rules, asked, linked, status_of, unlawful
-from reticent.synth.rules_search import lawful_row
+from reticent.synth.rules import Flags, Link, Rules, asked, lawful_row, linked, status_of, unlawful
 
 Cells = NDArray[np.integer]
 Draw = Callable[[int], Sequence[Cells]]

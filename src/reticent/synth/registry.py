@@ -1,13 +1,12 @@
 """Synthesizers by name."""
 
-from reticent.errors import PlanError
+from reticent.errors import PlanError, nearest
 from reticent.synth.base import SynthesisMethod
 from reticent.synth.marginals.aim import AIM
 from reticent.synth.marginals.independent import Independent
 from reticent.synth.marginals.mst import MST
 from reticent.synth.marginals.privbayes import PrivBayes
 from reticent.synth.marginals.privbayes_printed import PrivBayesPrinted
-from reticent.words import nearest
 
 _ALL: tuple[SynthesisMethod, ...] = (
     Independent(),

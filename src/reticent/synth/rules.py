@@ -1,22 +1,236 @@
-"""Read what a curator knows of every row: what cannot be, and which answer settles which. Universes come from the codebook."""
+"""Read what a curator knows of every row: what cannot be, and which answer settles which. Universes come from the codebook.
 
-from collections.abc import Mapping, Sequence
+What a curator knows of every row, as a value, and which rows go against it. Public, and after the noise.
+
+Is there a lawful row at all? Found by trial, column by column, over the few codes that rules tell apart. Public.
+
+Pairs of cells that the codebook rules out: an answer of somebody who is not asked. Public, so a model may know it for free.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from graphlib import CycleError, TopologicalSorter
+from itertools import chain, count
 
 import numpy as np
+from numpy.typing import NDArray
 
-from reticent.decimals import read_decimal
-from reticent.engine.cells import named
-from reticent.errors import PlanError
-from reticent.predicate.bind import Bound, bind
-from reticent.predicate.parse import parse
+from reticent.engine.sql.clean import named
+from reticent.errors import PlanError, nearest
+from reticent.exact import read_decimal
 from reticent.schema import Levels
-from reticent.synth.decode import HOLE
+from reticent.schema.bind import (
+    STRUCTURAL,
+    AllOf,
+    AnyOf,
+    Bound,
+    Cell,
+    CodeIn,
+    Is,
+    Negation,
+    bind,
+    truth,
+    truth_array,
+)
+from reticent.schema.parse import parse
+from reticent.synth.base import Places
+from reticent.synth.decode import HOLE, UNASKED, Codes, Rows, bins, encode
 from reticent.synth.domain import Axis, Domain
-from reticent.synth.ruled import Link, Rules
-from reticent.synth.rules_search import lawful_row
-from reticent.words import nearest
+
+Flags = NDArray[np.bool_]
+Status = NDArray[np.int8]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """One column settles another: `codes[cell]` is the target's code for a cell of the source, or HOLE for any.
+
+    Without `codes` the link is still to be learned, from rows that are drawn.
+    """
+
+    source: int
+    target: int
+    codes: Codes | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """`asked` are the universes of the codebook that the domain can judge, in the order in which they build on each other."""
+
+    domain: Domain
+    never: tuple[Bound, ...] = ()
+    links: tuple[Link, ...] = ()
+    asked: tuple[tuple[str, Bound], ...] = ()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All columns that a rule speaks of."""
+        axes = self.domain.axes
+        linked = [axes[place].column for link in self.links for place in (link.source, link.target)]
+        judged = [name for bound in self.never for name in named(bound)]
+        universes = [each for name, bound in self.asked for each in (name, *named(bound))]
+        return tuple(dict.fromkeys([*universes, *judged, *linked]))
+
+    def with_links(self, links: Sequence[Link]) -> "Rules":
+        return replace(self, links=tuple(links))
+
+
+def unlawful(rows: Rows, rules: Rules) -> Flags:
+    """Rows that break a universe, or are what can never be, or go against a link."""
+    status = {name: status_of(codes) for name, codes in rows.items()}
+    broken = np.zeros(len(next(iter(rows.values()))), dtype=np.bool_)
+    for name, bound in rules.asked:
+        broken |= asked(bound, rows, status) == (status[name] == 2)
+    for bound in rules.never:
+        broken |= truth_array(bound, rows, status)[0]
+    for link in rules.links:
+        settled, codes = _settled(rows, rules, link)
+        broken |= settled & (codes != rows[rules.domain.axes[link.target].column])
+    return broken
+
+
+def status_of(codes: Codes) -> Status:
+    """0 answered, 1 missing, 2 not asked."""
+    return np.where(codes == HOLE, 1, np.where(codes == UNASKED, 2, 0)).astype(np.int8)
+
+
+def asked(bound: Bound, rows: Rows, status: Mapping[str, Status]) -> Flags:
+    """Who is asked: where the universe holds and, where that is open, who was asked all that it speaks of."""
+    holds, is_known = truth_array(bound, rows, status)
+    unasked = np.zeros(len(holds), dtype=np.bool_)
+    for name in named(bound):
+        unasked |= status[name] == 2
+    return np.where(is_known, holds, ~unasked)
+
+
+def linked(rows: Rows, rules: Rules) -> Rows:
+    """The rows with every settled answer in its place; who was not asked stays so."""
+    made = dict(rows)
+    for link in rules.links:
+        settled, codes = _settled(made, rules, link)
+        name = rules.domain.axes[link.target].column
+        made[name] = np.where(settled, codes, made[name])
+    return made
+
+
+def _settled(rows: Rows, rules: Rules, link: Link) -> tuple[Flags, Codes]:
+    """Where the source is answered, speaks of the target, and the target was asked; and what the answer must be."""
+    source, target = (rules.domain.axes[place] for place in (link.source, link.target))
+    if link.codes is None:
+        return np.zeros(len(rows[source.column]), dtype=np.bool_), rows[target.column]
+    codes = link.codes[encode(rows[source.column], source, rules.domain.schema)]
+    return (rows[source.column] > UNASKED) & (codes != HOLE) & (rows[target.column] != UNASKED), codes
+
+
+MOST_TRIES = 200_000
+Row = dict[str, Cell]
+
+
+def lawful_row(rules: Rules) -> dict[str, int]:
+    """Codes of the ruled columns of one lawful row without a hole, or a refusal where there is none."""
+    order = [name for name in rules.domain.schema.in_universe_order if name in rules.columns]
+    tries = count()
+    for row in _rows(rules, order, {}, tries):
+        return {name: cell if isinstance(cell, int) else UNASKED for name, cell in row.items()}
+    if next(tries) > MOST_TRIES:
+        raise PlanError(
+            f"no lawful row was found among {MOST_TRIES:,}; drop rules, or write them plainer", field="never"
+        )
+    raise PlanError("the rules leave no row that is lawful; drop or mend one", field="never")
+
+
+def _rows(rules: Rules, order: list[str], row: Row, tries: "count[int]") -> Iterator[Row]:
+    """All lawful rows that begin so. Columns come after those their universes speak of."""
+    if len(row) == len(order):
+        yield dict(row)
+        return
+    name = order[len(row)]
+    for cell in _cells(rules, name, row):
+        if next(tries) > MOST_TRIES:
+            return
+        row[name] = cell
+        if _is_open(rules, row):
+            yield from _rows(rules, order, row, tries)
+        del row[name]
+
+
+def _cells(rules: Rules, name: str, row: Row) -> list[Cell]:
+    """What may stand here: the unasked have no answer, others one of each kind that rules tell apart."""
+    universe = dict(rules.asked).get(name)
+    if universe is not None and not _asked(universe, row):
+        return [STRUCTURAL]
+    column = rules.domain.schema.coded[name]
+    edges = {column.low, *_settling(rules, name)}
+    for bound in (*rules.never, *(bound for _, bound in rules.asked)):
+        edges |= {edge for low, high in ranges_of(bound, name) for edge in (low, high + 1)}
+    return [edge for edge in sorted(edges) if column.low <= edge <= column.high]
+
+
+def _asked(universe: Bound, row: Row) -> bool:
+    holds = truth(universe, row)
+    if holds is not None:
+        return holds
+    return not any(row[name] is STRUCTURAL for name in named(universe))
+
+
+def _settling(rules: Rules, name: str) -> set[int]:
+    """Every code of a source, and every code of a target."""
+    found: set[int] = set()
+    for link in rules.links:
+        source, target = (rules.domain.axes[place] for place in (link.source, link.target))
+        if link.codes is not None and name == target.column:
+            found |= {code for code in link.codes.tolist() if code != HOLE}
+        if link.codes is not None and name == source.column:
+            found |= set(bins(source, rules.domain.schema)[0].tolist())
+    return found
+
+
+def _is_open(rules: Rules, row: Row) -> bool:
+    """Whether nothing is broken so far."""
+    if any(so_far(bound, row) for bound in rules.never):
+        return False
+    return all(_follows(rules, place, row) for place in range(len(rules.links)))
+
+
+def _follows(rules: Rules, place: int, row: Row) -> bool:
+    link = rules.links[place]
+    source, target = (rules.domain.axes[at].column for at in (link.source, link.target))
+    here, there = row.get(source), row.get(target)
+    if link.codes is None or not isinstance(here, int) or not isinstance(there, int):
+        return True
+    starts, _ = bins(rules.domain.axes[link.source], rules.domain.schema)
+    settled = int(link.codes[int(starts.searchsorted(here, side="right")) - 1])
+    return settled in (HOLE, there)
+
+
+def so_far(bound: Bound, row: Row) -> bool | None:
+    """Kleene's truth of a row that is not finished: what is not there yet is unknown."""
+    match bound:
+        case CodeIn(column=name) | Is(column=name):
+            return truth(bound, row) if name in row else None
+        case AllOf(parts=parts):
+            found = [so_far(part, row) for part in parts]
+            return False if False in found else None if None in found else True
+        case AnyOf(parts=parts):
+            found = [so_far(part, row) for part in parts]
+            return True if True in found else None if None in found else False
+        case Negation(part=part):
+            inner = so_far(part, row)
+            return None if inner is None else not inner
+        case _:
+            return True
+
+
+def ranges_of(bound: Bound, name: str) -> Iterator[tuple[int, int]]:
+    match bound:
+        case CodeIn(column=column, ranges=ranges) if column == name:
+            yield from ranges
+        case AllOf(parts=parts) | AnyOf(parts=parts):
+            for part in parts:
+                yield from ranges_of(part, name)
+        case Negation(part=part):
+            yield from ranges_of(part, name)
 
 
 def read_rules(
@@ -104,3 +318,47 @@ def _code(word: str, axis: Axis, domain: Domain) -> int:
         raise PlanError(f"{word[:80]!r} is no answer of {axis.column}", field="known")
     ((low, _),) = column.matching("=", (literal,), field="known")
     return low
+
+
+def lawful_pairs(domain: Domain) -> dict[Places, Flags]:
+    """For each column and each that its universe speaks of, which pairs of cells can be: sides in the domain's order.
+
+    A universe that needs more than the one answer leaves both open, and so does a silent one.
+    """
+    places = {name: place for place, name in enumerate(domain.columns)}
+    found: dict[Places, Flags] = {}
+    for name, universe in read_rules(domain).asked:
+        for gate in named(universe):
+            pair = places[gate], places[name]
+            can_be = _pairs(universe, domain.axes[pair[0]], domain.axes[pair[1]], domain)
+            found[min(pair), max(pair)] = can_be if pair[0] < pair[1] else can_be.T
+    return {pair: can_be for pair, can_be in found.items() if not can_be.all()}
+
+
+def _pairs(universe: Bound, gate: Axis, column: Axis, domain: Domain) -> Flags:
+    can_ask, can_skip = _open(universe, gate, domain)
+    made = np.ones((gate.size, column.size), dtype=np.bool_)
+    made[: gate.answers] = can_ask[:, None]
+    if column.unasked is not None:
+        made[: gate.answers, column.unasked] = can_skip
+    return made
+
+
+def _open(universe: Bound, gate: Axis, domain: Domain) -> tuple[Flags, Flags]:
+    """For each answer's cell of the gate, whether some code in it can be asked, and whether some can be left out."""
+    starts, _ = bins(gate, domain.schema)
+    codes = sorted({*starts.tolist(), *_edges(universe, gate, domain)})
+    holds = [so_far(universe, {gate.column: code}) for code in codes]
+    cells = np.searchsorted(starts, codes, side="right") - 1
+    asks, skips = np.zeros((2, gate.answers), dtype=np.bool_)
+    np.logical_or.at(asks, cells, [known is not False for known in holds])
+    np.logical_or.at(skips, cells, [known is not True for known in holds])
+    return asks, skips
+
+
+def _edges(universe: Bound, gate: Axis, domain: Domain) -> Iterator[int]:
+    """Codes of the gate at which the universe may change."""
+    column = domain.schema.coded[gate.column]
+    for edge in chain.from_iterable((low, high + 1) for low, high in ranges_of(universe, gate.column)):
+        if column.low <= edge <= column.high:
+            yield edge

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from reticent.lab.trials.coding import Codes
-from reticent.lab.trials.tables import CENSUS, Trial, trial
+from reticent.lab.trials.tables import CENSUS, Codes, Trial, trial
 
 
 @pytest.fixture(scope="session")

@@ -5,12 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reticent.lab.judge.distances import distances
-from reticent.lab.judge.floors import bootstrap, first_for_silence, midpoints, round_trip
-from reticent.lab.seeded import SeededBits
-from reticent.lab.trials.coding import cells_of, with_holes
+from reticent.lab.judge.distances import bootstrap, distances, first_for_silence, midpoints, round_trip
+from reticent.lab.noise import SeededBits
 from reticent.lab.trials.masks import mask
-from reticent.lab.trials.tables import FILES, at_hand, trial
+from reticent.lab.trials.tables import FILES, at_hand, cells_of, trial, with_holes
 
 PAGE = Path(__file__).parents[3] / "docs" / "lab" / "public-artefact.md"
 NAMES = {"adult": "Adult", "bank": "Bank", "br2000": "BR2000", "national": "National"}

@@ -7,7 +7,7 @@ import pytest
 
 from reticent.errors import PlanError
 from reticent.lab.judge.distances import by_column, distances
-from reticent.lab.trials.coding import cells_of
+from reticent.lab.trials.tables import cells_of
 
 
 def slow(first: np.ndarray, second: np.ndarray, k: int) -> float:

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from reticent.lab.judge.distances import bootstrap
 from reticent.lab.judge.estimates import correlation_error, line, means
-from reticent.lab.judge.floors import bootstrap
 from reticent.lab.judge.propensity import propensity
-from reticent.lab.trials.coding import HOLE, UNASKED
-from reticent.schema.load import schema_from
+from reticent.schema.codebook import schema_from
+from reticent.synth.decode import HOLE, UNASKED
 
 SCHEMA = schema_from(
     {

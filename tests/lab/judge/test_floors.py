@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from reticent.lab.judge.distances import distances
-from reticent.lab.judge.floors import bootstrap, first_for_silence, midpoints, round_trip
-from reticent.lab.seeded import SeededBits
-from reticent.lab.trials.coding import HOLE, UNASKED, cells_of, with_holes
+from reticent.lab.judge.distances import bootstrap, distances, first_for_silence, midpoints, round_trip
+from reticent.lab.noise import SeededBits
+from reticent.lab.trials.tables import cells_of, with_holes
+from reticent.synth.decode import HOLE, UNASKED
 
 
 def bits(seed: int = 1) -> SeededBits:

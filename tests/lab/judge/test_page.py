@@ -4,9 +4,15 @@ import numpy as np
 import pytest
 
 from reticent.lab.judge.distances import distances
-from reticent.lab.judge.page import CONFIDENTIAL, judge_page, public_page
-from reticent.lab.judge.pictures import cell_labels, columns, pair_associations
-from reticent.lab.trials.coding import cells_of, with_holes
+from reticent.lab.judge.page import (
+    CONFIDENTIAL,
+    cell_labels,
+    columns,
+    judge_page,
+    pair_associations,
+    public_page,
+)
+from reticent.lab.trials.tables import cells_of, with_holes
 from reticent.synth.domain import domain_of
 
 

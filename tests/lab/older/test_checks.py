@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 from scipy.stats import wasserstein_distance
 
 from reticent.errors import PlanError
-from reticent.lab.older.checks import (
+from reticent.lab.papers.anonymity import (
     classes,
     distinct_diversity,
     earth_movers,

@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from reticent.errors import PlanError
-from reticent.lab.older.checks import k_anonymity
-from reticent.lab.older.hierarchy import Hierarchy, intervals
-from reticent.lab.older.recode import recode_globally, recode_locally
+from reticent.lab.papers.anonymity import Hierarchy, intervals, k_anonymity, recode_globally, recode_locally
 
 AGE = intervals(20, 59, [5, 10, 20])
 PLACE = Hierarchy(

@@ -3,11 +3,9 @@
 import numpy as np
 import pytest
 
-from reticent.lab.quicksynth import NoSynthNoise, QuickSynthNoise
-from reticent.lab.seeded import SeededBits
-from reticent.lab.trials.coding import cells_of, with_holes
-from reticent.lab.trials.counts import Held
-from reticent.lab.trials.tables import trial
+from reticent.lab.noise import NoSynthNoise, QuickSynthNoise, SeededBits
+from reticent.lab.trials.fitting import Held
+from reticent.lab.trials.tables import cells_of, trial, with_holes
 from reticent.synth.base import Conditional
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from reticent.errors import PlanError
 from reticent.lab.trials import masks, tables
-from reticent.lab.trials.coding import HOLE, UNASKED
-from reticent.schema.load import schema_from
+from reticent.schema.codebook import schema_from
+from reticent.synth.decode import HOLE, UNASKED
 
 SHAPES = {"adult": (30_162, 15), "bank": (45_211, 17), "br2000": (38_000, 14), "national": (15_012, 19)}
 REAL = [
@@ -55,7 +55,7 @@ def test_rows_outside_levels_and_bounds_are_holes():
     """A level that is no level, a number too large, a null."""
     import pyarrow as pa
 
-    from reticent.lab.trials.coding import codes_of
+    from reticent.lab.trials.tables import codes_of
 
     schema = schema_from(
         {

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from reticent.synth.base import Floats, Places
-from reticent.synth.graph.fitted import FittedGraph
-from reticent.synth.graph.measured import NoisyTable
+from reticent.synth.graph.beliefs import FittedGraph
+from reticent.synth.graph.estimate import NoisyTable
 
 
 def summed(joint: Floats, places: Places) -> Floats:

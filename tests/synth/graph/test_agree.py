@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from reticent.synth.graph.agree import agreed
+from reticent.synth.graph.estimate import agreed
 from tests.synth.graph.joint import loss_of, noisy, summed
 
 SHAPE = (2, 3, 4, 2)

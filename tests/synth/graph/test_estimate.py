@@ -5,8 +5,7 @@ import pytest
 
 from reticent.errors import PlanError
 from reticent.synth.graph import estimate as module
-from reticent.synth.graph.estimate import estimate, passes
-from reticent.synth.graph.measured import NoisyTable, Zeroes
+from reticent.synth.graph.estimate import NoisyTable, Zeroes, estimate, passes
 from tests.synth.graph.joint import best_joint, joint_from, loss_of, noisy, onto_simplex, summed
 
 SHAPE = (2, 3, 4, 2)

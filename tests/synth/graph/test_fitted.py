@@ -5,10 +5,8 @@ from itertools import combinations, permutations
 import numpy as np
 import pytest
 
-from reticent.synth.graph.beliefs import Beliefs
-from reticent.synth.graph.estimate import estimate
-from reticent.synth.graph.fitted import FittedGraph
-from reticent.synth.graph.measured import Zeroes
+from reticent.synth.graph.beliefs import Beliefs, FittedGraph
+from reticent.synth.graph.estimate import Zeroes, estimate
 from reticent.synth.graph.tree import junction_tree
 from tests.synth.graph.joint import joint_from, joint_of, noisy, summed
 

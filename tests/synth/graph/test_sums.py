@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reticent.synth.graph.sums import Middle, middle_tables
+from reticent.synth.graph.beliefs import Middle, middle_tables
 from tests.synth.graph.joint import lifted, summed
 
 SHAPE = (2, 3, 4, 2, 3)

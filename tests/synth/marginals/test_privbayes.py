@@ -9,10 +9,16 @@ import pytest
 
 from reticent.errors import PlanError
 from reticent.synth.base import Holes, Network, Spend
-from reticent.synth.marginals import bayes_scores, privbayes
-from reticent.synth.marginals.bayes_levels import grouped, ladders
-from reticent.synth.marginals.bayes_parents import MOST_CANDIDATES, candidates, largest_sets
-from reticent.synth.marginals.privbayes import PrivBayes
+from reticent.synth.marginals import privbayes
+from reticent.synth.marginals import privbayes as bayes_scores
+from reticent.synth.marginals.privbayes import (
+    MOST_CANDIDATES,
+    PrivBayes,
+    candidates,
+    grouped,
+    ladders,
+    largest_sets,
+)
 from tests.synth.replay import APPROXIMATE, NOT_FILLED, PURE, faults, is_drawable, random_rows, run
 from tests.synth.standins import ArrayCounts, FrozenSynthNoise, NoSynthNoise, QuickSynthNoise, sized, toy
 

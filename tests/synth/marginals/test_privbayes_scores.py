@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reticent.synth.marginals.bayes_information import FINE, _floor, information, information_reach
-from reticent.synth.marginals.bayes_scores import REACH, dependence
+from reticent.synth.marginals.privbayes import REACH, dependence
+from reticent.synth.marginals.privbayes_printed import FINE, _floor, information, information_reach
 
 Score = Callable[[np.ndarray], Fraction | int]
 

@@ -1,7 +1,6 @@
 """The experiments, by name. A static table: a name given by a user is looked up, never imported."""
 
-from reticent.errors import PlanError
-from reticent.lab.experiment import Experiment
+from reticent.errors import PlanError, nearest
 from reticent.lab.experiments import (
     amplification,
     amplification_missing,
@@ -18,7 +17,7 @@ from reticent.lab.experiments import (
     synth_heaps,
     synth_missing,
 )
-from reticent.words import nearest
+from reticent.lab.run.experiment import Experiment
 
 EXPERIMENTS: dict[str, Experiment] = {
     made.name: made

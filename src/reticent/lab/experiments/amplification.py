@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from fractions import Fraction
 from itertools import combinations, pairwise
 
-from reticent.lab.experiment import Experiment, Outcome
-from reticent.privacy.amplify import amplified, thesis_bound, thesis_largest_rate
+from reticent.lab.run.experiment import Experiment, Outcome
+from reticent.privacy.sampling import amplified, thesis_bound, thesis_largest_rate
 
 RATE = Fraction(1, 10)
 # epsilon: the thesis's largest useful rate, and its epsilon at a rate of 1/10 where that is below epsilon; the

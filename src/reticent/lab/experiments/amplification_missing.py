@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations, product
 
-from reticent.lab.experiment import Experiment, Outcome
+from reticent.lab.run.experiment import Experiment, Outcome
 from reticent.privacy.missingness import (
     IndependentMask,
     Use,
@@ -18,6 +18,8 @@ from reticent.privacy.missingness import (
     first_order,
     sets_of,
 )
+from reticent.privacy.missingness.bounds import Rated, amplified_at, gaussian
+from reticent.privacy.missingness.masks import use
 from reticent.privacy.missingness.printed import (
     first_order_partition,
     printed_algorithm4,
@@ -25,8 +27,6 @@ from reticent.privacy.missingness.printed import (
     sound_partition,
     sound_theorem512,
 )
-from reticent.privacy.missingness.renyi import Rated, amplified_at, gaussian
-from reticent.privacy.missingness.uses import use
 
 QUARTERS = Fraction(3, 4)
 LAW = IndependentMask({"State": QUARTERS, "Occupation": Fraction(1), "Gender": QUARTERS, "Income": QUARTERS})

@@ -11,6 +11,8 @@ Half a million people, a quarter of whom keep their wage to themselves. Six answ
 `published` is run where it is proved private. Five runs share one draw of silence. The lines `bar 50`, `bar 80` and `bar 95` hold the error bars of
 `reticent`, against the same respondents with their gaps filled and no noise; `published, noise alone` is held
 against the same.
+
+Boxes around the true line for `donors-income`, and how wide its error bars are beside an oracle's.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,23 +20,75 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, lru_cache, partial
 from time import process_time
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from reticent.answer.base import Answer
-from reticent.decimals import show
-from reticent.engine.base import Engine
+from reticent.answer.parts import Answer
+from reticent.engine.protocol import Engine
 from reticent.engine.results import Tallies
-from reticent.lab import wages
-from reticent.lab.experiment import OURS, Experiment, Outcome
-from reticent.lab.experiments.donors_figures import figures, widths
-from reticent.lab.quick import NoNoise, QuickNoise
-from reticent.release.evaluate import evaluate, wants_of
-from reticent.release.plan import Plan
+from reticent.exact import show
+from reticent.lab.noise import NoNoise, QuickNoise
+from reticent.lab.run.experiment import OURS, Experiment, Outcome, Row
+from reticent.lab.run.figures import BOX_WORDS, box, boxes, titled
+from reticent.lab.run.summary import Floats, groups
+from reticent.lab.world import workers as wages
+from reticent.plan.plan import Plan
+from reticent.release.asks import evaluate, wants_of
 from reticent.release.survey import Survey
-from reticent.sensitivity.book import HubCache
-from reticent.sensitivity.hubs import LN2
+from reticent.report.marks import Spec
+from reticent.sensitivity.hubs import LN2, HubCache
+
+SHOWN = ("ignore", "published", OURS)
+Found = list[tuple[Row, dict[str, Floats]]]
+
+
+def figures(outcomes: pa.Table, *, size: int) -> dict[str, Spec]:
+    """One chart: a panel for every ask. `global` is left out: its boxes would hide all others."""
+    found, runs = list(groups(outcomes)), len(outcomes["run"].unique())
+    who = f"{size:,} simulated people" if size else "22,241 workers of the American Community Survey"
+    words = (
+        f"{who}, a quarter of whom do not say their wage. Epsilon is that of one ask. "
+        "Published: where it is proved private."
+    )
+    made = boxes(_boxes(found))
+    return {
+        "donors-income" if size else "donors-workers": titled(
+            made, "Donors' answers against the truth", words, f"{runs:,} runs. {BOX_WORDS}"
+        )
+    }
+
+
+def _boxes(found: Found) -> Iterator[dict[str, Any]]:
+    """Panel by panel, the methods in their order and the epsilons falling: more private downwards."""
+    for query in dict.fromkeys(key["query"] for key, _ in found):
+        mine = [(key, lines) for key, lines in found if key["query"] == query and key["method"] in SHOWN]
+        for key, lines in sorted(mine, key=lambda one: (SHOWN.index(one[0]["method"]), -one[0]["epsilon"])):
+            yield box(
+                100 * (lines["estimate"] / lines["truth"] - 1),
+                panel=query,
+                label=f"{key['method']}, {key['epsilon']:.3g}",
+                noisy=key["method"] == OURS,
+            )
+
+
+def widths(outcomes: pa.Table) -> list[Row]:
+    """Median width of an error bar over that of an oracle, who knows the law of the error and needs no bar epsilon.
+
+    The oracle's half-width is the quantile of the errors themselves, over all runs of the same ask and epsilon.
+    """
+    rows: list[Row] = []
+    for key, lines in groups(outcomes):
+        method = str(key["method"])
+        if method.startswith("bar "):
+            level = int(method.removeprefix("bar ")) / 100
+            oracle = 2 * float(np.quantile(np.abs(lines["estimate"] - lines["truth"]), level))
+            ratio = float(np.median(lines["high"] - lines["low"])) / oracle if oracle else float("nan")
+            at = {"query": key["query"], "epsilon": key["epsilon"]}
+            rows.append({"item": f"width of {method} over an oracle's", **at, "value": ratio})
+    return rows
+
 
 STATE_SEED, RUNS_A_MASK = 2026, 5
 EPSILONS = ("0.25", "0.5", "1", "2", "4.158884")  # the last is 6 ln 2, rounded up

@@ -15,21 +15,14 @@ from functools import cache, partial
 import numpy as np
 import pyarrow as pa
 
-from reticent.decimals import show
-from reticent.lab import wages
-from reticent.lab.experiment import OURS, Experiment, Outcome, Row
-from reticent.lab.experiments.donors_income import (
-    BAR_SHARE,
-    Silent,
-    published_plan,
-    silent,
-    value_of,
-    world,
-)
-from reticent.lab.quick import QuickNoise
-from reticent.lab.summary import Floats, groups
-from reticent.release.evaluate import evaluate
-from reticent.release.plan import Plan
+from reticent.exact import show
+from reticent.lab.experiments.donors_income import BAR_SHARE, Silent, published_plan, silent, value_of, world
+from reticent.lab.noise import QuickNoise
+from reticent.lab.run.experiment import OURS, Experiment, Outcome, Row
+from reticent.lab.run.summary import Floats, groups
+from reticent.lab.world import workers
+from reticent.plan.plan import Plan
+from reticent.release.asks import evaluate
 
 EPSILONS = (
     "1.3863",
@@ -46,8 +39,8 @@ def plans(size: int, epsilon: str) -> dict[str, Plan]:
     bar = Fraction(epsilon) * BAR_SHARE
     return {
         THEIRS: published_plan(size, epsilon),
-        OURS: wages.plan(size, epsilon=show(Fraction(epsilon) - bar), bar=show(bar)),
-        KNOWN: wages.plan(size, epsilon=epsilon, sizes=dict(world(size).sizes)),
+        OURS: workers.plan(size, epsilon=show(Fraction(epsilon) - bar), bar=show(bar)),
+        KNOWN: workers.plan(size, epsilon=epsilon, sizes=dict(world(size).sizes)),
     }
 
 
@@ -131,7 +124,7 @@ def experiment(
         title="Our donors beside the published mechanism, on the same terms",
         source="Differentially private k-nearest neighbor missing data imputation, the experiment on income",
         run=partial(run, size=size, runs_a_mask=runs_a_mask, epsilons=epsilons),
-        params={"size": size, "runs_a_mask": runs_a_mask, "epsilons": epsilons, "near": repr(wages.NEAR)},
+        params={"size": size, "runs_a_mask": runs_a_mask, "epsilons": epsilons, "near": repr(workers.NEAR)},
         runs=1_500,
         batch=runs_a_mask,
         more=partial(pairs, runs_a_mask=runs_a_mask),

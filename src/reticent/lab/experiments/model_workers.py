@@ -9,6 +9,8 @@ has the same epsilon for all five answers; a line gets half of it.
 
 Intervals are the error bars of the asks. They cover the noise of the ask and nothing else: coverage below 95 % is what
 silence and filling add.
+
+Boxes around the true line for `model-workers`, a panel for every level of schooling.
 """
 
 import tomllib
@@ -20,18 +22,39 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from reticent.decimals import show
-from reticent.lab import wages
-from reticent.lab.experiment import Experiment, Outcome
-from reticent.lab.experiments.model_workers_figures import figures
-from reticent.lab.quickmodels import QuickModelNoise
-from reticent.lab.seeded import SeededBits
-from reticent.lab.state import codebook
+from reticent.exact import show
+from reticent.lab.noise import QuickModelNoise, SeededBits
+from reticent.lab.run.experiment import Experiment, Outcome
+from reticent.lab.run.figures import BOX_WORDS, box, boxes, titled
+from reticent.lab.run.summary import groups
+from reticent.lab.world import workers
+from reticent.lab.world.state import codebook
+from reticent.plan.plan import Plan, plan_from
 from reticent.privacy.claim import amount
-from reticent.release.evaluate import evaluate, wants_of
-from reticent.release.model_fit import fit_models
-from reticent.release.plan import Plan, plan_from
+from reticent.release.asks import evaluate, wants_of
+from reticent.release.models import fit_models
 from reticent.release.survey import Survey
+from reticent.report.marks import Spec
+
+WORDS = (
+    "22,241 workers of the American Community Survey; who kept the wage back is their own. Epsilon is that of all five "
+    "answers; a line gets half of it."
+)
+
+
+def figures(outcomes: pa.Table) -> dict[str, Spec]:
+    """One chart: each level, method and epsilon."""
+    runs, found = len(outcomes["run"].unique()), list(groups(outcomes))
+    rows: list[dict[str, Any]] = []
+    for query in dict.fromkeys(key["query"] for key, _ in found):
+        for key, lines in found:
+            if key["query"] == query:
+                error = 100 * (lines["estimate"] / lines["truth"] - 1)
+                label = f"{key['method']}, {key['epsilon']:g}"
+                rows.append(box(error, panel=query, label=label, noisy=key["method"] != "available"))
+    made = titled(boxes(rows), "Mean wage by schooling", WORDS, f"{runs:,} runs. {BOX_WORDS}")
+    return {"model-workers": made}
+
 
 LEVELS = ("some-high", "high-school", "some-college", "bachelor", "graduate")
 PREDICTORS = ["age", "hours", "sex", "schooling"]
@@ -67,14 +90,14 @@ def plan(epsilon: str, fill: str | None) -> Plan:
 @cache
 def truth() -> dict[str, float]:
     """Mean wage by schooling, everybody's wage known or as the Bureau filled it."""
-    table = wages.complete(wages.WORKERS, seed=0)
+    table = workers.complete(workers.WORKERS, seed=0)
     wage, schooling = table["wage"].to_numpy(), np.array(table["schooling"].to_pylist())
     return {level: float(wage[schooling == level].mean()) for level in LEVELS}
 
 
 @cache
 def flagged() -> pa.Table:
-    return wages.flagged().combine_chunks()
+    return workers.flagged().combine_chunks()
 
 
 def run(index: int, seed: int) -> list[Outcome]:

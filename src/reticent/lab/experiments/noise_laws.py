@@ -5,9 +5,9 @@ from fractions import Fraction
 
 from flint import arb
 
-from reticent.lab.experiment import Experiment, Outcome
+from reticent.lab.run.experiment import Experiment, Outcome
 from reticent.noise import calibrate
-from reticent.noise.family import Cauchy, Heavy, Lomax, Student, cdf
+from reticent.noise.families import Cauchy, Heavy, Lomax, Student, cdf
 from reticent.refine.quantiles import quantile
 
 FOUR = Fraction(4)

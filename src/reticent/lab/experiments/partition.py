@@ -11,13 +11,13 @@ import numpy as np
 import pyarrow as pa
 
 from reticent.engine.results import SufficientStatistics, Tallies
-from reticent.lab.experiment import Experiment, Outcome
-from reticent.lab.figures import BOX_WORDS, box, boxes, titled
-from reticent.lab.quick import QuickNoise
-from reticent.lab.state import people
-from reticent.lab.summary import groups
-from reticent.release.evaluate import evaluate
-from reticent.release.plan import Plan, plan_from
+from reticent.lab.noise import QuickNoise
+from reticent.lab.run.experiment import Experiment, Outcome
+from reticent.lab.run.figures import BOX_WORDS, box, boxes, titled
+from reticent.lab.run.summary import groups
+from reticent.lab.world.state import people
+from reticent.plan.plan import Plan, plan_from
+from reticent.release.asks import evaluate
 from reticent.report.marks import Spec
 
 EPSILONS = ("0.1", "0.5", "1", "2", "5", "10")

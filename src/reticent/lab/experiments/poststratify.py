@@ -16,14 +16,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from reticent.answer.poststrata import Law, Weighted
-from reticent.answer.strategy import STEPS, Selection
-from reticent.lab.experiment import OURS, Experiment, Outcome
-from reticent.lab.figures import BOX_WORDS, box, boxes, titled
-from reticent.lab.poverty import CELLS, QUERIES, State, small_state
-from reticent.lab.quick import QuickNoise
-from reticent.lab.summary import groups
-from reticent.prepare.bins import EQUAL
-from reticent.prepare.strategies import Strategy
+from reticent.answer.weighting import STEPS, Selection
+from reticent.lab.noise import QuickNoise
+from reticent.lab.run.experiment import OURS, Experiment, Outcome
+from reticent.lab.run.figures import BOX_WORDS, box, boxes, titled
+from reticent.lab.run.summary import groups
+from reticent.lab.world.poverty import CELLS, QUERIES, State, small_state
+from reticent.prepare.strata import EQUAL, Strategy
 from reticent.refine.pivot import pivot
 from reticent.report.marks import Spec
 from reticent.sensitivity.bounds import Smooth

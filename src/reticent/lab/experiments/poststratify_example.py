@@ -12,15 +12,13 @@ from fractions import Fraction
 import numpy as np
 from flint import arb
 
-from reticent.answer.strategy import Selection, score
-from reticent.balls import ball
+from reticent.answer.weighting import Selection, score
+from reticent.exact import ball
 from reticent.lab.cutoffs import collapse_by_cutoffs
-from reticent.lab.experiment import Experiment, Outcome
+from reticent.lab.run.experiment import Experiment, Outcome
 from reticent.noise import calibrate
-from reticent.noise.family import Cauchy, Lomax
-from reticent.prepare.bins import BaseWeights
-from reticent.prepare.collapsing import Order
-from reticent.prepare.strategies import Candidates, Strategy, separate
+from reticent.noise.families import Cauchy, Lomax
+from reticent.prepare.strata import BaseWeights, Candidates, Order, Strategy, separate
 from reticent.refine.collapse import least_members
 from reticent.sensitivity.ladder import Ladder, smooth_bound
 from reticent.sensitivity.poststrata import Tally, weight_ladder

@@ -18,15 +18,15 @@ from time import process_time
 import numpy as np
 import pyarrow as pa
 
-from reticent.lab.experiment import Experiment, Outcome, Row
-from reticent.lab.judge import floors
+from reticent.lab.judge import distances as floors
+from reticent.lab.judge.classify import answered
 from reticent.lab.judge.distances import distances
-from reticent.lab.judge.features import answered
-from reticent.lab.seeded import SeededBits
-from reticent.lab.summary import groups
+from reticent.lab.noise import SeededBits
+from reticent.lab.run.experiment import Experiment, Outcome, Row
+from reticent.lab.run.summary import groups
 from reticent.lab.trials import tables
-from reticent.lab.trials.coding import Codes, cells_of
 from reticent.lab.trials.fitting import DELTA, NO_MISSING, synthesize
+from reticent.lab.trials.tables import Codes, cells_of
 from reticent.lab.trials.teaching import TrialSize, taught
 from reticent.schema import Number
 

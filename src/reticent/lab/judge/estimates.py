@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.lab.judge.features import answered, has_order
-from reticent.lab.trials.coding import Codes
+from reticent.lab.judge.classify import answered, has_order
+from reticent.lab.trials.tables import Codes
 from reticent.schema import Schema
 
 Floats = NDArray[np.float64]

@@ -13,8 +13,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.lab.judge.features import Features, has_order, learn
-from reticent.lab.trials.coding import Codes
+from reticent.lab.judge.classify import Features, has_order, learn
+from reticent.lab.trials.tables import Codes
 from reticent.schema import Schema
 
 Floats = NDArray[np.float64]

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from reticent.lab.trials.coding import UNASKED
+from reticent.lab.masks import make
 from reticent.lab.trials.tables import FILES, Trial, data_folder, trial
-from reticent.missing.make import make
 from reticent.schema import Levels
+from reticent.synth.decode import UNASKED
 
 Mask = NDArray[np.bool_]
 KINDS = ("MCAR", "MAR", "MNAR")

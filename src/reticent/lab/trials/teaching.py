@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from reticent.lab.judge import classify
 from reticent.lab.trials import tables
-from reticent.lab.trials.coding import Codes
+from reticent.lab.trials.tables import Codes
 
 HELD_OUT = 5  # one row in so many is kept for the classifiers
 

@@ -1,8 +1,8 @@
 """The budget ledger: what was charged, in order, so that no charge is lost and none is doubled."""
 
-from reticent.privacy.ledger.audit import receipts_in
-from reticent.privacy.ledger.cuts import ChargedPiece
+from reticent.privacy.ledger.book import receipts_in
 from reticent.privacy.ledger.entries import Entry, Receipt, Reservation
+from reticent.privacy.ledger.history import ChargedPiece
 from reticent.privacy.ledger.ledger import Ledger
 from reticent.privacy.ledger.nearby import same_rows
 from reticent.privacy.ledger.origins import Origin

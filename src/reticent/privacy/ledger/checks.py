@@ -7,9 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from reticent.errors import PlanError
-from reticent.privacy.ledger.amounts import decimal_text, exact
-from reticent.privacy.ledger.chain import canonical
-from reticent.privacy.ledger.entries import Facts
+from reticent.privacy.ledger.entries import Facts, canonical, decimal_text, exact
 
 UNITS = ("epsilon", "rho")
 _HASH = re.compile(r"[0-9a-f]{64}")

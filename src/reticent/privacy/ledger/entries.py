@@ -1,9 +1,26 @@
-"""What a ledger is made of, and what it hands out: entries, receipts, reservations."""
+"""What a ledger is made of, and what it hands out: entries, receipts, reservations.
 
+Amounts of budget: decimals written as text, held as rationals, so that sums are exact (R07, L08).
+
+The hash chain: each entry carries the hash of the one before, so that none can be changed alone.
+
+Every body carries a random salt. Receipts publish hashes, and a commit entry holds only things a reader knows
+(the published answer) besides the clock: without the salt its time, hence how long the run took, could be
+found by trying all seconds.
+"""
+
+import hashlib
+import json
+import re
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
+
+from reticent.errors import LedgerError, PlanError
+from reticent.exact import exact_text
 
 KINDS = ("open", "source", "rows", "partition", "reserve", "resume", "commit", "publish", "note")
 
@@ -89,3 +106,87 @@ class Reservation:
     answer: bytes | None = field(repr=False)
     receipt: Receipt
     holder: str = field(repr=False)
+
+
+PLACES = 12
+_DECIMAL = re.compile(r"[0-9]{1,12}(\.[0-9]{1,12})?")
+
+
+def exact(text: object, *, field: str) -> Fraction:
+    """The rational a decimal stands for; anything but plain digits and one point is refused."""
+    if not isinstance(text, str) or _DECIMAL.fullmatch(text) is None:
+        raise PlanError(
+            'amounts are decimals in quotes, at most 12 digits on each side of the point, such as "0.5".',
+            field=field,
+        )
+    return Fraction(text)
+
+
+def decimal_text(amount: object, *, field: str) -> str:
+    """The shortest decimal equal to `amount`; refused where there is none of twelve places."""
+    if isinstance(amount, bool) or not isinstance(amount, int | Fraction):
+        raise PlanError("amounts are exact; give a Fraction, not a float.", field=field)
+    text = exact_text(Fraction(amount), places=PLACES)
+    if text is None or not 0 <= amount < 10**PLACES:
+        raise PlanError(
+            "the amount is no decimal of at most 12 digits on each side of the point; round it up to one.",
+            field=field,
+        )
+    return text
+
+
+START = "0" * 64
+
+
+def canonical(value: object) -> str:
+    """One text per JSON value: keys sorted, no spaces, ASCII."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+def digest(data: bytes) -> str:
+    """SHA-256, in hex."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def entry_hash(number: int, kind: str, body: str, previous: str) -> str:
+    """The hash of an entry; `body` is the stored text itself."""
+    return digest(canonical([number, kind, body, previous]).encode())
+
+
+def sealed(number: int, kind: str, body: Mapping[str, Any], previous: str) -> tuple[Entry, str]:
+    """A new entry, with clock and salt added, and its body as stored."""
+    full = {**body, "clock": clock(), "salt": secrets.token_hex(16)}
+    text = canonical(full)
+    entry = Entry(
+        number=number, kind=kind, body=full, previous=previous, hash=entry_hash(number, kind, text, previous)
+    )
+    return entry, text
+
+
+def opened(row: tuple[Any, ...], number: int, previous: str) -> Entry:
+    """The entry in a stored row, if it is the one that follows `previous` under this number."""
+    stored, kind, text, has_answer, before, own = row
+    whole = all(isinstance(each, str) for each in (kind, text, before, own))
+    if not whole or kind not in KINDS or bool(has_answer) != (kind == "commit"):
+        raise LedgerError(
+            f"entry {number} is damaged; put back an undamaged copy of the ledger and its head."
+        )
+    if stored != number or before != previous or own != entry_hash(number, kind, text, before):
+        raise LedgerError(
+            f"entry {number} is not the one that was written: the chain of hashes breaks there; "
+            "put back an unchanged copy of the ledger and its head."
+        )
+    return Entry(number=number, kind=kind, body=_parsed(text), previous=before, hash=own)
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    try:
+        body = json.loads(text)
+    except (ValueError, RecursionError):
+        body = None
+    return body if isinstance(body, dict) else {}  # an empty body breaks every rule, and is refused there
+
+
+def clock() -> str:
+    """The time as a remark; nothing is ever decided by it (L14)."""
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -6,16 +6,13 @@ from pathlib import Path
 from typing import Any, Self
 
 from reticent.errors import BudgetError, LedgerError, PlanError
-from reticent.privacy.ledger import audit, checks, nearby, origins
-from reticent.privacy.ledger.amounts import decimal_text
+from reticent.privacy.ledger import book as audit
+from reticent.privacy.ledger import checks, nearby, origins
 from reticent.privacy.ledger.book import LedgerBook, Page, start
-from reticent.privacy.ledger.chain import digest
-from reticent.privacy.ledger.cuts import ChargedPiece, Cut
-from reticent.privacy.ledger.entries import Entry, Facts, Reservation
-from reticent.privacy.ledger.head import read_head
-from reticent.privacy.ledger.history import History, Standing
+from reticent.privacy.ledger.entries import Entry, Facts, Reservation, decimal_text, digest
+from reticent.privacy.ledger.history import ChargedPiece, Cut, History, Standing
 from reticent.privacy.ledger.origins import Origin
-from reticent.privacy.ledger.place import check_disk, check_file
+from reticent.privacy.ledger.store import check_disk, check_file, read_head
 
 
 class Ledger:

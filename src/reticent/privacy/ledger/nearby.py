@@ -10,12 +10,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from reticent.errors import LedgerError
-from reticent.privacy.ledger.audit import receipts_in
-from reticent.privacy.ledger.book import LedgerBook
-from reticent.privacy.ledger.faults import BusyError
-from reticent.privacy.ledger.head import HEAD, read_head
+from reticent.privacy.ledger.book import LedgerBook, receipts_in
 from reticent.privacy.ledger.history import History
 from reticent.privacy.ledger.origins import WAY_OUT, Origin, check_markers, keyed, marks
+from reticent.privacy.ledger.store import HEAD, BusyError, read_head
 
 _PATIENCE = 5.0
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from reticent.errors import LedgerError
 from reticent.files import PUBLISHED, flush_folder, written_beside
-from reticent.privacy.ledger.chain import canonical, digest
+from reticent.privacy.ledger.entries import canonical, digest
 
 Origin = tuple[Path, str]
 """A file of rows and, in a database, the table."""

@@ -3,20 +3,75 @@
 A connection lives for one step only. So a ledger may be used from any thread and after a fork, and nobody
 holds a lock while rows are read. The file is never opened except by SQLite: closing any other descriptor of
 it would drop the locks of this process.
+
+SQLite's and the system's faults in words of ours: which status, and what to do (B107 to B110).
+
+Where a ledger may lie: a plain file of ours, writable, on a disk of this machine (B107).
+
+The head file: which entry was last, kept beside the ledger so that an old copy put back is noticed (L10).
+
+It is written after each entry, under the writer's lock, so it is never ahead of the ledger it belongs to. A
+crash may leave it one step behind; whoever opens the ledger next brings it up.
 """
 
+import json
 import os
+import re
 import sqlite3
+import stat
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from reticent.errors import LedgerError
-from reticent.privacy.ledger.chain import START, digest, opened
-from reticent.privacy.ledger.entries import Entry
-from reticent.privacy.ledger.faults import plain_faults
+from reticent.errors import LedgerError, ResourceError, ReticentError
+from reticent.files import PRIVATE, flush_folder, refusal, written_beside
+from reticent.privacy.ledger.entries import START, Entry, canonical, digest, opened
 from reticent.privacy.ledger.history import History
+
+
+class BusyError(LedgerError):
+    """Somebody else held the lock for the whole waiting time."""
+
+
+def fault(error: sqlite3.Error, name: str, timeout: float) -> ReticentError:
+    """The error of ours for one of SQLite's. Its own text is dropped: it may hold paths."""
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return BusyError(
+            f"{name} was in use by another run for {timeout:g} seconds; nothing was added; try again.",
+            field="ledger",
+        )
+    if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_TOOBIG):
+        return ResourceError(
+            f"{name} could not be read or written to the end, as when a disk is full; make room, "
+            "then `reticent resume`.",
+            field="ledger",
+        )
+    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH):
+        return LedgerError(f"{name} or its folder cannot be written to; make both writable.", field="ledger")
+    return LedgerError(
+        f"{name} is no ledger, or is damaged; put back an undamaged copy of it and its head.", field="ledger"
+    )
+
+
+@contextmanager
+def plain_faults(name: str, timeout: float) -> Iterator[None]:
+    """Let our own errors pass and replace all others; the original is not told."""
+    problem: ReticentError
+    try:
+        yield
+    except sqlite3.Error as error:
+        problem = fault(error, name, timeout)
+    except OSError as error:
+        problem = refusal(error, name, field="ledger")
+        if problem.status == 2:
+            problem = LedgerError(str(problem.args[0]), field="ledger")
+    else:
+        return
+    raise problem from None
+
 
 APPLICATION = 0x72657469  # "reti"
 FORMAT = 1
@@ -153,3 +208,140 @@ def file_digest(connection: sqlite3.Connection) -> str:
     """The digest of the whole file as SQLite sees it; empty where this SQLite cannot say."""
     serialize = getattr(connection, "serialize", None)
     return digest(serialize()) if serialize is not None else ""
+
+
+# Locks of one machine are not seen by another on these, or not kept; SQLite says so of its own files.
+_NETWORK = re.compile(
+    r"(fuse\.)?(9p|afs|afpfs|beegfs|ceph|cifs|coda|davfs2?|gcsfuse|glusterfs|gpfs|lustre|ncpfs|nfs[34]?|ocfs2|"
+    r"orangefs|rclone|s3fs|smb[23]?|smbfs|smbnetfs|sshfs|vboxsf|virtiofs|vmhgfs-fuse)"
+)
+
+
+def kind_of_disk(folder: Path, mounts: str) -> str:
+    """The type of the file system that holds `folder`, read from the text of `/proc/self/mountinfo`."""
+    best, kind = -1, ""
+    for line in mounts.splitlines():
+        left, _, right = line.partition(" - ")
+        if len(left.split()) < 5 or not right.split():
+            continue
+        point = Path(left.split()[4].encode().decode("unicode_escape", "replace"))
+        # A later line with the same mount point lies on top of the earlier one.
+        if folder.is_relative_to(point) and len(point.parts) >= best:
+            best, kind = len(point.parts), right.split()[0]
+    return kind
+
+
+def check_disk(folder: Path, *, allow_network: bool) -> None:
+    """Refuse a network disk, where two machines could both think they hold the lock."""
+    try:
+        mounts = Path("/proc/self/mountinfo").read_text(errors="replace")
+    except OSError:
+        return  # not Linux: nothing to ask
+    kind = kind_of_disk(folder, mounts)
+    if _NETWORK.fullmatch(kind) and not allow_network:
+        raise LedgerError(
+            f"the ledger lies on a network disk ({kind}), where locks may fail and a charge be lost; "
+            "keep it on a disk of this machine.",
+            field="ledger",
+        )
+
+
+def check_file(path: Path) -> None:
+    """Refuse what cannot be a ledger in use: missing, a folder, a device, read-only."""
+    name = path.name
+    problem = ""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        mode = 0
+    if not mode:
+        problem = f"there is no ledger {name}; open one with `reticent ledger open`, or correct the path."
+    elif not stat.S_ISREG(mode):
+        problem = f"{name} is not a file; give the path of a ledger."
+    elif not mode & stat.S_IWUSR or not os.access(path, os.R_OK | os.W_OK):
+        problem = f"{name} is read-only, so nothing can be charged to it; make it writable."
+    elif not os.access(path.parent, os.W_OK | os.X_OK):
+        problem = f"the folder of {name} is read-only, so nothing can be charged safely; make it writable."
+    elif os.stat(path).st_size == 0:
+        problem = f"{name} is empty; put back a copy of the ledger and its head."
+    if problem:
+        raise LedgerError(problem, field="ledger")
+
+
+def check_vacant(path: Path) -> None:
+    """Refuse to start a ledger over something, or where there is no folder for it."""
+    problem = ""
+    if not path.parent.is_dir():
+        problem = f"the folder of {path.name} does not exist; make it first."
+    elif os.path.lexists(path):
+        problem = f"{path.name} exists already; a ledger is never started over another file."
+    elif not os.access(path.parent, os.W_OK | os.X_OK):
+        problem = f"the folder of {path.name} is read-only; choose another."
+    if problem:
+        raise LedgerError(problem, field="ledger")
+
+
+HEAD = ".head"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Head:
+    """The last entry that was seen, and the digest of the ledger file at that moment."""
+
+    ledger: str
+    entry: int
+    hash: str
+    file: str
+
+
+def head_path(ledger: Path) -> Path:
+    """`survey.ledger.db` has its head in `survey.ledger.db.head`."""
+    return ledger.with_name(ledger.name + HEAD)
+
+
+def read_head(ledger: Path) -> Head | None:
+    """The head, or None where there is none."""
+    path = head_path(ledger)
+    head = None
+    try:
+        found = json.loads(path.read_bytes()[:10_000])
+        head = Head(**found) if isinstance(found, dict) else None
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, TypeError, RecursionError):
+        pass
+    if head is None or type(head.entry) is not int:
+        raise LedgerError(
+            f"{path.name} is damaged; put back a copy of the ledger and its head.", field="ledger"
+        )
+    return head
+
+
+def write_head(ledger: Path, head: Head) -> None:
+    """Put a new head in place of the old one, whole or not at all."""
+    path = head_path(ledger)
+    plain = {name: getattr(head, name) for name in Head.__slots__}
+    with written_beside(path, canonical(plain).encode() + b"\n", mode=PRIVATE) as temporary:
+        os.replace(temporary, path)
+    flush_folder(path.parent)
+
+
+def check_head(head: Head | None, history: History, name: str) -> None:
+    """Refuse a ledger older than its head, one of another history, and one whose head was lost."""
+    problem = ""
+    if head is None:
+        # A ledger with its first entry only may have been cut off while it was opened: nothing was charged.
+        problem = "" if history.number == 1 else "its head file is missing"
+    elif head.ledger != history.known().ledger:
+        problem = "its head file belongs to another ledger"
+    elif head.entry > history.number:
+        problem = (
+            f"it ends at entry {history.number}, its head file at {head.entry}: it is an old or cut copy"
+        )
+    elif head.entry < 1 or history.hashes[head.entry - 1] != head.hash:
+        problem = f"it and its head file differ at entry {head.entry}"
+    if problem:
+        raise LedgerError(
+            f"{name} cannot be used: {problem}; put back the newest ledger together with its head.",
+            field="ledger",
+        )

@@ -12,10 +12,8 @@ from reticent.privacy.missingness.bounds import (
     columnwise,
     first_order,
 )
-from reticent.privacy.missingness.claims import Run, amplify_missing, masks_of
-from reticent.privacy.missingness.filter import Filter
-from reticent.privacy.missingness.laws import IndependentMask, Law, MaskTable
-from reticent.privacy.missingness.uses import EVERY_ROW, Sets, Use, sets_of
+from reticent.privacy.missingness.claims import Filter, Run, amplify_missing, masks_of
+from reticent.privacy.missingness.masks import EVERY_ROW, IndependentMask, Law, MaskTable, Sets, Use, sets_of
 
 __all__ = [
     "EVERY_ROW",

@@ -12,12 +12,11 @@ from itertools import product
 
 from flint import arb, ctx
 
-from reticent.balls import ball
 from reticent.errors import PlanError
+from reticent.exact import ball
 from reticent.privacy.convert import ball_up
 from reticent.privacy.missingness.bounds import BITS, check_uses, columnwise
-from reticent.privacy.missingness.laws import IndependentMask
-from reticent.privacy.missingness.uses import Use, use
+from reticent.privacy.missingness.masks import IndependentMask, Use, use
 
 MOST_MECHANISMS = 8
 MOST_GROUPINGS = 200_000

@@ -10,7 +10,7 @@ from reticent.synth.base import Counts, Floats, Holes, Network, Places, Spend, S
 from reticent.synth.domain import Domain
 from reticent.synth.fills import SHARE, check_spend, filling, prepared
 from reticent.synth.marginals.study import MarginalFit
-from reticent.synth.marginals.workload import check_held, pairs
+from reticent.synth.marginals.views import check_held, pairs
 from reticent.synth.spending import Accountant, claim_of
 
 PAGE = "proofs/synth/marginals/mst.md"

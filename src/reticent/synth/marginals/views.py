@@ -1,11 +1,19 @@
-"""Which cells of each column are told apart, and how a model over these is widened to all cells. Public throughout."""
+"""Which cells of each column are told apart, and how a model over these is widened to all cells. Public throughout.
+
+How badly a public model fits a confidential table: whole numbers, with a proved reach of one record.
+
+What a synthetic table should get right: pairs of columns, and what may be measured for it.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.engine.coded import MOST_CELLS as MOST_HELD
+from reticent.errors import PlanError
 from reticent.synth.base import Conditional, Counted, Floats, Holes, Places
 from reticent.synth.domain import Axis, Domain
 
@@ -148,3 +156,87 @@ def _grouped(counted: Counted, side: ColumnView) -> Counted:
     is_kept = side.into >= 0
     np.add.at(made, side.into[is_kept], counted[is_kept])
     return made
+
+
+UNIT = 16
+"""Steps to one record in `distance`."""
+SHARES = 1 << 20
+"""Steps to the whole in `misfit`."""
+
+
+def distance(table: Counted, model: Floats) -> int:
+    """The sum of |count - model| over cells, in steps of 1/UNIT, the model rounded to such steps first.
+
+    A model that noise has made so large that the sum would leave 64 bits is cut to what fits.
+
+    Guarantee   moves by at most UNIT.
+    Adjacency   one record added or removed.
+    Theorem     one cell moves by one; the model is public and stays.
+    Proof       proofs/synth/marginals/aim.md
+    Assumes     one record is in at most one cell of `table`; `model` was made of released numbers.
+    Keeps back  the distance.
+    """
+    most = 2.0**62 / max(1, model.size)
+    return int(np.abs(UNIT * table - _whole(np.clip(UNIT * model, -most, most))).sum())
+
+
+def misfit(table: Counted, model: Floats) -> int:
+    """The sum of |count - (sum of counts) share| over cells, in steps of 1/SHARES, shares of the model rounded down.
+
+    For tables of available cells: no model can meet their different sums, and none of these need be known.
+
+    Guarantee   moves by at most 2 SHARES.
+    Adjacency   one record added or removed, or one that changes its cell, or falls silent, or speaks.
+    Theorem     a record moves the list by e_x - share, whose lengths are at most one each.
+    Proof       proofs/synth/marginals/aim.md
+    Assumes     one record is in at most one cell of `table`; `model` was made of released numbers.
+    Keeps back  the misfit, and how many rows the table holds.
+    """
+    total = float(model.sum())
+    shares = (
+        np.floor(SHARES * (model / total)).astype(np.int64) if total > 0 else np.zeros(model.shape, np.int64)
+    )
+    excess = int(shares.sum()) - SHARES
+    if excess > 0:  # sums of doubles: never more than the whole
+        shares.flat[int(shares.argmax())] -= excess
+    return int(np.abs(SHARES * table - int(table.sum()) * shares).sum())
+
+
+def _whole(values: Floats) -> NDArray[np.int64]:
+    return np.rint(values).astype(np.int64)
+
+
+MOST_CELLS = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A set of columns that may be measured; `weight` says how much of the workload it touches."""
+
+    places: Places
+    weight: int
+
+
+def pairs(domain: Domain, most: int = MOST_CELLS) -> tuple[Places, ...]:
+    """All pairs of columns whose table has at most `most` cells."""
+    every = combinations(range(len(domain.axes)), 2)
+    return tuple(pair for pair in every if domain.cells(pair) <= most)
+
+
+def check_held(domain: Domain, sets: Sequence[Places]) -> None:
+    """Refuse from public numbers tables that the engine will not count at once."""
+    cells = sum(domain.cells(each) for each in sets)
+    if cells > MOST_HELD:
+        raise PlanError(
+            f"makes pairs of {cells:,} cells, and at most {MOST_HELD:,} are counted at once; use fewer columns or bins",
+            field="columns",
+        )
+
+
+def candidates(workload: Sequence[Places], columns: int) -> tuple[Candidate, ...]:
+    """The workload's sets and all single columns, each with the sum of its overlaps with the workload."""
+    sets = dict.fromkeys([*((place,) for place in range(columns)), *workload])
+    return tuple(
+        Candidate(places=each, weight=max(1, sum(len({*each} & {*other}) for other in workload)))
+        for each in sets
+    )

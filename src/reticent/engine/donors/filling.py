@@ -1,0 +1,305 @@
+"""The clean rows held in a table of their own, donors' answers filled in. Spills, and is dropped at the end.
+
+The statements that let donors fill one column. Only names of ours stand in them, and whole numbers.
+
+PACKED holds one line for each record, its words and its cells, and PEOPLE the same with its place. VISITS says in
+which other cells a cell's recipients look for donors. TAKEN, TIED and GAPS are what comes of it: `Offers`. FILL has
+each recipient's new digit.
+
+Everybody gets a place on the circle, some cells at a time: what is held in arrays has a limit.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from sqlglot import exp
+
+from reticent.engine.donors.circle import LOT, lots
+from reticent.engine.donors.matching import OWN, ClassTable, Counts, offers, visits
+from reticent.engine.donors.records import LINE, Digit, Packing, labelled, order_of, unpacked
+from reticent.engine.results import RingTable
+from reticent.engine.sql import build as sql
+from reticent.engine.sql.build import Sql
+from reticent.engine.sql.clean import RowView, code, named
+from reticent.engine.wants import Key, Ring, keys_of
+from reticent.errors import EngineError, PlanError
+from reticent.prepare.distance import Distances, distances_of
+from reticent.prepare.repair import Donors, Repair, Scheme
+from reticent.schema import Schema
+
+PACKED, PEOPLE, VISITS, FILL = "packed_", "people_", "visits_", "fill_"
+TAKEN, TIED, GAPS = "taken_", "tied_", "gaps_"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DonorSql:
+    """One column's donors: its `place` among those filled, its `digit`, the number of its `domain`, and the `order`
+    of records on the circle."""
+
+    donors: Donors
+    place: int
+    digit: Digit
+    domain: int
+    order: tuple[str, ...]
+
+    def classes(self) -> str:
+        """The class table."""
+        return f"""
+            SELECT cell, count(*) FILTER (WHERE {self._gives}) AS donors,
+                count(*) FILTER (WHERE {self._asks}) AS recipients
+            FROM ({self._records}) GROUP BY cell"""
+
+    def lines(self, *, far: bool, cells: tuple[int, int]) -> str:
+        """Donors and visitors of the `cells`, from the first to the last. `far` says whether some come from others."""
+        order = ", ".join(self.order)
+        visitor = ", ".join(f"p.{name}" for name in self.order)
+        away = f""" UNION ALL SELECT p.id, v.other, p.y, v.visit, {visitor}
+            FROM ({self._records}) p JOIN {VISITS} v ON v.cell = p.cell WHERE {self._asks}"""
+        return f"""
+            SELECT id, cell, y, visit, {order} FROM (
+                SELECT id, cell, y, CAST({OWN} AS INTEGER) AS visit, {order}
+                FROM ({self._records}) WHERE {self._gives} OR {self._asks}{away if far else ""})
+            WHERE cell BETWEEN {cells[0]} AND {cells[1]}"""
+
+    def filled(self, *, missing: int) -> str:
+        """Every recipient with the digit its donors give; `missing` donors are public ones.
+
+        Where cells are tied, each offers as many donors as are taken from all; the first on the common ring are
+        chosen.
+        """
+        picked = f"""SELECT id, y FROM {TAKEN} UNION ALL SELECT id, y FROM (
+            SELECT id, y, take,
+                row_number() OVER (PARTITION BY id, distance ORDER BY around, {", ".join(self.order)}) AS turn
+            FROM {TIED}) WHERE turn <= take"""
+        if missing:
+            stand_in = ", ".join(f"({code - self.digit.low})" for code in self.donors.defaults[:missing])
+            picked += f""" UNION ALL SELECT p.id, d.y
+                FROM (SELECT id FROM ({self._records}) WHERE {self._asks}) p, (VALUES {stand_in}) d(y)"""
+        return _made_of(picked, self.donors, self.digit.answers)
+
+    def gaps(self, rows: str, sums: Sequence[str]) -> str:
+        """The `sums` over recipients among `rows`, by cell and by the donor who comes first, -1 where none is."""
+        named = ", ".join(f"CAST(sum({each}) AS BIGINT) AS s{i}" for i, each in enumerate(sums))
+        return f"""
+            SELECT p.cell{self.domain} AS cell, coalesce(v.gap, -1) AS gap, {named}
+            FROM ({rows}) p LEFT JOIN {GAPS} v USING (id) GROUP BY ALL"""
+
+    @property
+    def _records(self) -> str:
+        order = ", ".join(self.order)
+        return f"SELECT rowid AS id, cell{self.domain} AS cell, y{self.place} AS y, {order} FROM {PEOPLE}"
+
+    @property
+    def _gives(self) -> str:
+        return f"y < {self.digit.answers}"
+
+    @property
+    def _asks(self) -> str:
+        return f"y = {self.digit.answers}"
+
+
+def is_recipient(digit: Digit, place: int) -> Sql:
+    """Whether a record in PEOPLE lacks the column that is filled in that place."""
+    return exp.EQ(this=sql.column(f"y{place}"), expression=sql.number(digit.answers))
+
+
+def _made_of(picked: str, donors: Donors, answers: int) -> str:
+    """What the scheme makes of `picked`, a donor's digit a line: itself, the rounded mean, the most frequent."""
+    k = donors.k
+    if donors.scheme is Scheme.NEAREST:
+        return picked
+    if donors.scheme is Scheme.MEAN:
+        return f"SELECT id, CAST((2 * sum(y) + {k}) // {2 * k} AS BIGINT) AS y FROM ({picked}) GROUP BY id"
+    # The largest of m A + (A - 1 - y) belongs to the most frequent digit and, of those, to the lowest.
+    best = f"max(CAST(m AS HUGEINT) * {answers} + {answers - 1} - y)"
+    return f"""SELECT id, CAST({answers - 1} - {best} % {answers} AS BIGINT) AS y
+        FROM (SELECT id, y, count(*) AS m FROM ({picked}) GROUP BY id, y) GROUP BY id"""
+
+
+T = TypeVar("T")
+EVERY_CELL = (0, 2**31 - 1)
+
+
+class Tables(Protocol):
+    """What an engine offers here: tables made, given, asked and dropped."""
+
+    def make(self, name: str, statement: str) -> None: ...
+
+    def give(self, name: str, table: pa.Table, *, more: bool = False) -> None: ...
+
+    def ask(self, statement: str) -> dict[str, NDArray[np.int64]]: ...
+
+    def drop(self, name: str) -> None: ...
+
+
+def place_people(tables: Tables, words: Sequence[str], key: str) -> None:
+    """PEOPLE: the records in PACKED, which is dropped, with their places."""
+    for part, (first, last) in enumerate(_runs(tables)):
+        found = tables.ask(f"SELECT * FROM {PACKED} WHERE cell0 BETWEEN {first} AND {last}")
+        tables.give(PEOPLE, quietly(labelled, found, words, key), more=part > 0)
+    tables.drop(PACKED)
+
+
+def _runs(tables: Tables) -> list[tuple[int, int]]:
+    """All cells at once where records are few; else runs of cells that hold few enough."""
+    (records,) = tables.ask(f"SELECT count(*) AS n FROM {PACKED}")["n"]
+    if records <= LOT:
+        return [EVERY_CELL]
+    found = tables.ask(f"SELECT cell0 AS cell, count(*) AS n FROM {PACKED} GROUP BY cell0")
+    return lots(found["cell"], found["n"])
+
+
+def quietly(work: Callable[..., T], *given: object) -> T:
+    """What `work` gives. Where memory is short, how much it wanted is not told: that depends on the rows."""
+    found = None
+    with suppress(MemoryError):
+        found = work(*given)
+    if found is None:
+        raise EngineError("the rows do not fit into memory; free some", field="source")
+    return found
+
+
+MOST_ROWS = 2**40
+LARGEST = 2**63
+
+
+class DonorStaging:
+    """Records in PEOPLE and what donors give them, one column after the other, each from original answers.
+
+    Guarantee   every recipient has the answers of the first k donors in its own order, and rings are those of
+                that order; filled rows, as a set, are a function of the set of records.
+    Adjacency   one record added or removed.
+    Theorem     THEORY 3.1a.
+    Proof       proofs/engine/rings.md
+    Assumes     no column is matched on that donors fill; weights of attributes are above 0.
+    Keeps back  all of it until noise is added.
+    """
+
+    def __init__(self, tables: Tables, schema: Schema, packing: Packing, repair: Repair) -> None:
+        self.tables, self.schema, self.packing, self.repair = tables, schema, packing, repair
+        self.cells: RowView = unpacked(schema, packing)
+
+    def fill(self, wants: Sequence[Ring]) -> dict[Ring, RingTable]:
+        """Fill every column that donors fill, and read off the rings that are wanted."""
+        found: dict[Ring, RingTable] = {}
+        for place, donors in enumerate(self.repair.donors):
+            asked = [want for want in wants if want.column == donors.column]
+            found |= self._fill(donors, place, asked)
+        return found
+
+    def rows(self, *more: Sql) -> exp.Select:
+        """The filled rows under the names that `cells` knows. Only those with something filled look it up."""
+        tables = [f"{FILL}{place}" for place in range(len(self.repair.donors))]
+        asks = [is_recipient(self.packing.digits[d.column], i) for i, d in enumerate(self.repair.donors)]
+        given = {
+            donors.column: exp.column("y", table=table, quoted=True)
+            for donors, table in zip(self.repair.donors, tables, strict=True)
+        }
+        some, none = self._people(given, more), self._people({}, more)
+        for table in tables:
+            on = exp.EQ(this=exp.column("id", table=table), expression=exp.column("rowid", table=PEOPLE))
+            some = some.join(exp.to_table(table), on=on, join_type="left", copy=False)
+        some = some.where(exp.or_(*asks), copy=False)
+        none = none.where(exp.not_(exp.or_(*asks)), copy=False)
+        both = exp.Union(this=some, expression=none, distinct=False)
+        return exp.select(exp.Star()).from_(both.subquery("t", copy=False), copy=False)
+
+    def _people(self, given: Mapping[str, Sql], more: Sequence[Sql]) -> exp.Select:
+        columns = [*self.packing.unpack(self.cells, given), *(each.copy() for each in more)]
+        return exp.select(*columns, copy=False).from_(exp.to_table(PEOPLE), copy=False)
+
+    def marked(self) -> exp.Select:
+        """The filled rows under the columns' own names, with a mark for each filled cell, as lines were numbered."""
+        marks = [
+            sql.alias(is_recipient(self.packing.digits[donors.column], i), f"{donors.column}_filled")
+            for i, donors in enumerate(self.repair.donors)
+        ]
+        names = [sql.alias(code(name), name) for name in self.schema.coded]
+        query = sql.select([*names, *marks_of(self.repair)], self.rows(*marks, sql.column(LINE)))
+        return query.order_by(sql.column(LINE))
+
+    def drop(self) -> None:
+        fills = [f"{FILL}{place}" for place in range(len(self.repair.donors))]
+        for name in (PACKED, PEOPLE, VISITS, TAKEN, TIED, GAPS, *fills):
+            self.tables.drop(name)
+
+    def _fill(self, donors: Donors, place: int, wants: Sequence[Ring]) -> dict[Ring, RingTable]:
+        ringing = DonorSql(
+            donors=donors,
+            place=place,
+            digit=self.packing.digits[donors.column],
+            domain=domains_of(self.repair).index(keys_of(donors)),
+            order=tuple(order_of(self.packing)),
+        )
+        distances = distances_of(donors, self.schema)
+        classes = _dense(self.tables.ask(ringing.classes()), distances)
+        looked = visits(distances, classes, donors.k)
+        self.tables.give(VISITS, looked.table())
+        for part, cells in enumerate(lots(np.arange(distances.cells), looked.rows(classes))):
+            lines = self.tables.ask(ringing.lines(far=looked.far, cells=cells))
+            met = quietly(offers, lines, ringing.order, ringing.digit.answers, looked)
+            for name, table in ((TAKEN, met.taken), (TIED, met.tied), (GAPS, met.gaps)):
+                self.tables.give(name, table, more=part > 0)
+        missing = max(0, donors.k - int(classes.donors.sum()))
+        self.tables.make(f"{FILL}{place}", ringing.filled(missing=missing))
+        return self._rings(ringing, classes, wants) if wants else {}
+
+    def _rings(self, ringing: DonorSql, classes: ClassTable, wants: Sequence[Ring]) -> dict[Ring, RingTable]:
+        sums = [self._weight(want).sql("duckdb") for want in wants]
+        kept = [sql.column(f"cell{ringing.domain}"), sql.alias(sql.column("rowid"), "id")]
+        rows = self._people({}, kept).where(is_recipient(ringing.digit, ringing.place), copy=False)
+        found = self.tables.ask(ringing.gaps(sql.text(rows), sums))
+        return {want: quietly(_ring_table, want, classes, found, f"s{i}") for i, want in enumerate(wants)}
+
+    def _weight(self, want: Ring) -> Sql:
+        """What a recipient counts: its head or its weight where it is among the rows, else nothing."""
+        weight: Sql = sql.number(1)
+        if want.weight is not None:
+            if self.schema.coded[want.weight].high * MOST_ROWS >= LARGEST:
+                raise PlanError(
+                    "a ring needs a weight of fewer steps; declare a coarser grid.", field="weight"
+                )
+            weight = exp.Coalesce(this=code(want.weight), expressions=[sql.number(0)])
+        return sql.case([(self.cells.chosen(want.rows), weight)], sql.number(0))
+
+
+def marks_of(repair: Repair) -> list[Sql]:
+    """The columns that say which cells donors filled."""
+    return [sql.column(f"{donors.column}_filled") for donors in repair.donors]
+
+
+def check_rings(wants: Sequence[Ring], repair: Repair) -> None:
+    """Rings are of columns that donors fill, over rows chosen by columns that they do not."""
+    for want in wants:
+        if want.column not in repair.filled():
+            raise PlanError(f"no donors fill {want.column}; it has no rings.", field="impute")
+        chosen = {*named(want.rows.where), *want.rows.known, *want.rows.answered, want.weight}
+        if chosen & repair.filled():
+            raise PlanError("recipients are chosen by a column that donors fill.", field="where")
+
+
+def domains_of(repair: Repair) -> list[tuple[Key, ...]]:
+    """The domains that donors are matched on, each once."""
+    return list(dict.fromkeys(keys_of(donors) for donors in repair.donors))
+
+
+def _dense(found: dict[str, NDArray[np.int64]], distances: Distances) -> ClassTable:
+    donors, recipients = (np.zeros(distances.cells, np.int64) for _ in range(2))
+    donors[found["cell"]], recipients[found["cell"]] = found["donors"], found["recipients"]
+    return ClassTable(donors=donors, recipients=recipients)
+
+
+def _ring_table(want: Ring, classes: ClassTable, found: dict[str, Counts], name: str) -> RingTable:
+    cell, gap, weight = found["cell"], found["gap"], found[name]
+    recipients = np.zeros_like(classes.recipients)
+    np.add.at(recipients, cell, weight)
+    first = np.cumsum(classes.donors) - classes.donors
+    gaps = np.zeros(int(classes.donors.sum()), np.int64)
+    held = gap >= 0
+    gaps[first[cell[held]] + gap[held]] = weight[held]
+    return RingTable(want=want, donors=classes.donors, recipients=recipients, gaps=gaps)

@@ -1,0 +1,1 @@
+"""DuckDB: the connection in its sandbox, and the engine on it."""

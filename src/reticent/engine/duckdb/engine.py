@@ -1,0 +1,202 @@
+"""DuckDB behind the protocol, fenced as R12 says: own connection, named files only, no extensions, locked."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from sqlglot import exp
+
+from reticent.engine.donors.filling import PACKED, DonorStaging, check_rings, domains_of, place_people
+from reticent.engine.donors.records import LINE, Packing, packed
+from reticent.engine.duckdb.connection import Connection
+from reticent.engine.results import Tallies
+from reticent.engine.sources.arrow import ParquetRows
+from reticent.engine.sources.open import ParquetFiles, Source
+from reticent.engine.sql import build as sql
+from reticent.engine.sql.build import Values
+from reticent.engine.sql.clean import Clean, RowView, needed
+from reticent.engine.sql.coded import Coding, check_coding, coded_rows
+from reticent.engine.sql.fingerprint import fingerprint_of, row_sums
+from reticent.engine.sql.predict import HELD, Drawn, numbered, predicted
+from reticent.engine.sql.sampling import Lot
+from reticent.engine.sql.tallies import Alike, statement, tallied
+from reticent.engine.wants import Aggregate, Key, PointsByCell, Ring
+from reticent.errors import EngineError, SourceError
+from reticent.prepare.distance import check_repair
+from reticent.prepare.repair import NO_REPAIR, Repair
+from reticent.schema import Schema
+from reticent.schema.codebook import ROW
+
+if TYPE_CHECKING:
+    from reticent.engine.coded import CodedRows
+
+
+class DuckDBEngine(Connection):
+    """Rows in files, frames or a DuckDB table. Nothing but counts and sums over declared cells leaves it."""
+
+    def check(self, schema: Schema) -> None:
+        for column in schema.columns.values():
+            if column.source not in self.types:
+                raise SourceError(
+                    f"the data have no column {column.source!r}; set its source to the header in the file",
+                    field=f"columns.{column.name}",
+                )
+            # No type that one more row can give a frame's column is refused: that would tell of the row.
+            if self.types[column.source] == "other":
+                raise SourceError(
+                    "has a type that no column can have, such as a list; store it as text or number",
+                    field=f"columns.{column.name}",
+                )
+
+    def tally(
+        self,
+        schema: Schema,
+        wants: Sequence[Aggregate],
+        repair: Repair = NO_REPAIR,
+        lot: Lot | None = None,
+    ) -> Tallies:
+        check_repair(repair, schema)
+        rings = [want for want in dict.fromkeys(wants) if isinstance(want, Ring)]
+        check_rings(rings, repair)
+        if repair.donors:
+            columns = needed(schema, wants, repair) if lot is None else schema.in_universe_order
+            with self._holding(schema, columns, repair, lot=lot) as held:
+                found = held.fill(rings)
+                return tallied(
+                    schema, wants, lambda some: self._answers(held.cells, held.rows(), some), found
+                )
+        if any(line.draw for line in repair.lines):
+            with self._drawing(schema, wants, repair, lot) as answers:
+                return tallied(schema, wants, answers, {})
+        return tallied(schema, wants, lambda some: self._pass(schema, some, repair, lot), {})
+
+    def filled(self, schema: Schema, repair: Repair) -> pa.Table:
+        """CONFIDENTIAL, for the curator: all rows as codes after `repair`, in the source's order, with a mark
+        `<column>_filled` for each column that donors fill."""
+        check_repair(repair, schema)
+        with self._holding(schema, schema.in_universe_order, repair, keep=(LINE,)) as held:
+            held.fill([])
+            return self._table(sql.text(held.marked()))
+
+    def fingerprint(self, schema: Schema) -> str:
+        """CONFIDENTIAL, for the curator: equal for the same rows in any order, from any file, under any name."""
+
+        def read(source: Source) -> Any:
+            clean, rows = self._clean(source, schema, schema.in_universe_order, NO_REPAIR)
+            return self.fetch(row_sums(rows, schema, clean.values), clean.values)
+
+        return fingerprint_of(schema, self._reading(read)[0])
+
+    @contextmanager
+    def coded(
+        self, schema: Schema, keys: Sequence[Key], repair: Repair = NO_REPAIR, lot: Lot | None = None
+    ) -> "Iterator[CodedRows]":
+        """CONFIDENTIAL: the rows as cells of `keys`, to be counted many times. Forgotten at the end."""
+        from reticent.engine.coded import CodedRows  # compiles, so loaded only where rows are held
+
+        check_repair(repair, schema)
+        coding = Coding(keys=tuple(keys))
+        check_coding(coding, schema, repair)
+        if any(line.draw for line in repair.lines):
+            with self._drawing(schema, [coding], repair, lot) as answers:
+                blocks = answers([coding])
+        else:
+            blocks = self._pass(schema, [coding], repair, lot)
+        sizes, silences = coding.sizes(schema), coding.silences(schema)
+        held = CodedRows(sizes=sizes, silences=silences, blocks=blocks, threads=self._threads)
+        try:
+            yield held
+        finally:
+            held.close()
+
+    def _pass(self, schema: Schema, wants: Alike, repair: Repair, lot: Lot | None = None) -> Any:
+        """One pass over the rows for `wants`, which are all of one kind."""
+        columns = needed(schema, wants, repair) if lot is None else schema.in_universe_order
+
+        def read(source: Source) -> Any:
+            clean, rows = self._clean(source, schema, columns, repair, lot=lot)
+            return self._answers(clean, rows, wants, clean.values)
+
+        return self._reading(read)
+
+    def _answers(self, cells: RowView, rows: exp.Select, wants: Alike, values: Values | None = None) -> Any:
+        if isinstance(wants[0], Coding):
+            return self.fetch_blocks(coded_rows(cells, rows, wants[0]), values or Values())
+        fetch = self.fetch_columns if isinstance(wants[0], PointsByCell) else self.fetch
+        return fetch(statement(cells, rows, wants), values or Values())
+
+    @contextmanager
+    def _drawing(
+        self, schema: Schema, wants: Sequence[Aggregate], repair: Repair, lot: Lot | None
+    ) -> Iterator[Callable[[Alike], Any]]:
+        """The rows with their draws in tables, read once, dropped at the end."""
+        columns = needed(schema, wants, repair) if lot is None else schema.in_universe_order
+        drawn = Drawn(self, repair.lines)
+
+        def read(source: Source) -> RowView:
+            clean, rows = self._clean(source, schema, columns, Repair(edits=repair.edits), lot=lot)
+            self.make(HELD, sql.text(numbered(rows)), clean.values)
+            return clean
+
+        try:
+            cells = self._reading(read)
+            drawn.draw()
+            yield lambda some: self._answers(cells, drawn.rows(cells, columns), some)
+        finally:
+            drawn.drop()
+
+    @contextmanager
+    def _holding(
+        self,
+        schema: Schema,
+        columns: Sequence[str],
+        repair: Repair,
+        keep: Sequence[str] = (),
+        lot: Lot | None = None,
+    ) -> Iterator[DonorStaging]:
+        """The clean rows in a table, read once, dropped at the end."""
+        packing = Packing(schema, columns)
+
+        def read(source: Source) -> None:
+            clean, rows = self._clean(source, schema, columns, repair, keep, lot)
+            filled = [donors.column for donors in repair.donors]
+            domains = domains_of(repair)
+            people = packed(clean, rows, packing, domains=domains, filled=filled, keep=clean.keep)
+            self.make(PACKED, sql.text(people), clean.values)
+
+        held = DonorStaging(self, schema, packing, repair)
+        try:
+            self._reading(read)
+            place_people(self, packing.words, repair.key)
+            yield held
+        finally:
+            held.drop()
+
+    def _reading(self, read: Callable[[Source], Any]) -> Any:
+        try:
+            return read(self._source)
+        except EngineError:
+            if not isinstance(self._source, ParquetFiles):
+                raise
+        # One cell of text that is not UTF-8 stops DuckDB's reader; Arrow's goes on, and the cell is missing.
+        return read(ParquetRows(self._source.paths))
+
+    def _clean(
+        self,
+        source: Source,
+        schema: Schema,
+        columns: Sequence[str],
+        repair: Repair,
+        keep: Sequence[str] = (),
+        lot: Lot | None = None,
+    ) -> tuple[Clean, exp.Select]:
+        values = Values()
+        raw = [schema.columns[column].source for column in columns]
+        raw += [schema.columns[schema.unit].source] if schema.unit != ROW else []
+        if LINE in keep and isinstance(source, ParquetFiles):
+            source = ParquetRows(source.paths)  # in the order of the file
+        base, names = self.base(raw, values, source, line=LINE in keep)
+        clean = Clean(schema, names, self.types, values, edits=repair.edits, keep=keep, lot=lot)
+        rows = clean.select(base, columns)
+        return clean, predicted(clean, rows, repair.lines, columns, keep=clean.keep)

@@ -1,0 +1,1 @@
+"""Rows from files and frames: CSV, Parquet, statistical packages, Arrow."""

@@ -1,0 +1,194 @@
+"""Where rows come from: files, frames and tables. Opening a source looks at its header, never at a row.
+
+Frames held by the caller, as Arrow tables. What a cell means does not depend on the type of its column (T31).
+
+pandas and Polars choose a column's type from all of its cells, so one respondent's odd answer turns numbers into
+doubles, texts or objects. Columns of plain types go over as they are; all others cell by cell, as text that means the
+same. Nothing in a cell can raise.
+"""
+
+import os
+import stat
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from reticent.engine.sources.arrow import (
+    READERS,
+    ArrowFile,
+    ArrowRows,
+    CsvFiles,
+    ParquetRows,
+    StatisticalFile,
+    Stream,
+)
+from reticent.engine.sources.csv import CsvSource
+from reticent.engine.sources.objects import as_texts
+from reticent.errors import SourceError
+from reticent.files import matching
+
+PLAIN = "biuf"  # NumPy's kinds of truth values, whole numbers and doubles
+
+
+def from_pandas(frame: Any) -> pa.Table:
+    """Every column by its own type, categories by their words, other objects as text."""
+    if getattr(frame.columns, "nlevels", 1) > 1:
+        raise SourceError("has columns of several levels; flatten them first", field="source")
+    names = [str(name) for name in frame.columns]
+    if not names:
+        raise SourceError("has no columns", field="source")
+    if len(set(names)) < len(names):
+        raise SourceError("has a column name twice", field="source")
+    if set(map(str, frame.index.names)) & set(names):
+        raise SourceError("has an index named like a column; reset the index", field="source")
+    return pa.table({name: _array(frame.iloc[:, place]) for place, name in enumerate(names)})
+
+
+def from_polars(frame: Any) -> pa.Table:
+    """The columns as Polars gives them to Arrow; its columns of Python objects as text."""
+    if not frame.columns:
+        raise SourceError("has no columns", field="source")
+    return pa.table({name: _polars_array(frame[name]) for name in frame.columns})
+
+
+def _polars_array(series: Any) -> pa.Array:
+    if str(series.dtype) == "Object":
+        return as_texts(series.to_list())
+    return series.to_arrow()
+
+
+def _array(series: Any) -> pa.Array:
+    if hasattr(series, "cat"):
+        words = _objects(series.cat.categories)
+        codes = np.asarray(series.cat.codes)
+        return words.take(pa.array(codes, mask=codes < 0))
+    kind = getattr(series.dtype, "kind", "O")
+    if isinstance(series.dtype, np.dtype) and kind not in PLAIN + "M":
+        return _objects(series)
+    array = _attempt(lambda: pa.array(series, from_pandas=True))
+    if array is None or isinstance(array.type, pa.BaseExtensionType):  # a type without a counterpart
+        return _objects(series)
+    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+
+
+def _objects(series: Any) -> pa.Array:
+    """Texts as they are, where there is nothing else; otherwise object by object. Both give the same text."""
+    objects = np.asarray(series, dtype=object)
+    silent = np.asarray(series.isna(), dtype=bool)
+    array = _attempt(lambda: pa.array(objects, type=pa.large_string(), mask=silent))
+    if array is not None:
+        return array
+    told = objects.copy()
+    told[silent] = None
+    return as_texts(told)
+
+
+def _attempt(make: Callable[[], Any]) -> Any:
+    """What `make` gives, or None: why it cannot may hold a cell."""
+    with suppress(pa.ArrowException, TypeError, ValueError, OverflowError, NotImplementedError):
+        return make()
+    return None
+
+
+STATISTICAL = frozenset(READERS)
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetFiles:
+    """One or more Parquet files with one header."""
+
+    paths: tuple[Path, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DuckTable:
+    """A table of a DuckDB database file, opened for reading only."""
+
+    path: Path
+    table: str
+
+
+Source = ParquetFiles | DuckTable | Stream
+
+
+def open_path(text: str, *, table: str | None = None) -> Source:
+    """The source behind a path or a glob, judged by its ending."""
+    paths = _paths(text)
+    endings = {path.suffix.lower() for path in paths}
+    if len(endings) > 1:
+        raise SourceError("matches files of different kinds", field="source")
+    ending = endings.pop()
+    if ending in (".csv", ".tsv", ".txt"):
+        delimiter = b"\t" if ending == ".tsv" else b","
+        return CsvFiles(tuple(CsvSource(path, delimiter) for path in paths))
+    if ending in (".parquet", ".pq"):
+        return ParquetFiles(paths)
+    if len(paths) > 1:
+        raise SourceError(f"matches several {ending} files, and only one can be read", field="source")
+    return _single(paths[0], ending, table)
+
+
+def files_of(source: Source) -> tuple[tuple[Path, str], ...]:
+    """Every file of a source and, in a database, the table; none for rows held by the caller."""
+    match source:
+        case CsvFiles(files=files):
+            return tuple((file.path, "") for file in files)
+        case ParquetFiles(paths=paths) | ParquetRows(paths=paths):
+            return tuple((path, "") for path in paths)
+        case DuckTable(path=path, table=table):
+            return ((path, table),)
+        case ArrowFile(path=path) | StatisticalFile(path=path):
+            return ((path, ""),)
+        case _:
+            return ()
+
+
+def _single(path: Path, ending: str, table: str | None) -> Source:
+    if ending in (".duckdb", ".db"):
+        if table is None:
+            raise SourceError("is a database; say which table: table = 'people'", field="source")
+        return DuckTable(path, table)
+    if ending in (".arrow", ".feather", ".ipc"):
+        return ArrowFile(path)
+    if ending in STATISTICAL:
+        return StatisticalFile(path)
+    raise SourceError(
+        f"has the ending {ending or 'none'}; use .csv, .parquet, .arrow, .duckdb, .sav, .dta or .sas7bdat",
+        field="source",
+    )
+
+
+def _paths(text: str) -> tuple[Path, ...]:
+    found = matching(text)
+    if not found:
+        raise SourceError("matches no file", field="source")
+    for path in found:
+        _check_regular(path)
+    return tuple(Path(path) for path in found)
+
+
+def _check_regular(path: str) -> None:
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):
+        raise SourceError("does not exist or cannot be reached", field="source") from None
+    if not stat.S_ISREG(mode):
+        raise SourceError("is not a file (a folder, pipe or device cannot be read)", field="source")
+    if not os.access(path, os.R_OK):
+        raise SourceError("may not be read; check its permissions", field="source")
+
+
+def open_frame(frame: Any) -> ArrowRows:
+    """Rows held by the caller: a pandas or Polars frame, or an Arrow table."""
+    if isinstance(frame, pa.Table):
+        return ArrowRows(frame)
+    if hasattr(frame, "to_arrow"):
+        return ArrowRows(from_polars(frame))
+    if hasattr(frame, "iloc"):
+        return ArrowRows(from_pandas(frame))
+    raise SourceError("is not a pandas or Polars frame, nor an Arrow table", field="source")

@@ -1,0 +1,1 @@
+"""Statements as trees: cleaning, encoding, sums and predictions."""

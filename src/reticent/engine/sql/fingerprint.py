@@ -1,0 +1,66 @@
+"""CONFIDENTIAL: a fingerprint of all rows, the same in any order and from any kind of file.
+
+For a curator who opens a ledger or runs `check`, to see whether the same rows are charged elsewhere under another name.
+No release makes one or looks at one. It is a function of the labels that the codebook gives to the cells, not of how a
+file spells them: levels by their names and numbers as grid steps, columns by their headers.
+"""
+
+import hashlib
+import json
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from reticent.engine.sql import build as sql
+from reticent.engine.sql.build import Sql, Values
+from reticent.engine.sql.clean import code
+from reticent.schema import Levels, Number, Schema
+
+HEX_DIGITS = 15  # 60 bits: sums of 2^40 of them fit the engine's 128
+PARTS = 4
+LABEL, HASH = "label_", "hash_"
+
+
+def row_sums(rows: exp.Select, schema: Schema, values: Values) -> exp.Select:
+    """How many rows there are, and the sums of the parts of their hashes: every row counts as often as it is there."""
+    label: Sql = exp.Literal.string("")
+    for column in in_order(schema):
+        label = exp.DPipe(this=label, expression=_told(column, values))
+    labelled = sql.select([sql.alias(label, LABEL)], rows)
+    hashed = sql.select([sql.alias(sql.call("sha256", sql.column(LABEL)), HASH)], labelled)
+    parts = [exp.Sum(this=_part(place)) for place in range(PARTS)]
+    return sql.select([exp.Count(this=exp.Star()), *parts], hashed)
+
+
+def fingerprint_of(schema: Schema, found: Sequence[int | None]) -> str:
+    """The count and the sums, with the public words that say what was hashed, as one digest."""
+    public = [
+        [column.source, str(column.grid) if isinstance(column, Number) else ""] for column in in_order(schema)
+    ]
+    text = json.dumps([public, [int(each or 0) for each in found]])
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def in_order(schema: Schema) -> list[Levels | Number]:
+    """The columns by their headers, which do not change when a codebook names or orders them otherwise."""
+    return sorted(schema.coded.values(), key=lambda column: column.source)
+
+
+def _told(column: Levels | Number, values: Values) -> Sql:
+    """The cell's label with its length before it, so that no two rows are told alike; a dash where there is none."""
+    cell = code(column.name)
+    if isinstance(column, Levels):
+        place = sql.plus(cell, sql.number(1))
+        word = sql.call("list_extract", values.put(list(column.levels)), place)
+    else:
+        word = sql.cast(cell, "VARCHAR")
+    size = sql.cast(sql.call("strlen", word), "VARCHAR")
+    full = exp.DPipe(this=exp.DPipe(this=size, expression=exp.Literal.string(":")), expression=word.copy())
+    return exp.Coalesce(this=full, expressions=[exp.Literal.string("-")])
+
+
+def _part(place: int) -> Sql:
+    """60 bits of a hash, as a number."""
+    start = sql.number(1 + place * HEX_DIGITS)
+    digits = sql.call("substr", sql.column(HASH), start, sql.number(HEX_DIGITS))
+    return sql.try_cast(exp.DPipe(this=exp.Literal.string("0x"), expression=digits), "BIGINT")

@@ -1,0 +1,334 @@
+"""The two statements a plan costs: one for all its sums, one for all its tables.
+
+The points of declared cells, in one pass: each row that counts leaves as one whole number, sorted here.
+
+A point of cell g at (x, y) is the number (g (X + 1) + x) (Y + 1) + y, where x and y count grid steps from their
+lower bounds up to X and Y. Sorting the numbers sorts cells, then x, then y, so the order of the file, chunks and
+threads are forgotten.
+
+What the base cells of a weighted survey hold, in one pass: records, base weights, and the largest of them.
+
+A record without a base weight, or of weight 0, is in no cell. Sums of base weights must fit 62 bits and are
+refused from public numbers if they could not; what is multiplied by a value is summed in 128 bits.
+
+From what was fetched to tallies: one fetch for each kind of want.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlglot import exp
+
+from reticent.engine.results import (
+    BinTable,
+    ContingencyTable,
+    PointTable,
+    RingTable,
+    SufficientStatistics,
+    Tallies,
+)
+from reticent.engine.sql import build as sql
+from reticent.engine.sql.build import Sql
+from reticent.engine.sql.clean import RowView, code
+from reticent.engine.wants import (
+    ALWAYS,
+    MOST_PLACES,
+    Aggregate,
+    Bins,
+    Key,
+    PointsByCell,
+    Ring,
+    Rows,
+    Sum,
+    Table,
+    has_universe,
+)
+from reticent.errors import EngineError, PlanError
+from reticent.schema import Schema
+
+LARGEST_PRODUCT = 2**63 - 1  # past this a product of codes is formed in 128 bits
+
+
+def sums(clean: RowView, rows: exp.Select, wants: Sequence[Sum]) -> exp.Select:
+    """One row: the value of every sum, in order.
+
+    Where all want the same columns answered and known, rows that lack them are left out first, once for all.
+    """
+    alike = {Rows(known=want.rows.known, answered=want.rows.answered) for want in wants}
+    if len(alike) > 1:
+        conditions = [clean.chosen(want.rows, summed=_factors(want)) for want in wants]
+        return sql.select(list(map(partial(_sum, clean), wants, conditions)), rows)
+    left = [None if want.rows.where == ALWAYS else clean.condition(want.rows.where) for want in wants]
+    return sql.select(list(map(partial(_sum, clean), wants, left)), rows, clean.chosen(alike.pop()))
+
+
+def _factors(want: Sum) -> list[str]:
+    both = [want.weight, want.other, *[want.value] * want.power]
+    return [factor for factor in both if factor is not None]
+
+
+def _sum(clean: RowView, want: Sum, chosen: Sql | None) -> Sql:
+    factors = _factors(want)
+    total: Sql = exp.Sum(this=_product(clean.schema, factors)) if factors else exp.Count(this=exp.Star())
+    if chosen is not None:
+        total = exp.Filter(this=total, expression=exp.Where(this=chosen))
+    return exp.Coalesce(this=total, expressions=[sql.number(0)]) if factors else total
+
+
+def _product(schema: Schema, factors: Sequence[str]) -> Sql:
+    largest = 1
+    for factor in factors:
+        largest *= max(abs(schema.coded[factor].low), abs(schema.coded[factor].high))
+    width = "BIGINT" if largest <= LARGEST_PRODUCT else "HUGEINT"
+    product, *rest = (sql.cast(code(f), width) if len(factors) > 1 else code(f) for f in factors)
+    for next_factor in rest:
+        product = sql.times(product, next_factor)
+    return product
+
+
+def tables(clean: RowView, rows: exp.Select, wants: Sequence[Table]) -> exp.Select:
+    """One row for every non-empty cell of every table: the cell in the place of its table, then `totals`."""
+    cells = [sql.alias(_cell(clean, want), f"k{i}") for i, want in enumerate(wants)]
+    weights = [weight for weight in totals_statement(wants) if weight is not None]
+    inner = sql.select([*cells, *(code(weight) for weight in weights)], rows)
+    keys = [sql.column(f"k{i}") for i in range(len(wants))]
+    sums = [
+        exp.Count(this=exp.Star()) if w is None else exp.Sum(this=code(w)) for w in totals_statement(wants)
+    ]
+    query = sql.select([*keys, *sums], inner)
+    sets = exp.GroupingSets(expressions=[exp.Tuple(expressions=[key.copy()]) for key in keys])
+    query.set("group", exp.Group(grouping_sets=[sets]))
+    return query
+
+
+def totals_statement(wants: Sequence[Table]) -> list[str | None]:
+    """What is added up in every cell: each weight once, and None for a plain count."""
+    return list(dict.fromkeys(want.weight for want in wants))
+
+
+def _cell(clean: RowView, want: Table) -> Sql:
+    """The number of the row's cell in the table, NULL where the row does not count."""
+    return sql.case([(clean.chosen(want.rows), cell_of(clean, want.keys))])
+
+
+def cell_of(clean: RowView, keys: Sequence[Key]) -> Sql:
+    """The number of a row's cell among those of the keys, the last key fastest."""
+    index: Sql | None = None
+    for key in keys:
+        place = sql.cast(_place(clean, key), "BIGINT")
+        size = sql.number(key.size(clean.schema))
+        index = place if index is None else sql.plus(sql.times(index, size), place)
+    return index or sql.cast(sql.number(0), "BIGINT")
+
+
+def _place(clean: RowView, key: Key) -> Sql:
+    column = clean.schema.coded[key.column]
+    value, last = code(key.column), key.answers(clean.schema)
+    if key.step is not None:
+        twice = sql.times(sql.minus(sql.cast(value, "BIGINT"), sql.number(column.low)), sql.number(2))
+        place = sql.whole_part(sql.plus(twice, sql.number(key.step)), 2 * key.step)
+    elif key.starts:
+        later = list(enumerate(key.starts))[:0:-1]
+        bins = [(exp.GTE(this=value.copy(), expression=sql.number(s)), sql.number(i)) for i, s in later]
+        place = sql.case(bins, sql.number(0))
+    else:
+        place = sql.minus(sql.cast(value, "BIGINT"), sql.number(column.low)) if column.low else value
+    branches = [(sql.not_null(code(key.column)), place)]
+    if not key.silent:
+        return sql.case(branches)
+    if has_universe(clean.schema, key.column):
+        branches.append((clean.structural(key.column), sql.number(last + 1)))
+    return sql.case(branches, sql.number(last))
+
+
+NOWHERE = -1
+
+
+def points(clean: RowView, rows: exp.Select, wants: Sequence[PointsByCell]) -> exp.Select:
+    """One line for every row that counts for any of the wants: its number in each, or `NOWHERE`.
+
+    What could not be numbered is refused from public numbers, whatever the rows hold.
+    """
+    if any(want.size(clean.schema) > MOST_PLACES for want in wants):
+        raise EngineError("has too many places to number; declare coarser grids", field="cells")
+    places = [exp.alias_(_point_place(clean, want), f"p{i}", quoted=True) for i, want in enumerate(wants)]
+    columns = [sql.column(f"p{i}") for i in range(len(wants))]
+    counts = [exp.NEQ(this=column.copy(), expression=sql.number(NOWHERE)) for column in columns]
+    return sql.select(columns, sql.select(places, rows), exp.or_(*counts))
+
+
+def _point_place(clean: RowView, want: PointsByCell) -> Sql:
+    schema = clean.schema
+    place = _steps(schema, want.cell)
+    for column in want.axes:
+        size = sql.number(want.steps(schema, column) + 1)
+        place = sql.plus(sql.times(place, size), _steps(schema, column))
+    settled = [*want.rows.answered, want.cell, *want.axes]
+    known = [sql.not_null(code(column)) for column in dict.fromkeys(settled)]
+    chosen = sql.both([clean.chosen(want.rows), *known])
+    return sql.case([(chosen, place)], sql.number(NOWHERE))
+
+
+def _steps(schema: Schema, column: str) -> Sql:
+    """Grid steps from the lower bound, in 64 bits."""
+    return sql.minus(sql.cast(code(column), "BIGINT"), sql.number(schema.coded[column].low))
+
+
+def point_tables(
+    schema: Schema, wants: Sequence[PointsByCell], found: Mapping[str, NDArray[np.int64]]
+) -> dict[PointsByCell, PointTable]:
+    """The tables, from the columns `p0`, `p1`, ... of numbers."""
+    return {want: _table(schema, want, found[f"p{i}"]) for i, want in enumerate(wants)}
+
+
+def _table(schema: Schema, want: PointsByCell, numbers: NDArray[np.int64]) -> PointTable:
+    held = np.sort(numbers[numbers != NOWHERE] if len(numbers) else numbers)
+    wide = [want.steps(schema, column) + 1 for column in want.axes]
+    first = np.arange(want.cells(schema) + 1, dtype=np.int64) * int(np.prod(wide, dtype=object))
+    starts = np.searchsorted(held, first).astype(np.int64)
+    held, y = np.divmod(held, wide[-1])
+    x = np.zeros_like(y) if want.x is None else np.mod(held, wide[0], out=held)
+    return PointTable(want=want, starts=starts, x=x, y=y)
+
+
+MOST_ROWS = 2**40
+LARGEST_SUM = 2**62
+LARGEST_VALUE = 2**126
+MOST_KEPT = 2**26
+"""Of the largest weights so many are handed over at most, in all cells together."""
+
+
+def check_bins(want: Bins, schema: Schema) -> None:
+    """Refuse, from public numbers, sums that could be too large and lists that could be too long."""
+    heaviest = 1 if want.weight is None else schema.coded[want.weight].high
+    if heaviest * (MOST_ROWS + 1) >= LARGEST_SUM:
+        raise PlanError("the base weight has too many steps; declare a coarser grid for it", field="weight")
+    reach = 1 if want.value is None else max(abs(schema.coded[want.value].low), schema.coded[want.value].high)
+    if heaviest * MOST_ROWS * reach >= LARGEST_VALUE:
+        raise PlanError(
+            "could overflow a 128-bit sum; declare a coarser grid or closer bounds", field="statistic"
+        )
+    if want.kept * want.size(schema) > MOST_KEPT:
+        raise PlanError(
+            "has too many base cells for weights that differ; use fewer, or a larger epsilon", field="weight"
+        )
+
+
+def bins(clean: RowView, rows: exp.Select, wants: Sequence[Bins]) -> exp.Select:
+    """One line for every cell that somebody is in: cell, records, weight, each want's weight, the largest weights."""
+    first = wants[0]
+    for want in wants:
+        check_bins(want, clean.schema)
+    matching = [sql.alias(_matching(clean, want), f"m{i}") for i, want in enumerate(wants)]
+    columns = [sql.alias(_bin_cell(clean, first), "cell"), sql.alias(_weight(first), "w"), *matching]
+    there = exp.GT(this=sql.column("w"), expression=sql.number(0))
+    sums = [exp.Sum(this=sql.column(name)) for name in ("w", *(f"m{i}" for i in range(len(wants))))]
+    largest = [sql.call("max", sql.column("w"), sql.number(first.kept))] if first.kept else []
+    found = [sql.column("cell"), exp.Count(this=exp.Star()), *sums, *largest]
+    return sql.select(found, sql.select(columns, rows), there).group_by(sql.column("cell"), copy=False)
+
+
+def _bin_cell(clean: RowView, want: Bins) -> Sql:
+    """The number of the record's base cell, the last key fastest; whoever did not say is where the plan puts them."""
+    index: Sql = sql.cast(sql.number(0), "BIGINT")
+    for key, silent in zip(want.keys, want.silent, strict=True):
+        place = exp.Coalesce(this=cell_of(clean, (key,)), expressions=[sql.number(silent)])
+        index = sql.plus(sql.times(index, sql.number(key.size(clean.schema))), place)
+    return index
+
+
+def _weight(want: Bins) -> Sql:
+    if want.weight is None:
+        return sql.cast(sql.number(1), "BIGINT")
+    known = exp.Coalesce(this=code(want.weight), expressions=[sql.number(0)])
+    return sql.cast(known, "BIGINT")
+
+
+def _matching(clean: RowView, want: Bins) -> Sql:
+    """The weight of the record where it is among the rows, times its value; else 0."""
+    worth = sql.cast(_weight(want), "HUGEINT")
+    chosen = clean.chosen(want.rows)
+    if want.value is not None:
+        worth = sql.times(worth, sql.cast(code(want.value), "HUGEINT"))
+        chosen = sql.both([chosen, sql.not_null(code(want.value))])
+    return sql.case([(chosen, worth)], sql.cast(sql.number(0), "HUGEINT"))
+
+
+def bin_tables(
+    schema: Schema, wants: Sequence[Bins], found: Sequence[tuple[Any, ...]]
+) -> dict[Bins, BinTable]:
+    """The tables, from the lines of `bins`; cells without a line are empty."""
+    first = wants[0]
+    size = first.size(schema)
+    count, total = _column(found, 1, size), _column(found, 2, size)
+    largest = np.zeros((size, first.kept), np.int64)
+    for line in found if first.kept else ():
+        largest[line[0], : len(line[-1])] = line[-1]
+    return {
+        want: BinTable(
+            want=want,
+            count=count.astype(np.int64),
+            total=total.astype(np.int64),
+            matching=_column(found, 3 + place, size),
+            largest=largest,
+        )
+        for place, want in enumerate(wants)
+    }
+
+
+def _column(found: Sequence[tuple[Any, ...]], place: int, size: int) -> NDArray[np.object_]:
+    held = np.zeros(size, object)
+    for line in found:
+        held[line[0]] = int(line[place])
+    return held
+
+
+Alike = Sequence[Sum] | Sequence[Table] | Sequence[PointsByCell] | Sequence[Bins]
+"""Wants of one kind, bins of one base: they are answered by one statement."""
+
+
+def statement(cells: RowView, rows: exp.Select, wants: Alike) -> exp.Select:
+    """The one statement over `rows` that answers `wants`."""
+    kinds = {Sum: sums, Table: tables, PointsByCell: points, Bins: bins}
+    built: Any = kinds[type(wants[0])]
+    select: exp.Select = built(cells, rows, wants)
+    return select
+
+
+def tallied(
+    schema: Schema, wants: Sequence[Aggregate], fetch: Callable[[Alike], Any], rings: Mapping[Ring, RingTable]
+) -> Tallies:
+    """All of the wants. `fetch` is called once for each kind that is wanted."""
+    once = list(dict.fromkeys(wants))
+    sums = [want for want in once if isinstance(want, Sum)]
+    tables = [want for want in once if isinstance(want, Table)]
+    clouds = [want for want in once if isinstance(want, PointsByCell)]
+    numbers = [int(value) for value in fetch(sums)[0]] if sums else []
+    statistics = SufficientStatistics(sums=dict(zip(sums, numbers, strict=True)))
+    filled = _fill(schema, tables, fetch(tables)) if tables else {}
+    held = point_tables(schema, clouds, fetch(clouds)) if clouds else {}
+    weighed = [want for want in once if isinstance(want, Bins)]
+    binned: dict[Bins, BinTable] = {}
+    for base in dict.fromkeys(want.base for want in weighed):
+        alike = [want for want in weighed if want.base == base]
+        binned |= bin_tables(schema, alike, fetch(alike))
+    return Tallies(statistics=statistics, tables=filled, rings=rings, points=held, bins=binned)
+
+
+def _fill(
+    schema: Schema, wants: Sequence[Table], rows: Sequence[tuple[Any, ...]]
+) -> dict[Table, ContingencyTable]:
+    cells = [[0] * want.size(schema) for want in wants]
+    totals = totals_statement(wants)
+    places = [len(wants) + totals.index(want.weight) for want in wants]
+    for row in rows:
+        for cell, table, place in zip(row, cells, places, strict=False):
+            if cell is not None:
+                table[cell] = int(row[place])
+    return {
+        want: ContingencyTable(want=want, cells=tuple(table))
+        for want, table in zip(wants, cells, strict=True)
+    }

@@ -1,0 +1,1 @@
+"""Run experiments: pieces of work, their summary and their figures."""

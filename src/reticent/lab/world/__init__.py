@@ -1,0 +1,1 @@
+"""Made-up people: a state, its tracts, surveys of it, and their nonresponse."""

@@ -1,0 +1,329 @@
+"""Read the `[[cells]]` sections of a plan, naming what does not fit. No row has been read.
+
+The keys of a `[[cells]]` section, and how each is read by itself.
+
+What a `[[cells]]` section may not ask for, though each of its keys can be read.
+"""
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from pydantic import Field
+
+from reticent.engine.wants import MOST_PLACES, PointsByCell
+from reticent.errors import PlanError, is_printable, nearest
+from reticent.exact import read_decimal, show
+from reticent.files import Section, fill
+from reticent.prepare.repair import NO_REPAIR, Repair
+from reticent.privacy.claim import amount
+from reticent.query.kinds import AVAILABLE, COMPLETE, Subpopulation
+from reticent.schema import Levels, Schema
+from reticent.schema.bind import bind
+from reticent.schema.parse import parse
+from reticent.schema.predicate import Everyone, Predicate, columns_used
+from reticent.smallcells.cells import (
+    CHANGES,
+    DEFAULT_LEVEL,
+    ENVELOPES,
+    MOST_CELLS,
+    CellStatistic,
+    Groups,
+    GroupsSection,
+    Method,
+    SmallCells,
+    read_groups,
+)
+from reticent.smallcells.observed import LABEL
+
+LEAST_EPSILON = Fraction(1, 10**6)
+MOST_EPSILON = 1000
+MOST_DELTA = Fraction(1, 1000)
+Numeric = str | int | Decimal
+
+
+class EstimateSection(Section):
+    predict: Numeric | None = None
+    slope: bool = False
+    mean: bool = False
+
+
+class CellsSection(Section):
+    name: str = Field(min_length=1, max_length=200)
+    cell: str
+    y: str
+    x: str | None = None
+    estimate: EstimateSection
+    method: str
+    epsilon: str
+    count_epsilon: str | None = None
+    noise_epsilon: str | None = None
+    error_epsilon: str | None = None
+    delta: str | None = None
+    range: list[Numeric] = Field(default=[])
+    least: int | None = Field(default=None, ge=2, le=2**40)
+    level: Numeric | None = None
+    where: str | None = None
+    missing: str = AVAILABLE
+    groups: GroupsSection | None = None
+    changes: str | None = None
+    envelope: str | None = None
+    accept_observed: bool | None = None
+    smoothness: int | None = Field(default=None, ge=3, le=64)
+    matchings: int | None = Field(default=None, ge=1, le=1000)
+
+
+def read_estimate(section: CellsSection, schema: Schema, at: str) -> CellStatistic:
+    wanted = section.estimate
+    chosen = [wanted.predict is not None, wanted.slope, wanted.mean]
+    if sum(chosen) != 1:
+        raise PlanError(
+            'is one of { predict = "0.25" }, { slope = true }, { mean = true }', field=f"{at}.estimate"
+        )
+    column = schema.column(section.cell, field=f"{at}.cell")
+    if not isinstance(column, Levels) and not column.whole:
+        raise PlanError("is categorical, ordinal or an integer", field=f"{at}.cell")
+    schema.number(section.y, field=f"{at}.y")
+    if wanted.mean:
+        if section.x is not None:
+            raise PlanError("does not go with a mean; remove it", field=f"{at}.x")
+        return CellStatistic(kind="mean")
+    if section.x is None:
+        raise PlanError("is missing; name the column that y is fitted on", field=f"{at}.x")
+    x = schema.number(section.x, field=f"{at}.x")
+    if wanted.slope:
+        return CellStatistic(kind="slope")
+    at_x = read_decimal(wanted.predict)
+    if at_x is None or not x.lower <= at_x <= x.upper or (at_x / x.grid).denominator != 1:
+        raise PlanError(
+            f"is a point of {x.name}'s grid from {show(x.lower)} to {show(x.upper)}",
+            field=f"{at}.estimate.predict",
+        )
+    return CellStatistic(kind="predict", at=at_x)
+
+
+def read_range(
+    section: CellsSection, estimate: CellStatistic, schema: Schema, at: str
+) -> tuple[Fraction, Fraction]:
+    """What is published lies here. Without a word: within y's bounds, and slopes no steeper than corner to corner."""
+    y = schema.number(section.y, field=f"{at}.y")
+    low, high = y.lower, y.upper
+    if estimate.kind == "slope":
+        steepest = (y.upper - y.lower) / _width(section, schema, at)
+        low, high = -steepest, steepest
+    if section.range:
+        given = [read_decimal(end) for end in section.range]
+        if len(given) != 2 or None in given or not (given[0] or 0) < (given[1] or 0):
+            raise PlanError("is two decimals, the lower one first", field=f"{at}.range")
+        low, high = given[0] or Fraction(0), given[1] or Fraction(0)
+    return low, high
+
+
+def _width(section: CellsSection, schema: Schema, at: str) -> Fraction:
+    x = schema.number(section.x or "", field=f"{at}.x")
+    return x.upper - x.lower
+
+
+def read_where(section: CellsSection, schema: Schema, at: str) -> Predicate:
+    if section.where is None:
+        return Everyone()
+    predicate = parse(section.where, field=f"{at}.where")
+    bind(predicate, schema.coded, field=f"{at}.where")
+    return predicate
+
+
+def read_missing(section: CellsSection, at: str) -> str:
+    if section.missing not in (AVAILABLE, COMPLETE):
+        raise PlanError("is 'available' or 'complete'", field=f"{at}.missing")
+    return section.missing
+
+
+def read_choice(text: str | None, words: tuple[str, ...], field: str) -> str:
+    """The word that was chosen; the first is the default."""
+    if text is not None and text not in words:
+        raise PlanError(f"is one of {', '.join(map(repr, words))}", field=field)
+    return text or words[0]
+
+
+def read_amount(text: str, field: str) -> Fraction:
+    epsilon = amount(text, field=field)
+    if epsilon < LEAST_EPSILON:
+        raise PlanError("is smaller than 0.000001; the answer would be noise alone", field=field)
+    if epsilon > MOST_EPSILON:
+        raise PlanError(f"is above {MOST_EPSILON}, which promises nothing at all", field=field)
+    return epsilon
+
+
+def read_budget(text: str | None, field: str) -> Fraction:
+    return Fraction(0) if text is None else read_amount(text, field)
+
+
+def read_delta(text: str | None, field: str) -> Fraction:
+    if text is None:
+        return Fraction(0)
+    delta = amount(text, field=field)
+    if delta > MOST_DELTA:
+        raise PlanError("is above 0.001; every thousandth respondent could be laid open", field=field)
+    return delta
+
+
+def read_level(raw: Numeric | None, field: str) -> Fraction:
+    level = DEFAULT_LEVEL if raw is None else read_decimal(raw)
+    if level is None or not Fraction(1, 2) <= level <= Fraction(9999, 10000):
+        raise PlanError("is a decimal from 0.5 to 0.9999", field=field)
+    return level
+
+
+MOST_LEVEL_NOISE = (
+    2  # scale of the noise on ln S: intervals are then some hundred times as wide as they could be
+)
+WHY_NOT_SUPPRESS = (
+    "suppression publishes exact numbers, for which no epsilon stands and no ledger can be charged; "
+    "reticent.lab.papers.suppress shows what it does, from Python"
+)
+ONLY: Mapping[str, tuple[Method, ...]] = {
+    "noise_epsilon": (Method.SMOOTH, Method.POOLED),
+    "delta": (Method.POOLED,),
+    "error_epsilon": (Method.OBSERVED,),
+    "least": (Method.POOLED, Method.OBSERVED),
+    "groups": (Method.OBSERVED,),
+    "changes": (Method.OBSERVED,),
+    "envelope": (Method.OBSERVED,),
+    "accept_observed": (Method.OBSERVED,),
+    "smoothness": (Method.SMOOTH, Method.POOLED),
+    "matchings": (Method.THEIL_SEN,),
+}
+
+
+def method_of(section: CellsSection, at: str) -> Method:
+    if section.method == "suppress":
+        raise PlanError(WHY_NOT_SUPPRESS, field=f"{at}.method")
+    try:
+        method = Method(section.method)
+    except ValueError:
+        listed = ", ".join(Method)
+        hint = nearest(section.method[:80], [each.value for each in Method])
+        raise PlanError(f"is one of {listed}{hint}", field=f"{at}.method") from None
+    for key, methods in ONLY.items():
+        if getattr(section, key) is not None and method not in methods:
+            raise PlanError(f"does not go with method = {method.value!r}; remove it", field=f"{at}.{key}")
+    if method is Method.OBSERVED and section.accept_observed is not True:
+        raise PlanError(
+            f"the method is {LABEL}; write accept_observed = true to go on, or use method = 'smooth'",
+            field=f"{at}.accept_observed",
+        )
+    if method is Method.THEIL_SEN and section.estimate.mean:
+        raise PlanError("a mean has no line through two points; use another method", field=f"{at}.estimate")
+    return method
+
+
+def check_size(want: PointsByCell, schema: Schema, at: str) -> None:
+    cells = want.cells(schema)
+    if cells > MOST_CELLS:
+        raise PlanError(f"has more than {MOST_CELLS} cells; declare fewer", field=f"{at}.cell")
+    if want.size(schema) > MOST_PLACES:
+        raise PlanError("has too many grid steps for 64 bits; declare coarser grids for x and y", field=at)
+
+
+def check_given(cells: SmallCells, at: str) -> None:
+    """The pooled envelope is three releases and a delta, the observed method two."""
+    needed = {
+        Method.POOLED: ("count_epsilon", "noise_epsilon", "delta", "least"),
+        Method.OBSERVED: ("count_epsilon",),
+    }
+    for key in needed.get(cells.method, ()):
+        if not getattr(cells, key):
+            raise PlanError(
+                f"is missing; method = {cells.method.value!r} cannot do without it", field=f"{at}.{key}"
+            )
+
+
+def check_level(cells: SmallCells, at: str) -> None:
+    """A noise level with so much noise of its own that it would say nothing is not sold."""
+    least = cells.epsilon / (cells.m * MOST_LEVEL_NOISE)
+    if cells.method is Method.SMOOTH and 0 < cells.noise_epsilon < least:
+        raise PlanError(
+            f"is too small to say anything of noise at epsilon {show(cells.epsilon)} and smoothness {cells.m}; "
+            f"give it at least {show(least)}, or nothing",
+            field=f"{at}.noise_epsilon",
+        )
+
+
+def check_repair(cells: SmallCells, repair: Repair, at: str) -> None:
+    filled = {donors.column for donors in repair.donors}
+    used = {cells.cell, cells.y, cells.x or cells.y, *columns_used(cells.among.where)}
+    touched = sorted(filled if cells.among.missing == COMPLETE else filled & used)
+    if touched:
+        raise PlanError(
+            f"{touched[0]} is filled by donors, and nothing bounds a small cell of donated answers; "
+            "use a column that no donor fills",
+            field=at,
+        )
+
+
+MOST_SECTIONS = 100
+
+
+def read_cells(
+    raw: Sequence[Mapping[str, Any]], schema: Schema, *, repair: Repair = NO_REPAIR
+) -> tuple[SmallCells, ...]:
+    """All sections of a plan, in order."""
+    if len(raw) > MOST_SECTIONS:
+        raise PlanError(f"has more than {MOST_SECTIONS} entries; drop some", field="cells")
+    found: list[SmallCells] = []
+    for place, each in enumerate(raw):
+        at = f"cells[{place}]"
+        section = fill(CellsSection, each, error=PlanError, at=at)
+        found.append(_cells(section, each, schema, repair, at))
+        if found[-1].name in [before.name for before in found[:-1]]:
+            raise PlanError(f"two sections are called {section.name!r}", field=f"{at}.name")
+    return tuple(found)
+
+
+def _cells(
+    section: CellsSection, written: Mapping[str, Any], schema: Schema, repair: Repair, at: str
+) -> SmallCells:
+    if not is_printable(section.name):
+        raise PlanError("holds a control character", field=f"{at}.name")
+    method = method_of(section, at)
+    estimate = read_estimate(section, schema, at)
+    x = None if estimate.kind == "mean" else section.x
+    among = Subpopulation(where=read_where(section, schema, at), missing=read_missing(section, at))
+    low, high = read_range(section, estimate, schema, at)
+    cells = SmallCells(
+        name=section.name,
+        cell=section.cell,
+        y=section.y,
+        x=x,
+        among=among,
+        estimate=estimate,
+        method=method,
+        epsilon=read_amount(section.epsilon, f"{at}.epsilon"),
+        count_epsilon=read_budget(section.count_epsilon, f"{at}.count_epsilon"),
+        noise_epsilon=read_budget(section.noise_epsilon, f"{at}.noise_epsilon"),
+        error_epsilon=read_budget(section.error_epsilon, f"{at}.error_epsilon"),
+        delta=read_delta(section.delta, f"{at}.delta"),
+        low=low,
+        high=high,
+        least=section.least or 0,
+        level=read_level(section.level, f"{at}.level"),
+        groups=_groups(section, schema, at),
+        smoothness=section.smoothness,
+        matchings=section.matchings,
+        is_bounded=bool(section.range),
+        changes=read_choice(section.changes, CHANGES, f"{at}.changes"),
+        envelope=read_choice(section.envelope, ENVELOPES, f"{at}.envelope"),
+        written=written,
+    )
+    check_size(cells.want(schema), schema, at)
+    check_given(cells, at)
+    check_level(cells, at)
+    check_repair(cells, repair, at)
+    return cells
+
+
+def _groups(section: CellsSection, schema: Schema, at: str) -> Groups | None:
+    if section.groups is None:
+        return None
+    return read_groups(section.groups, schema.coded[section.cell], field=f"{at}.groups")

@@ -1,0 +1,197 @@
+"""Read an `[[impute]]` of method "donors": who answers for those who did not.
+
+A value written in a plan as the code of its column: a level by name, a number on its grid.
+"""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+from pydantic import Field
+
+from reticent.errors import PlanError, nearest
+from reticent.exact import read_decimal, show
+from reticent.files import Section, fill
+from reticent.prepare.distance import MOST_VALUES
+from reticent.prepare.repair import Bounding, Donors, Match, Metric, Scheme
+from reticent.schema import Identifier, Levels, Number, Schema
+
+
+def read_code(raw: Any, column: Levels | Number, *, field: str) -> int:
+    """The code of `raw`, which lies in the column's declared domain or is refused."""
+    return _level(raw, column, field) if isinstance(column, Levels) else _number(raw, column, field)
+
+
+def repairable(name: str, schema: Schema, *, verb: str, field: str) -> Levels | Number:
+    """The column `name`, if a repair may touch it; `verb` says what it would do, as in "imputed"."""
+    column = schema.columns.get(name)
+    if column is None:
+        raise PlanError(f"no column {name!r} in the codebook{nearest(name, schema.coded)}", field=field)
+    if isinstance(column, Identifier):
+        raise PlanError(f"{name} identifies respondents; it cannot be {verb}", field=field)
+    if column.role == "weight":
+        raise PlanError(f"{name} is the base weight, a fact of the design; it cannot be {verb}", field=field)
+    return schema.column(name, field=field)
+
+
+def _level(raw: Any, column: Levels, field: str) -> int:
+    text = str(raw) if isinstance(raw, str | int) and not isinstance(raw, bool) else ""
+    if text not in column.levels:
+        raise PlanError(
+            f"{text[:80]!r} is not a level of {column.name}{nearest(text, column.levels)}", field=field
+        )
+    return column.levels.index(text)
+
+
+def _number(raw: Any, column: Number, field: str) -> int:
+    value = read_decimal(raw)
+    if value is None:
+        raise PlanError(f"{column.name} is a number; write a plain decimal", field=field)
+    if not column.lower <= value <= column.upper:
+        raise PlanError(
+            f"lies outside the bounds of {column.name}, {show(column.lower)} to {show(column.upper)}",
+            field=field,
+        )
+    if (value / column.grid).denominator != 1:
+        raise PlanError(f"is off the grid of {column.name}, {show(column.grid)}", field=field)
+    return int(value / column.grid)
+
+
+MOST_DONORS = 100
+MOST_GROUPS = MOST_VALUES - 2  # beside them there are "missing" and "not asked"
+HEAVIEST = 1000
+
+
+class DonorsSection(Section):
+    method: str
+    column: str | None = None
+    columns: list[str] | None = Field(default=None, min_length=1, max_length=100)
+    match: list[str | dict[str, Any]] = Field(min_length=1, max_length=100)
+    k: int = Field(default=1, ge=1, le=MOST_DONORS)
+    scheme: str | None = None
+    default: Any = None
+    distance: str = Metric.DECLARED.value
+    bound: str = Bounding.HUBS.value
+    smoothness: int | None = Field(default=None, ge=3, le=64)
+
+
+class MatchSection(Section):
+    column: str
+    groups: list[Any] | None = Field(default=None, min_length=1, max_length=MOST_GROUPS)
+    by: Any = None
+    weight: Any = 1
+
+
+def read_donors(raw: Mapping[str, Any], schema: Schema, at: str) -> tuple[tuple[Donors, ...], int | None]:
+    """One scheme of donors for each column that `raw` names, and its smoothness where it says one."""
+    section = fill(DonorsSection, raw, error=PlanError, at=at)
+    if (section.column is None) == (section.columns is None):
+        raise PlanError("fills one column or several: write column or columns", field=f"{at}.column")
+    named = section.columns if section.columns is not None else [str(section.column)]
+    field = f"{at}.columns" if section.columns is not None else f"{at}.column"
+    near = tuple(_match(each, schema, f"{at}.match[{i}]") for i, each in enumerate(section.match))
+    _check_once([match.column for match in near], f"{at}.match")
+    targets = [repairable(name, schema, verb="imputed", field=field) for name in named]
+    return tuple(_donors(section, target, near, at) for target in targets), section.smoothness
+
+
+def _donors(section: DonorsSection, column: Levels | Number, near: tuple[Match, ...], at: str) -> Donors:
+    scheme = _scheme(section, column, f"{at}.scheme")
+    return Donors(
+        column=column.name,
+        near=near,
+        k=section.k,
+        scheme=scheme,
+        defaults=_defaults(section, column, f"{at}.default"),
+        metric=Metric(_one_of(section.distance, [each.value for each in Metric], f"{at}.distance")),
+        bounding=Bounding(_one_of(section.bound, [each.value for each in Bounding], f"{at}.bound")),
+    )
+
+
+def _scheme(section: DonorsSection, column: Levels | Number, field: str) -> Scheme:
+    if section.scheme is None:
+        several = Scheme.MEAN if isinstance(column, Number) else Scheme.MAJORITY
+        return Scheme.NEAREST if section.k == 1 else several
+    scheme = Scheme(_one_of(section.scheme, [each.value for each in Scheme], field))
+    if scheme is Scheme.MEAN and isinstance(column, Levels):
+        raise PlanError(f"{column.name} has levels, which have no mean; take the majority", field=field)
+    if scheme is Scheme.NEAREST and section.k != 1:
+        raise PlanError(
+            f"the nearest donor is one, but k is {section.k}; take the mean or the majority", field=field
+        )
+    return scheme
+
+
+def _defaults(section: DonorsSection, column: Levels | Number, field: str) -> tuple[int, ...]:
+    """The codes of the public donors who stand last: as written, or the middle of the bounds, or the first level."""
+    if section.default is None:
+        middle = 0 if isinstance(column, Levels) else (column.low + column.high) // 2
+        return (middle,) * section.k
+    if not isinstance(section.default, list):
+        return (read_code(section.default, column, field=field),) * section.k
+    if len(section.default) != section.k:
+        raise PlanError(f"is one value, or {section.k} of them, one for each donor", field=field)
+    return tuple(read_code(raw, column, field=f"{field}[{i}]") for i, raw in enumerate(section.default))
+
+
+def _match(raw: str | dict[str, Any], schema: Schema, at: str) -> Match:
+    section = fill(MatchSection, {"column": raw} if isinstance(raw, str) else raw, error=PlanError, at=at)
+    column = repairable(section.column, schema, verb="matched on", field=at)
+    weight = read_decimal(section.weight)
+    if weight is None or not 0 < weight <= HEAVIEST:
+        raise PlanError(f"is a decimal above 0 and at most {HEAVIEST}", field=f"{at}.weight")
+    return Match(column=column.name, starts=_starts(section, column, at), weight=weight)
+
+
+def _starts(section: MatchSection, column: Levels | Number, at: str) -> tuple[int, ...]:
+    """The codes at which groups of a number begin; none where every value stands for itself."""
+    if section.groups is None and section.by is None:
+        return _each(column, at)
+    if isinstance(column, Levels):
+        raise PlanError(f"{column.name} has levels, which are not grouped; leave groups and by out", field=at)
+    if section.groups is not None and section.by is not None:
+        raise PlanError("groups and by say the same thing twice; keep one", field=at)
+    return _equal(section.by, column, at) if section.groups is None else _listed(section.groups, column, at)
+
+
+def _each(column: Levels | Number, at: str) -> tuple[int, ...]:
+    if isinstance(column, Number) and column.high - column.low >= MOST_GROUPS:
+        raise PlanError(
+            f"{column.name} has more than {MOST_GROUPS} values to match on; group it, as in "
+            f'{{ column = "{column.name}", by = "1000" }}',
+            field=at,
+        )
+    return ()
+
+
+def _equal(raw: Any, column: Number, at: str) -> tuple[int, ...]:
+    width = read_decimal(raw)
+    if width is None or width <= 0 or (width / column.grid).denominator != 1:
+        raise PlanError(f"is a multiple of the grid of {column.name}, {show(column.grid)}", field=f"{at}.by")
+    starts = range(column.low, column.high + 1, int(width / column.grid))
+    if len(starts) > MOST_GROUPS:
+        raise PlanError(f"makes more than {MOST_GROUPS} groups; take wider ones", field=f"{at}.by")
+    return tuple(starts)
+
+
+def _listed(raw: list[Any], column: Number, at: str) -> tuple[int, ...]:
+    codes = tuple(read_code(start, column, field=f"{at}.groups[{i}]") for i, start in enumerate(raw))
+    if codes[0] != column.low or any(b <= a for a, b in pairwise(codes)):
+        raise PlanError(
+            f"lists where groups begin, increasing from {show(Fraction(column.lower))}, the lower bound",
+            field=f"{at}.groups",
+        )
+    return codes
+
+
+def _one_of(word: str, known: list[str], field: str) -> str:
+    if word not in known:
+        raise PlanError(f"is one of {', '.join(known)}{nearest(word, known)}", field=field)
+    return word
+
+
+def _check_once(names: list[str], field: str) -> None:
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise PlanError(f"names {twice} twice; keep one", field=field)

@@ -1,0 +1,297 @@
+"""Read an `[[impute]]` of method "regression", for numbers, or "classes", for levels. Everything here is public.
+
+Read an `[[impute]]` of method "classes", for a column with levels: private chances fill its gaps. Everything here is public.
+
+Predictors are grouped: levels as they are, numbers in equal groups of their range. Silence about a predictor is a group
+of its own, and so is not having been asked.
+
+A private line that fills the gaps of a column, as a plan states it. Everything here is public.
+
+A predictor is a number, an ordinal column or one of two levels, counted by its code; other levels are told apart one
+by one, the first of them standing for the rest. A row that lacks a predictor is filled all the same: the middle
+of the bounds stands in, or the first level.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from pydantic import Field
+
+from reticent.engine.sql.predict import keys_of
+from reticent.engine.wants import has_universe
+from reticent.errors import PlanError, nearest
+from reticent.exact import show
+from reticent.files import Section, fill
+from reticent.models.table import PAGE, THEOREM, Grouped, TableDesign
+from reticent.plan.asks import read_epsilon
+from reticent.plan.donors import repairable
+from reticent.prepare.repair import PredictorCells
+from reticent.privacy.claim import Change, Claim
+from reticent.schema import Levels, Number, Schema
+
+TABLE = "table"
+CHANCE_FILLS = ("drawn", "mode")
+MOST_GROUPS = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassRepair:
+    """A column with levels, what it is predicted from, and what the table costs. Draws, or the likeliest level."""
+
+    column: str
+    sides: tuple[PredictorCells, ...]
+    epsilon: Fraction
+    draws: bool = True
+    copies: int = 1
+
+    @property
+    def predictors(self) -> tuple[str, ...]:
+        """The columns it is predicted from."""
+        return tuple(side.column for side in self.sides)
+
+    def claim(self, change: Change) -> Claim:
+        """What the table will promise, before a row is read."""
+        filling = ("THEORY 7.1", "proofs/release/model_fit.md")
+        return Claim(measure="pure", epsilon=self.epsilon, change=change, rests_on=((THEOREM, PAGE), filling))
+
+    def words(self) -> str:
+        """`missing job was drawn from private chances given age and sex (table, epsilon 0.5)`."""
+        names = self.predictors
+        on = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+        how = "was drawn from private chances" if self.draws else "is the likeliest level by private chances"
+        return f"missing {self.column} {how} given {on} ({TABLE}, epsilon {show(self.epsilon)})"
+
+
+def side_of(column: Levels | Number, groups: int) -> PredictorCells:
+    """Levels as they are; numbers in `groups` of equal width, or one for each code where there are fewer."""
+    if isinstance(column, Levels):
+        return PredictorCells(column=column.name)
+    codes = column.high - column.low + 1
+    if codes <= groups:
+        return PredictorCells(column=column.name)
+    return PredictorCells(
+        column=column.name, starts=tuple(column.low + codes * k // groups for k in range(groups))
+    )
+
+
+def design_of(
+    sides: tuple[PredictorCells, ...], response: Levels, schema: Schema, *, field: str
+) -> TableDesign:
+    """The table's cells, from the codebook."""
+    grouped = []
+    for side, key in zip(sides, keys_of(sides), strict=True):
+        column = schema.coded[side.column]
+        answers = key.answers(schema)
+        ordered = isinstance(column, Number) or column.ordered or answers == 2
+        silent = 1 + has_universe(schema, side.column)
+        grouped.append(Grouped(name=side.column, answers=answers, silent=silent, ordered=ordered))
+    try:
+        return TableDesign(predictors=tuple(grouped), levels=len(response.levels))
+    except PlanError as problem:
+        raise PlanError(str(problem.args[0]), field=field) from None
+
+
+LINES: dict[str, str] = {
+    "centred": "THEORY 7.3",
+    "functional": "THEORY 7.3",
+    "adassp": "AdaSSP",
+    "output": "stability of ridge regression",
+    "privgene": "PrivGene",
+}
+"""The estimators that sums are enough for, and what each rests on. All of them promise in exact arithmetic."""
+
+IN_THE_LAB = ("objective",)
+"""Estimators whose proofs stand in ideal reals: for comparisons in the lab, and in no plan."""
+
+FILLING = ("THEORY 7.1", "proofs/release/model_fit.md")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Feature:
+    """One column of the model: the code of a predictor, or whether it is at one of its levels."""
+
+    column: str
+    low: int
+    high: int
+    grid: Fraction = Fraction(1)
+    level: int | None = None
+
+    @property
+    def name(self) -> str:
+        return self.column if self.level is None else f"{self.column}={self.level}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRepair:
+    """A column, what it is predicted from, and what the line costs. `draws` adds its spread to every prediction;
+    several `copies` of the rows are filled from lines as uncertain as the released one is."""
+
+    column: str
+    features: tuple[Feature, ...]
+    epsilon: Fraction
+    estimator: str = "centred"
+    draws: bool = False
+    copies: int = 1
+
+    def __post_init__(self) -> None:
+        check_estimator(self.estimator, field="estimator")
+
+    @property
+    def predictors(self) -> tuple[str, ...]:
+        """The columns it is predicted from, each once."""
+        return tuple(dict.fromkeys(feature.column for feature in self.features))
+
+    def claim(self, change: Change) -> Claim:
+        """What the line will promise, before a row is read."""
+        page = f"proofs/models/{self.estimator}.md"
+        rests_on = ((LINES[self.estimator], page), FILLING)
+        return Claim(measure="pure", epsilon=self.epsilon, change=change, rests_on=rests_on)
+
+    def words(self) -> str:
+        """`missing wage was filled from a private line on age and hours (centred, epsilon 0.5)`."""
+        names = self.predictors
+        on = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+        how = "drawn about" if self.draws else "filled from"
+        times = f", in {self.copies} copies" if self.copies > 1 else ""
+        cost = f"{self.estimator}, epsilon {show(self.epsilon)}{times}"
+        return f"missing {self.column} was {how} a private line on {on} ({cost})"
+
+
+def check_estimator(name: str, *, field: str) -> None:
+    """Refuse an estimator that a plan does not offer, and say which one to take instead."""
+    if name in IN_THE_LAB:
+        raise PlanError(
+            f"{name!r} is proved for ideal reals, which no computer has, so a plan does not offer it; "
+            "write 'output', its nearest with an exact promise, or 'centred', which is more accurate",
+            field=field,
+        )
+    if name not in LINES:
+        raise PlanError(f"is one of {', '.join(LINES)}{nearest(name, tuple(LINES))}", field=field)
+
+
+AnyModel = ModelRepair | ClassRepair
+
+
+MOST_TERMS = 50
+MOST_ROWS = 2**40
+ACCUMULATOR = 2**126
+FILLS = ("predicted", "drawn")
+REGRESSION, CLASSES = "regression", "classes"
+CENTRED = "centred"
+MOST_COPIES = 100
+GROUPS = 4
+"""Of a number, where chances depend on it and the plan says nothing."""
+
+
+class ModelSection(Section):
+    method: str
+    column: str
+    predictors: list[str] = Field(alias="from", min_length=1, max_length=MOST_TERMS)
+    epsilon: str
+    estimator: str | None = None
+    fill: str | None = None
+    groups: int | None = Field(default=None, ge=2, le=MOST_GROUPS)
+    copies: int = Field(default=1, ge=1, le=MOST_COPIES)
+
+
+def read_model(raw: Mapping[str, Any], schema: Schema, at: str) -> AnyModel:
+    """The line, or the chances, that `raw` writes down."""
+    section = fill(ModelSection, raw, error=PlanError, at=at)
+    response = repairable(section.column, schema, verb="imputed", field=f"{at}.column")
+    _check_method(section.method, response, f"{at}.method")
+    if isinstance(response, Levels):
+        return _read_classes(section, response, schema, at)
+    if section.groups is not None:
+        raise PlanError(
+            f"a line takes numbers as they are, and {response.name} is one; remove it", field=f"{at}.groups"
+        )
+    _check_copies(section, at)
+    check_estimator(section.estimator or CENTRED, field=f"{at}.estimator")
+    features = _features(section, schema, at)
+    _check_sums(response, features, schema, f"{at}.from")
+    return ModelRepair(
+        column=response.name,
+        features=features,
+        epsilon=read_epsilon(section.epsilon, field=f"{at}.epsilon"),
+        estimator=section.estimator or CENTRED,
+        draws=_one_of(section.fill or FILLS[0], FILLS, f"{at}.fill") == "drawn",
+        copies=section.copies,
+    )
+
+
+def _read_classes(section: ModelSection, response: Levels, schema: Schema, at: str) -> ClassRepair:
+    """Chances for a column with levels."""
+    _one_of(section.estimator or TABLE, (TABLE,), f"{at}.estimator")
+    if section.copies > 1:
+        raise PlanError("copies are filled from lines; a column with levels has one", field=f"{at}.copies")
+    columns = _predictors(section, schema, at)
+    sides = tuple(side_of(column, section.groups or GROUPS) for column in columns)
+    design_of(sides, response, schema, field=f"{at}.from")
+    return ClassRepair(
+        column=response.name,
+        sides=sides,
+        epsilon=read_epsilon(section.epsilon, field=f"{at}.epsilon"),
+        draws=_one_of(section.fill or CHANCE_FILLS[0], CHANCE_FILLS, f"{at}.fill") == "drawn",
+    )
+
+
+def _check_method(method: str, response: Levels | Number, field: str) -> None:
+    wanted = CLASSES if isinstance(response, Levels) else REGRESSION
+    if method != wanted:
+        what = "has levels" if isinstance(response, Levels) else "is a number"
+        raise PlanError(f"{response.name} {what}; write method = {wanted!r}", field=field)
+
+
+def _check_copies(section: ModelSection, at: str) -> None:
+    if section.copies > 1 and (section.fill != "drawn" or section.estimator not in (None, CENTRED)):
+        raise PlanError(
+            "several copies need fill = 'drawn', and estimator 'centred', whose sums say how uncertain the line is",
+            field=f"{at}.copies",
+        )
+
+
+def _features(section: ModelSection, schema: Schema, at: str) -> tuple[Feature, ...]:
+    columns = _predictors(section, schema, at)
+    found = [each for k, column in enumerate(columns) for each in _told_apart(column, f"{at}.from[{k}]")]
+    if len(found) > MOST_TERMS:
+        raise PlanError(f"makes more than {MOST_TERMS} coefficients; leave some out", field=f"{at}.from")
+    return tuple(found)
+
+
+def _predictors(section: ModelSection, schema: Schema, at: str) -> list[Levels | Number]:
+    found = []
+    for place, name in enumerate(section.predictors):
+        field = f"{at}.from[{place}]"
+        found.append(repairable(name, schema, verb="predicted from", field=field))
+        if name == section.column or name in section.predictors[:place]:
+            raise PlanError(f"names {name} again; name another column", field=field)
+    return found
+
+
+def _told_apart(column: Levels | Number, field: str) -> list[Feature]:
+    if column.low == column.high:
+        raise PlanError(f"{column.name} has one value, which explains nothing; leave it out", field=field)
+    if isinstance(column, Number) or column.ordered or len(column.levels) == 2:
+        grid = column.grid if isinstance(column, Number) else Fraction(1)
+        return [Feature(column=column.name, low=column.low, high=column.high, grid=grid)]
+    return [Feature(column=column.name, low=0, high=1, level=level) for level in range(1, len(column.levels))]
+
+
+def _check_sums(response: Number, features: tuple[Feature, ...], schema: Schema, field: str) -> None:
+    """R04: no sum of products may leave its accumulator, from public numbers alone."""
+    if response.low == response.high:
+        raise PlanError(f"{response.name} has one value; there is nothing to predict", field=field)
+    names = {feature.column for feature in features}
+    largest = [
+        max(abs(each.low), abs(each.high), 1) for each in (response, *(schema.coded[n] for n in names))
+    ]
+    if MOST_ROWS * max(largest) ** 2 >= ACCUMULATOR:
+        raise PlanError("could overflow a 128-bit sum; declare a coarser grid or closer bounds", field=field)
+
+
+def _one_of(word: str, known: tuple[str, ...], field: str) -> str:
+    if word not in known:
+        raise PlanError(f"is one of {', '.join(known)}{nearest(word, known)}", field=field)
+    return word

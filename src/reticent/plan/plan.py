@@ -1,0 +1,327 @@
+"""A plan: what will be asked, of whom, at what cost. Everything about it is known before a row is read.
+
+Refuse asks about silence in columns that models fill: after the repair nobody is silent there. Reads no row.
+
+The part of a plan that makes synthetic tables, as a plan of its own.
+
+Where a plan holds nothing else, the part is the plan: same id, same words, same digest. Otherwise statistics and cells are left
+out, and what is left is another plan with another id, so that the ledger can tell the two apart.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from reticent.answer.weighting import Weighting
+from reticent.errors import PlanError, is_printable
+from reticent.exact import read_decimal, show
+from reticent.files import fill, read_toml
+from reticent.former import FormerDigests, check_format
+from reticent.plan.asks import Statistic, read_asks, read_epsilon
+from reticent.plan.cells import read_cells
+from reticent.plan.claims import claim_of, claim_of_bins
+from reticent.plan.digest import plan_digest
+from reticent.plan.models import AnyModel
+from reticent.plan.partition import Partition, check_moved, check_partition, read_partition
+from reticent.plan.repairs import Brought, check_brought, read_brought, read_repairs
+from reticent.plan.sample import FrameSample, check_sample, frame_claims, read_sample
+from reticent.plan.sections import FORMAT, PlanSections, ProtectSection
+from reticent.plan.synth import Synth, read_synths
+from reticent.plan.totals import with_totals
+from reticent.plan.weights import read_weight, serving
+from reticent.prepare.repair import NO_REPAIR, Repair
+from reticent.privacy.claim import Change, Claim, amount, check_exact, compose
+from reticent.privacy.sampling import resting_on_key
+from reticent.query.kinds import Derived, Proportion
+from reticent.schema import Schema
+from reticent.schema.codebook import schema_from
+from reticent.schema.predicate import Status, statuses
+from reticent.schema.public_files import PublicFiles, Read
+from reticent.sensitivity.bounds import Neighbours
+from reticent.smallcells.cells import SmallCells, with_files
+
+
+def check_silence(asks: Sequence[Statistic], models: Sequence[AnyModel]) -> None:
+    """As for donors: a question about silence would always have the answer nobody. Who was asked stays as it was."""
+    filled = {model.column for model in models}
+    for place, ask in enumerate(asks):
+        for status in _statuses(ask):
+            if status.column in filled and status.kind != "structural":
+                raise PlanError(
+                    f"a model fills {status.column}, so after the repair nobody's is missing and {status} says "
+                    "nothing; ask it in a release without this repair, or of a column that is not filled.",
+                    field=f"statistic[{place}].query",
+                )
+
+
+def _statuses(ask: Statistic) -> list[Status]:
+    if isinstance(ask.query, Derived):
+        return []
+    of = [ask.query.of] if isinstance(ask.query, Proportion) else []
+    return [status for predicate in (ask.query.among.where, *of) for status in statuses(predicate)]
+
+
+LARGE = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """The statistics, the codebook they speak of, and the promise they add up to."""
+
+    release_id: str
+    title: str
+    schema: Schema
+    change: Change
+    cap: Fraction
+    asks: tuple[Statistic, ...]
+    digest: str
+    former: FormerDigests = field(default=FormerDigests({}, {}), repr=False, compare=False)
+    cells: tuple[SmallCells, ...] = ()
+    synths: tuple[Synth, ...] = ()
+    weight: Weighting | None = None
+    partition: Partition | None = None
+    sample: FrameSample | None = None
+    repair: Repair = NO_REPAIR
+    models: tuple[AnyModel, ...] = ()
+    repair_words: tuple[str, ...] = ()
+    brought: Brought | None = None
+    rows: int | None = None
+    design_effect: Fraction | None = None
+    source: str = ""
+    relation: str | None = None
+    ledger: str = ""
+    codebook: str = ""
+    folder: Path = Path()
+    files: tuple[Read, ...] = ()
+    accepts_large: bool = False
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """The change that must stay hidden, as the bounds take it."""
+        return Neighbours(replaced=self.change is Change.REPLACE, records=self.schema.at_most)
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """One claim for each line, each ask that costs anything and each table, from public numbers alone."""
+        found = (
+            claim_of(
+                ask.query,
+                ask.epsilon,
+                ask.bar,
+                self.change,
+                schema=self.schema,
+                repair=self.repair,
+                weighting=self.weight if ask.weighted else None,
+            )
+            for ask in self.asks
+        )
+        bins = claim_of_bins(self.weight.parts(self.neighbours), self.change) if self.weight else None
+        lines = (model.claim(self.change) for model in self.models)
+        asked = tuple(claim for claim in (*lines, bins, *found) if claim is not None)
+        tables = (cells.claim(self.change) for cells in self.cells)
+        return tuple(map(self.resting, (*asked, *tables, *(synth.claim for synth in self.synths))))
+
+    def resting(self, claim: Claim) -> Claim:
+        """A claim of this plan with what it rests on beside its mechanism: the key, in a piece by lot."""
+        held = self.partition is not None and self.partition.secret(self.change)
+        return resting_on_key(claim) if held else claim
+
+    @property
+    def claim(self) -> Claim:
+        """What the whole plan promises, in exact arithmetic or not at all."""
+        return check_exact(compose(self.claims), field="plan")
+
+    @property
+    def frames(self) -> tuple[tuple[str, Claim], ...]:
+        """What the plan's promise is worth to those it was drawn from, with what has to stay secret for it.
+
+        Nothing where gaps were filled before: one who was drawn has moved the rows of others, too.
+        """
+        if self.brought is not None:
+            return ()
+        return frame_claims(self.claims, self.change, self.partition, self.sample)
+
+    @property
+    def cost(self) -> Fraction:
+        """What a release of this plan charges: the epsilon its asks use, which may be below the cap.
+
+        An observed table promises nothing and is charged all the same: what its author gave it.
+        """
+        observed = sum((cells.cost for cells in self.cells if cells.is_observed), Fraction(0))
+        return sum((claim.epsilon for claim in self.claims), observed)
+
+
+def read_plan(
+    path: Path,
+    *,
+    part: Callable[[dict[str, Any]], dict[str, Any]] = dict,
+    rows: str | None = None,
+    ledger: Path | None = None,
+) -> Plan:
+    """The plan in the file at `path`, with the files it names; or the `part` of it that is wanted.
+
+    `rows` and `ledger` are those used in place of the plan's own, if any. None of the files that the plan takes for
+    public may be one of them (T33).
+    """
+    data = part(read_toml(path, error=PlanError))
+    sections = _sections(data)
+    survey, folder = sections.survey, path.parent
+    files = PublicFiles.of(
+        folder,
+        rows=[folder / survey.source, *([rows] if rows is not None else [])],
+        ledgers=[folder / survey.ledger, *([ledger] if ledger is not None else [])],
+    )
+    codebook = files.toml(survey.codebook, field="survey.schema")
+    if sections.cells:
+        data = {**data, "cells": with_files(sections.cells, files)}
+    if sections.weight is not None:
+        data = {**data, "weight": with_totals(sections.weight, files)}
+    return replace(plan_from(data, codebook), folder=folder, files=tuple(files.read))
+
+
+def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
+    """A plan from the dictionaries that its TOML and its codebook's stand for."""
+    sections = _sections(data)
+    schema = schema_from(dict(codebook))
+    if not schema.finished:
+        raise PlanError("is marked unfinished; complete it and remove 'unfinished'", field="survey.codebook")
+    change = _change(sections.protect.change, schema)
+    neighbours = Neighbours(replaced=change is Change.REPLACE, records=schema.at_most)
+    partition = read_partition(sections.partition, schema, codebook, change)
+    rows = sections.expect.rows or schema.sample_size
+    rows = partition.rows(sections.expect.rows, schema.sample_size) if partition else rows
+    weight = read_weight(sections.weight, schema, rows=rows, neighbours=neighbours)
+    derived = [weight.name] if weight else []
+    repairs = read_repairs(sections.impute, schema, edited=sections.edit, derived_weights=derived)
+    if not (sections.statistic or sections.cells or sections.synth):
+        raise PlanError("asks nothing; add a [[statistic]], [[cells]] or [[synth]]", field="statistic")
+    asks = read_asks(sections.statistic, schema, repairs.repair, weight, repairs.copied)
+    # A public number of rows is that of the whole survey: methods that would use it are not told of it for a piece.
+    held = replace(schema, sample_size=None) if partition else schema
+    plan = Plan(
+        release_id=sections.release.id,
+        title=sections.release.title,
+        schema=schema,
+        change=change,
+        cap=_cap(sections.protect),
+        asks=asks,
+        weight=serving(weight, asks, schema, neighbours) if weight else None,
+        cells=read_cells(sections.cells, schema, repair=repairs.repair),
+        synths=read_synths(sections.synth, held, change=change, repair=repairs.repair),
+        partition=partition,
+        sample=read_sample(sections.sample, schema, change, partition),
+        repair=repairs.repair,
+        models=repairs.models,
+        repair_words=repairs.words,
+        brought=read_brought(sections.survey.imputed_before),
+        digest=plan_digest(data, codebook),
+        former=FormerDigests(data, codebook),
+        rows=rows,
+        design_effect=_effect(sections.expect.design_effect),
+        source=sections.survey.source,
+        relation=sections.survey.relation,
+        ledger=sections.survey.ledger,
+        codebook=sections.survey.codebook,
+        accepts_large=sections.protect.accept_large,
+    )
+    if plan.cost > plan.cap:
+        raise PlanError(
+            f"is {show(plan.cap)}, but the plan needs {show(plan.cost)}; raise it or ask for less",
+            field="protect.epsilon",
+        )
+    for place, each in enumerate(sections.statistic):
+        check_partition(partition, asks[place].query, each.size, f"statistic[{place}].size")
+    check_moved(partition, change, repair=plan.repair, others=(*plan.models, *plan.cells, *plan.synths))
+    _check_delta(plan, sections.protect)
+    _check_names(plan)
+    check_sample(plan.sample, asks, weight, schema)
+    check_brought(plan.brought, is_sampled=plan.sample is not None)
+    check_silence(asks, plan.models)
+    return plan
+
+
+def _sections(data: Mapping[str, Any]) -> PlanSections:
+    check_format(data, FORMAT, "plans", PlanError)
+    sections = fill(PlanSections, data, error=PlanError, at="")
+    if not is_printable(sections.release.title):
+        raise PlanError("holds a control character", field="release.title")
+    return sections
+
+
+def _cap(section: ProtectSection) -> Fraction:
+    cap = read_epsilon(section.epsilon, field="protect.epsilon")
+    if cap > LARGE and not section.accept_large:
+        raise PlanError(
+            f"is above {LARGE}, which promises little; write accept_large = true to go on",
+            field="protect.epsilon",
+        )
+    return cap
+
+
+def _check_names(plan: Plan) -> None:
+    taken = {ask.name: "a statistic" for ask in plan.asks}
+    named = [(f"cells[{place}].name", cells.name) for place, cells in enumerate(plan.cells)]
+    named += [(f"synth[{place}].name", synth.name) for place, synth in enumerate(plan.synths)]
+    for place_of, name in named:
+        if name in taken:
+            raise PlanError(f"{taken[name]} is called {name!r} too; choose another", field=place_of)
+        taken[name] = "a table"
+
+
+def _check_delta(plan: Plan, section: ProtectSection) -> None:
+    """Deltas add up exactly, and the plan says how much it allows."""
+    total = sum((claim.delta for claim in plan.claims), Fraction(0))
+    if not total:
+        if section.delta is not None:
+            raise PlanError("does not go with pure noise; remove it", field="protect.delta")
+        return
+    if section.delta is None or amount(section.delta, field="protect.delta") < total:
+        what = "tables" if plan.synths else "cells"
+        raise PlanError(
+            f"the {what} need {show(total)}; allow as much, or ask for less", field="protect.delta"
+        )
+
+
+def _change(text: str, schema: Schema) -> Change:
+    try:
+        change = Change(text)
+    except ValueError:
+        listed = " or ".join(repr(c.value) for c in Change)
+        raise PlanError(f"is {listed}", field="protect.change") from None
+    if schema.sample_size is not None and change is Change.ADD_REMOVE:
+        raise PlanError(f"a public sample size goes with {Change.REPLACE.value!r}", field="protect.change")
+    return change
+
+
+def _effect(raw: object) -> Fraction | None:
+    if raw is None:
+        return None
+    effect = read_decimal(raw)
+    if effect is None or not Fraction(1, 100) <= effect <= 1000:
+        raise PlanError("is a decimal from 0.01 to 1000", field="expect.design_effect")
+    return effect
+
+
+OTHERS = ("statistic", "cells", "weight")
+SUFFIX = "-synth"
+
+
+def read_synth_plan(path: Path, *, rows: str | None = None, ledger: Path | None = None) -> Plan:
+    """The synthetic tables of the plan at `path`, after the whole of it was found in order."""
+    whole = read_plan(path, rows=rows, ledger=ledger)
+    if not whole.synths:
+        raise PlanError("holds no synthetic table; add a [[synth]]", field="synth")
+    return read_plan(path, part=only_synth, rows=rows, ledger=ledger)
+
+
+def only_synth(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The same words without statistics, cells and weights; under the id with `-synth` where anything was left out."""
+    if not any(data.get(section) for section in OTHERS):
+        return dict(data)
+    left = {key: value for key, value in data.items() if key not in OTHERS}
+    left["release"] = {**data["release"], "id": f"{data['release']['id']}{SUFFIX}"}
+    if not any("delta" in each for each in data["synth"]):
+        left["protect"] = {key: value for key, value in data["protect"].items() if key != "delta"}
+    return left

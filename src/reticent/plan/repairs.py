@@ -1,0 +1,335 @@
+"""Read the `[[edit]]` and `[[impute]]` sections of a plan: edits first, then imputation by donors or by a model.
+
+Read an `[[edit]]` of a plan: what follows from a record's own answers.
+
+Gaps that were filled before the rows came here, by a rule that looks at other rows: what a promise is then worth.
+
+What was done to a file cannot be seen in it. The plan says it: `[survey] imputed_before = { rule = "deterministic",
+reach = 40 }`, where one respondent can move up to 40 filled rows beside their own. Reads no row.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from hashlib import sha256
+from typing import Any
+
+from pydantic import Field
+
+from reticent.errors import PlanError, nearest
+from reticent.exact import show
+from reticent.files import Section, fill
+from reticent.plan.donors import read_code, read_donors, repairable
+from reticent.plan.models import CLASSES, REGRESSION, AnyModel, ModelRepair, read_model
+from reticent.plan.words import donors_words, stand_in
+from reticent.prepare.distance import distances_of, values
+from reticent.prepare.repair import NO_REPAIR, Donors, Edit, Repair
+from reticent.privacy.claim import Change, Claim
+from reticent.privacy.convert import group
+from reticent.schema import Schema
+from reticent.schema.bind import AllOf, AnyOf, Bound, Is, Negation, bind
+from reticent.schema.parse import parse
+from reticent.schema.predicate import Predicate, columns_used
+
+
+class EditSection(Section):
+    when: str = Field(alias="if", min_length=1)
+    then: dict[str, Any] = Field(min_length=1)
+    replace: bool = False
+
+
+def read_edit(raw: Mapping[str, Any], schema: Schema, at: str) -> tuple[tuple[Edit, ...], str]:
+    """The edits that `raw` writes down, one for each column it sets, and the rule in words."""
+    section = fill(EditSection, raw, error=PlanError, at=at)
+    predicate = parse(section.when, field=f"{at}.if")
+    when = bind(predicate, schema.coded, field=f"{at}.if")
+    _check_decided(when, schema, f"{at}.if")
+    _check_order(predicate, section.then, f"{at}.then")
+    edits, said = [], []
+    for name, value in section.then.items():
+        field = f"{at}.then.{name}"
+        column = repairable(name, schema, verb="edited", field=field)
+        code = read_code(value, column, field=field)
+        edits.append(Edit(when=when, column=name, code=code, replaces=section.replace))
+        said.append(f"{name} was set to {column.text(code)}")
+    which = "whatever was answered" if section.replace else "if it was missing"
+    return tuple(edits), f"where {predicate}, {' and '.join(said)}, {which}"
+
+
+def _check_decided(when: Bound, schema: Schema, field: str) -> None:
+    """Who was asked is settled after the edits, from the edited answers; no edit can look at it."""
+    for status in _statuses(when):
+        if status.kind == "structural" or schema.columns[status.column].universe is not None:
+            raise PlanError(
+                f"'{status.column} is {status.kind}' is decided after the edits, when it is known who was asked; "
+                "compare answers instead",
+                field=field,
+            )
+
+
+def _statuses(when: Bound) -> Iterator[Is]:
+    match when:
+        case Is():
+            yield when
+        case AllOf(parts=parts) | AnyOf(parts=parts):
+            for part in parts:
+                yield from _statuses(part)
+        case Negation(part=part):
+            yield from _statuses(part)
+
+
+def _check_order(predicate: Predicate, then: Mapping[str, Any], field: str) -> None:
+    """Several columns are set one after the other, so none of them may be what the rule asks about."""
+    asked = next((name for name in then if name in columns_used(predicate)), None)
+    if len(then) > 1 and asked is not None:
+        raise PlanError(
+            f"sets {asked}, which its own condition speaks of, beside another column; write one edit for each",
+            field=field,
+        )
+
+
+METHODS = ("donors", REGRESSION, CLASSES)
+MOST = 100
+MOST_PAIRS = 2**24  # of values to be compared, so that a plan is read within seconds
+ROTATION = ("hot deck", "rotation", "sequential hot deck", "donor rotation")
+WHY_NOT_ROTATION = (
+    "a hot deck with donor rotation has no bound: whom a recipient gets depends on the recipients before it, so "
+    "one respondent added at the front can shift everybody's donor, however few donees each donor has (Clifton "
+    "and others, Figure 2); use method = 'donors', where every recipient's order is its own"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repairs:
+    """The repairs of a plan, as an engine takes them and in words."""
+
+    repair: Repair = NO_REPAIR
+    models: tuple[AnyModel, ...] = ()
+    words: tuple[str, ...] = ()
+
+    @property
+    def copied(self) -> Repair:
+        """What stands for columns that are filled several times, where it matters which asks rest on them."""
+        return stand_in([model for model in self.models if model.copies > 1])
+
+
+def read_repairs(
+    imputed: Sequence[Mapping[str, Any]],
+    schema: Schema,
+    *,
+    edited: Sequence[Mapping[str, Any]] = (),
+    derived_weights: Sequence[str] = (),
+) -> Repairs:
+    """All edits and imputations of a plan. `derived_weights` name weights that depend on who answered."""
+    if not (edited or imputed):
+        return Repairs()
+    for key, raw in (("edit", edited), ("impute", imputed)):
+        if len(raw) > MOST:
+            raise PlanError(f"has more than {MOST} entries; drop some", field=key)
+    edits: list[Edit] = []
+    donors: list[Donors] = []
+    models: list[AnyModel] = []
+    said: list[str] = []
+    smooth: list[int] = []
+    for place, each in enumerate(edited):
+        made, words = read_edit(each, schema, f"edit[{place}]")
+        edits += made
+        said.append(words)
+    for place, each in enumerate(imputed):
+        at = f"impute[{place}]"
+        if _method(each, at) != "donors":
+            model = read_model(each, schema, at)
+            _check_new(model, models, at)
+            models.append(model)
+            said.append(model.words())
+        else:
+            filled, smoothness = read_donors(each, schema, at)
+            _check_not_filled(filled, donors, at)
+            donors += filled
+            smooth += [smoothness] if smoothness is not None else []
+            said += [donors_words(one, schema) for one in filled]
+    _check_not_both(donors, models)
+    _check_copies(models)
+    _check_not_chained(donors)
+    _check_domains(donors, schema)
+    _check_weights(donors, derived_weights)
+    repair = Repair(
+        edits=tuple(edits), donors=tuple(donors), key=ring_key(schema.name), smoothness=_smoothness(smooth)
+    )
+    return Repairs(repair=repair, models=tuple(models), words=tuple(said))
+
+
+def ring_key(dataset: str) -> str:
+    """The key of the donor ring: a function of the data set's public name, so that releases of one survey agree."""
+    return sha256(f"reticent donor ring\n{dataset}".encode()).hexdigest()
+
+
+def _method(raw: Mapping[str, Any], at: str) -> str:
+    method = raw.get("method")
+    if method in ROTATION:
+        raise PlanError(WHY_NOT_ROTATION, field=f"{at}.method")
+    if not isinstance(method, str) or method not in METHODS:
+        hint = nearest(str(method)[:80], METHODS)
+        raise PlanError(f"is one of {', '.join(METHODS)}{hint}", field=f"{at}.method")
+    return method
+
+
+def _check_new(model: AnyModel, before: Sequence[AnyModel], at: str) -> None:
+    if any(each.column == model.column for each in before):
+        raise PlanError(f"{model.column} is filled twice; keep one", field=f"{at}.column")
+
+
+def _check_not_both(donors: Sequence[Donors], models: Sequence[AnyModel]) -> None:
+    if donors and models:
+        raise PlanError(
+            "donors and models do not go together in one plan: no theorem bounds the two; keep one method",
+            field="impute",
+        )
+
+
+def _check_copies(models: Sequence[AnyModel]) -> None:
+    if len({model.copies for model in models if isinstance(model, ModelRepair)}) > 1:
+        raise PlanError(
+            "differs between lines, but a copy holds them all; say one number", field="impute.copies"
+        )
+
+
+def _check_not_filled(new: Sequence[Donors], before: Sequence[Donors], at: str) -> None:
+    names = [each.column for each in (*before, *new)]
+    if len(names) > MOST:
+        raise PlanError(f"more than {MOST} columns are filled; leave some out", field=f"{at}.columns")
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise PlanError(f"{twice} is filled twice; keep one", field=f"{at}.column")
+
+
+def _check_domains(donors: Sequence[Donors], schema: Schema) -> None:
+    """Public: the cells to match on are counted in the codebook. Columns matched alike are looked at once."""
+    alike = {(each.near, each.metric): each for each in donors}
+    if sum(values(match, schema) ** 2 for near, _ in alike for match in near) > MOST_PAIRS:
+        raise PlanError(
+            "the attributes to match on have too many values, taken together; group them",
+            field="impute.match",
+        )
+    for each in alike.values():
+        try:
+            distances_of(each, schema)
+        except PlanError as problem:
+            raise PlanError(str(problem.args[0]), field=f"impute.{problem.field}") from None
+
+
+def _check_not_chained(donors: Sequence[Donors]) -> None:
+    filled = {each.column for each in donors}
+    for each in donors:
+        chained = next((match.column for match in each.near if match.column in filled), None)
+        if chained is not None:
+            raise PlanError(
+                f"{each.column} is matched on {chained}, which is imputed itself; changes would chain from donor to "
+                "donor and nothing bounds them; match on columns that no donor fills",
+                field="impute.match",
+            )
+
+
+def _check_weights(donors: Sequence[Donors], derived: Sequence[str]) -> None:
+    if donors and derived:
+        raise PlanError(
+            f"donors do not go together with {derived[0]}, a weight that depends on who answered: nothing bounds "
+            "the two together; use base weights, or missing = 'available'",
+            field="impute",
+        )
+
+
+def _smoothness(said: Sequence[int]) -> int:
+    """One number for the plan, since one bound may serve several columns."""
+    if len(set(said)) > 1:
+        raise PlanError(
+            "differs between imputations, but one statistic may rest on several; say one",
+            field="impute.smoothness",
+        )
+    return said[0] if said else NO_REPAIR.smoothness
+
+
+IMPUTED_KINDS = ("deterministic",)
+
+
+class BroughtSection(Section):
+    rule: str = IMPUTED_KINDS[0]
+    reach: int = Field(ge=1, le=2**40)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Brought:
+    """One respondent moves at most `reach` filled rows of others: a function of the rule and the survey's public size."""
+
+    reach: int
+
+    def size(self, change: Change) -> int:
+        """How many changes of the promised kind one respondent makes: their own, and for each row that is moved one
+        replaced, or one removed and one added."""
+        return 1 + self.reach * (1 if change is Change.REPLACE else 2)
+
+    def worth(self, claim: Claim) -> tuple[Fraction, Fraction | None] | None:
+        """Epsilon and delta for one respondent as they were before filling; None for a delta that would reach 1.
+
+        Guarantee   that of the claim to one respondent of the survey before its gaps were filled.
+        Adjacency   the claim's, before filling.
+        Theorem     THEORY 7.4, with `size` changes.
+        Proof       proofs/release/brought.md
+        Assumes     the rule is deterministic, and one respondent moves at most `reach` rows of others by it.
+        Keeps back  nothing: no row is read.
+        """
+        if claim.measure not in ("pure", "approximate"):
+            return None
+        k = self.size(claim.change)
+        try:
+            return group(epsilon=claim.epsilon, delta=claim.delta, k=k)
+        except PlanError:
+            return k * claim.epsilon, None
+
+
+def read_brought(raw: Mapping[str, Any] | None) -> Brought | None:
+    """What the plan says of its rows; None where it says nothing."""
+    if raw is None:
+        return None
+    section = fill(BroughtSection, raw, error=PlanError, at="survey.imputed_before")
+    if section.rule not in IMPUTED_KINDS:
+        raise PlanError(
+            "is 'deterministic': for other rules nothing is proved", field="survey.imputed_before.rule"
+        )
+    return Brought(reach=section.reach)
+
+
+def check_brought(brought: Brought | None, *, is_sampled: bool) -> None:
+    """Refuse to speak of a frame: amplification is for a respondent who is in one row, and here is in `reach` more."""
+    if brought is not None and is_sampled:
+        raise PlanError(
+            "gaps were filled before, by rows of others who were drawn, and that is not amplified; claim the promise of "
+            "the sample itself",
+            field="sample",
+        )
+
+
+def external_imputation_section(brought: Brought | None, claim: Claim) -> dict[str, Any]:
+    """What a preview and a release say of it; nothing where nothing was brought."""
+    if brought is None:
+        return {}
+    k, found = brought.size(claim.change), brought.worth(claim)
+    said = (
+        f"gaps were filled before, by a rule by which one respondent moves up to {brought.reach} rows of others; for "
+        f"one respondent of the survey as it was answered the promise is that for a group of {k}"
+    )
+    if found is None:
+        return {"imputed_before": {"words": f"{said}, about which nothing can be said here", "group": k}}
+    epsilon, delta = found
+    if delta is None:
+        worth = f"{said}: a delta of 1, which promises nothing"
+        return {"imputed_before": {"words": worth, "group": k, "epsilon": show(epsilon), "delta": "1"}}
+    more = f" and delta {float(delta):.3g}" if delta else ""
+    return {
+        "imputed_before": {
+            "words": f"{said}: epsilon {show(epsilon)}{more}",
+            "group": k,
+            "epsilon": show(epsilon),
+            "delta": float(delta),
+        }
+    }

@@ -1,0 +1,225 @@
+"""Read the `[[synth]]` sections of a plan, naming what does not fit. No row has been read.
+
+A synthetic table as a plan asks for it. Everything here is public: it is made of the plan and the codebook.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from pydantic import Field
+
+from reticent.engine.sql.coded import Coding, check_coding
+from reticent.errors import PlanError, is_printable, nearest
+from reticent.exact import show
+from reticent.files import Section, fill
+from reticent.plan.asks import read_epsilon
+from reticent.prepare.repair import NO_REPAIR, Repair
+from reticent.privacy.claim import Change, Claim, amount
+from reticent.schema import Schema
+from reticent.synth.base import Holes, Spend, SynthesisMethod
+from reticent.synth.domain import BINS, Domain, domain_of, heap_words
+from reticent.synth.rules import Rules, read_rules
+
+DONE = {
+    Holes.COMPLETE: "rows with a missing answer were left out before anything was counted",
+    Holes.RANDOM: "missing answers were drawn evenly from all possible ones before anything was counted",
+    Holes.MEAN: "missing answers were replaced by a noisy mean, or drawn from a noisy histogram, before anything was "
+    "counted",
+    Holes.MODEL: "missing answers were drawn from a private model of the answers that were given, each row from itself",
+    Holes.AVAILABLE: "each table was counted over those who answered its own questions",
+    Holes.VALUES: "a missing answer was counted as a value of its own",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Synth:
+    """What is learned, of which columns, for how much, and how many rows are drawn. `copies` completed ones, or none."""
+
+    name: str
+    method: SynthesisMethod
+    holes: Holes
+    rows: int
+    bins: int
+    domain: Domain
+    spend: Spend
+    rules: Rules
+    copies: int = 0
+    heaps: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    never: tuple[str, ...] = ()
+    determines: Mapping[str, str] = field(default_factory=dict)
+    written: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def claim(self) -> Claim:
+        """What the table promises, however many rows are drawn."""
+        return self.method.claim(self.domain, self.holes, self.spend)
+
+    @property
+    def cost(self) -> Fraction:
+        return self.spend.epsilon
+
+    @property
+    def tables(self) -> int:
+        """How many tables are written: one, or one for each completed copy."""
+        return max(1, self.copies)
+
+    @property
+    def rounds(self) -> int:
+        """At most how many steps a progress bar hears of: those of the fit, and the rows."""
+        return self.method.rounds(self.domain) + 1
+
+    def words(self) -> str:
+        """`30,000 rows of 15 columns by aim (epsilon 1, delta 0.000001); each table was counted over those ...`."""
+        cost = f"epsilon {show(self.spend.epsilon)}"
+        cost += f", delta {show(self.spend.delta)}" if self.spend.delta else ""
+        said = f"{self.rows:,} rows of {len(self.domain.axes)} columns by {self.method.name} ({cost})"
+        return f"{said}; {self.holes_words()}"
+
+    def holes_words(self) -> str:
+        """What is done about missing answers, from the rows that are read to the rows that are written."""
+        if self.holes is not Holes.VALUES:
+            return DONE[self.holes]
+        if not self.copies:
+            return f"{DONE[self.holes]}, and the synthetic rows keep their own"
+        each = "was then filled" if self.copies == 1 else f"was then filled {self.copies} times over"
+        return f"{DONE[self.holes]}, and {each} in the synthetic rows, which costs nothing"
+
+    def files(self, release_id: str, first: int) -> list[str]:
+        """The names of the tables, without their endings, counted from `first` over all sections of a plan."""
+        return [f"{release_id}.{first + place}.synth" for place in range(self.tables)]
+
+
+MOST_SECTIONS = 20
+MOST_VALUES = 20_000_000
+LARGEST_DELTA = Fraction(1, 100)
+
+
+class SynthSection(Section):
+    name: str = Field(min_length=1, max_length=200)
+    method: str = Field(max_length=100)
+    missing: str = Holes.AVAILABLE.value
+    rows: int = Field(ge=1, le=MOST_VALUES)
+    epsilon: str
+    delta: str | None = None
+    columns: list[str] | None = Field(default=None, min_length=1, max_length=1000)
+    bins: int = Field(default=BINS, ge=2, le=1000)
+    point_masses: dict[str, list[Any]] = Field(default={}, max_length=100)
+    copies: int | None = Field(default=None, ge=0, le=100)
+    never: list[str] = Field(default=[], max_length=100)
+    determines: dict[str, str] = Field(default={}, max_length=100)
+    known: dict[str, dict[str, str]] = Field(default={}, max_length=100)
+
+
+def read_synths(
+    raw: Sequence[Mapping[str, Any]], schema: Schema, *, change: Change, repair: Repair = NO_REPAIR
+) -> tuple[Synth, ...]:
+    """All sections of a plan, in order."""
+    if len(raw) > MOST_SECTIONS:
+        raise PlanError(f"has more than {MOST_SECTIONS} entries; drop some", field="synth")
+    found: list[Synth] = []
+    for place, each in enumerate(raw):
+        at = f"synth[{place}]"
+        found.append(read_synth(each, schema, change=change, repair=repair, at=at))
+        if found[-1].name in [before.name for before in found[:-1]]:
+            raise PlanError(f"two sections are called {found[-1].name!r}", field=f"{at}.name")
+    return tuple(found)
+
+
+def read_synth(
+    raw: Mapping[str, Any],
+    schema: Schema,
+    *,
+    change: Change = Change.ADD_REMOVE,
+    repair: Repair = NO_REPAIR,
+    at: str = "synth",
+) -> Synth:
+    """The table that `raw` writes down."""
+    section = fill(SynthSection, raw, error=PlanError, at=at)
+    if not is_printable(section.name):
+        raise PlanError("holds a control character", field=f"{at}.name")
+    with _placed(at):
+        domain = domain_of(schema, section.columns, bins=section.bins, heaps=section.point_masses)
+        check_coding(Coding(keys=tuple(axis.key for axis in domain.axes)), schema, repair)
+        rules = read_rules(domain, never=section.never, determines=section.determines, known=section.known)
+    synth = Synth(
+        name=section.name,
+        method=_method(section.method, f"{at}.method"),
+        holes=_holes(section.missing, f"{at}.missing"),
+        rows=section.rows,
+        bins=section.bins,
+        heaps=heap_words(section.point_masses, schema, domain.columns),
+        domain=domain,
+        spend=Spend(
+            epsilon=read_epsilon(section.epsilon, field=f"{at}.epsilon"),
+            delta=_delta(section.delta, f"{at}.delta"),
+            change=change,
+            records=schema.at_most,
+        ),
+        rules=rules,
+        copies=_copies(section, at),
+        never=tuple(section.never),
+        determines=dict(section.determines),
+        written=dict(raw),
+    )
+    _check_size(synth, at)
+    with _placed(at):
+        synth.method.check(domain, synth.holes, synth.spend)
+    return synth
+
+
+def _method(name: str, field: str) -> SynthesisMethod:
+    from reticent.synth.registry import find  # compiles, so loaded only where a plan has synthetic tables
+
+    with _placed(field, keep=False):
+        return find(name)
+
+
+def _holes(word: str, field: str) -> Holes:
+    known = [each.value for each in Holes]
+    if word not in known:
+        raise PlanError(f"is one of {', '.join(known)}{nearest(word[:80], known)}", field=field)
+    return Holes(word)
+
+
+def _delta(text: str | None, field: str) -> Fraction:
+    if text is None:
+        return Fraction(0)
+    delta = amount(text, field=field)
+    if delta > LARGEST_DELTA:
+        raise PlanError("is above 0.01, which promises nothing to one in a hundred", field=field)
+    return delta
+
+
+def _copies(section: SynthSection, at: str) -> int:
+    is_values = section.missing == Holes.VALUES.value
+    if section.copies is not None and not is_values:
+        raise PlanError(
+            f"goes with missing = {Holes.VALUES.value!r} alone; other rows have nothing left to fill",
+            field=f"{at}.copies",
+        )
+    if section.copies is None:
+        return 1 if is_values else 0
+    return section.copies
+
+
+def _check_size(synth: Synth, at: str) -> None:
+    if synth.rows * len(synth.domain.axes) * synth.tables > MOST_VALUES:
+        raise PlanError(
+            f"rows x columns x copies is above {MOST_VALUES:,}; draw fewer rows", field=f"{at}.rows"
+        )
+
+
+@contextmanager
+def _placed(at: str, *, keep: bool = True) -> Iterator[None]:
+    """What a part of the library refuses, said at its place in the plan."""
+    try:
+        yield
+    except PlanError as problem:
+        said, field = str(problem.args[0]), problem.field
+    else:
+        return
+    inner = f"{at}.{field}" if keep and field in SynthSection.model_fields else at
+    raise PlanError(said.rstrip("."), field=field if field == "impute" else inner)

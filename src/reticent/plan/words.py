@@ -1,0 +1,76 @@
+"""Repairs in words: for a preview, a release and its report. Everything said is public."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from reticent.answer.parts import Answer, HiddenScale
+from reticent.exact import show
+from reticent.plan.models import AnyModel
+from reticent.prepare.repair import Donors, Match, Metric, Repair, Scheme
+from reticent.query.filled import roles
+from reticent.query.kinds import Query
+from reticent.schema import Schema
+
+
+def donors_words(donors: Donors, schema: Schema) -> str:
+    """`missing wage was taken from the nearest donor ...`, and who stands in where there is none."""
+    column = schema.coded[donors.column]
+    who = {
+        Scheme.NEAREST: "taken from the nearest donor",
+        Scheme.MEAN: f"filled with the mean of the {donors.k} nearest donors",
+        Scheme.MAJORITY: f"filled with the majority of the {donors.k} nearest donors",
+    }[donors.scheme]
+    near = _listed([_near(match) for match in donors.near])
+    how = ", by one-hot Euclidean distance" if donors.metric is Metric.ONE_HOT else ""
+    last = _listed(list(dict.fromkeys(column.text(code) for code in donors.defaults)))
+    return f"missing {donors.column} was {who} in {near}{how}; where donors were lacking, {last} stood in"
+
+
+def ask_words(query: Query, schema: Schema, repair: Repair, models: Sequence[AnyModel] = ()) -> str:
+    """The ask in words, with the columns in which gaps were filled."""
+    filled = [role.column for role in roles(query, schema, repair)]
+    said = query.words(schema)
+    said = f"{said}, gaps in {_listed(filled)} filled from donors" if filled else said
+    lined = predicted(query, schema, models)
+    return f"{said}, gaps in {_listed(lined)} filled from a private line" if lined else said
+
+
+def bar_words(query: Query, schema: Schema, models: Sequence[AnyModel], *, bought: bool = False) -> str:
+    """What an error bar leaves out where lines have filled gaps: nothing is said where none has, or it was `bought`."""
+    lined = predicted(query, schema, models)
+    if not lined or bought:
+        return ""
+    return (
+        f"; gaps in {_listed(lined)} stand as the released line fills them, and its own error is not covered"
+    )
+
+
+def lent_words(answer: Answer, bar: Fraction) -> str:
+    """That a bar rests on a scale which another ask has bought: it has noise of confidential scale, and paid for no bar."""
+    is_hidden = any(isinstance(part, HiddenScale) for part in answer.parts)
+    if bar or not is_hidden or not answer.estimates[0].has_interval:
+        return ""
+    return (
+        "; this statistic bought no interval: the scale was published for an earlier one over the same recipients, and "
+        "bounds it, so that the interval may be wider than one of its own"
+    )
+
+
+def predicted(query: Query, schema: Schema, models: Sequence[AnyModel]) -> list[str]:
+    """The columns filled from lines that an ask rests on: those it would rest on if donors filled them."""
+    return [role.column for role in roles(query, schema, stand_in(models))]
+
+
+def stand_in(models: Sequence[AnyModel]) -> Repair:
+    """Donors in place of models, to see what an ask rests on; never run."""
+    return Repair(donors=tuple(Donors(column=model.column, near=(), defaults=(0,)) for model in models))
+
+
+def _near(match: Match) -> str:
+    said = [f"{len(match.starts)} groups"] if match.starts else []
+    said += [f"weight {show(match.weight)}"] if match.weight != 1 else []
+    return f"{match.column} ({', '.join(said)})" if said else match.column
+
+
+def _listed(words: Sequence[str]) -> str:
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

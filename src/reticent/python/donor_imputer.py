@@ -1,0 +1,128 @@
+"""Donor imputation of a frame, for the curator's own use, in scikit-learn's manner. Not a release."""
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from reticent.engine.duckdb.engine import DuckDBEngine
+from reticent.engine.sources.open import open_frame
+from reticent.errors import SchemaError
+from reticent.files import read_toml
+from reticent.plan.repairs import read_repairs
+from reticent.prepare.repair import Repair
+from reticent.python.charging import Params
+from reticent.schema import Levels, Number, Schema
+from reticent.schema.codebook import schema_from
+
+
+class DonorImputer(Params):
+    """Fill the gaps of a frame from nearest donors, on the same ring as a release of a plan would.
+
+    CONFIDENTIAL: what comes out are respondents' answers, their donors' among them. It is not a release: it is
+    charged to no ledger, carries no guarantee, and is for the curator's own eyes. To publish from filled data,
+    write the same words as an `[[impute]]` of a plan.
+
+    `codebook` is a file or a dictionary. The other arguments are the keys of `method = "donors"` in a plan; `edits`
+    are its `[[edit]]` sections, carried out first. Arguments are checked when it is fitted.
+
+    >>> imputer = DonorImputer("survey.codebook.toml", column="wage", match=["age", "sex"])  # doctest: +SKIP
+    >>> imputer.fit_transform(frame)  # doctest: +SKIP
+    """
+
+    _NAMES = ("codebook", "column", "columns", "match", "k", "scheme", "default", "distance", "edits")
+
+    def __init__(
+        self,
+        codebook: str | PathLike[str] | Mapping[str, Any],
+        *,
+        column: str | None = None,
+        columns: Sequence[str] | None = None,
+        match: Sequence[Any] = (),
+        k: int = 1,
+        scheme: str | None = None,
+        default: Any = None,
+        distance: str = "declared",
+        edits: Sequence[Mapping[str, Any]] = (),
+    ) -> None:
+        self.codebook, self.column, self.columns, self.match = codebook, column, columns, match
+        self.k, self.scheme, self.default, self.distance, self.edits = k, scheme, default, distance, edits
+
+    def fit(self, frame: Any, y: None = None) -> "DonorImputer":
+        """Check the arguments against the codebook and the frame's header. Donors are found when transforming."""
+        schema, _ = self._read()
+        engine = DuckDBEngine(open_frame(frame))
+        try:
+            engine.check(schema)
+        finally:
+            engine.close()
+        self.n_features_in_ = len(schema.columns)
+        return self
+
+    def transform(self, frame: Any) -> Any:
+        """The codebook's columns with gaps filled, and a mark `<column>_filled` for each that donors fill.
+
+        A frame of the same kind as the one given, in its order; answers outside the codebook are missing, and
+        of a respondent with more rows than the codebook allows those are kept that a release would keep.
+        """
+        schema, repair = self._read()
+        engine = DuckDBEngine(open_frame(frame))
+        try:
+            engine.check(schema)
+            coded = engine.filled(schema, repair)
+        finally:
+            engine.close()
+        return _like(frame, _decoded(coded, schema))
+
+    def fit_transform(self, frame: Any, y: None = None) -> Any:
+        """Both at once."""
+        return self.fit(frame).transform(frame)
+
+    def _read(self) -> tuple[Schema, Repair]:
+        book = self.codebook
+        data = read_toml(Path(book), error=SchemaError) if isinstance(book, str | PathLike) else dict(book)
+        schema = schema_from(data)
+        keys = ("column", "columns", "scheme", "default")
+        said = {name: getattr(self, name) for name in keys if getattr(self, name) is not None}
+        said |= {"columns": list(self.columns)} if self.columns is not None else {}
+        donors = {
+            "method": "donors",
+            "match": list(self.match),
+            "k": self.k,
+            "distance": self.distance,
+            **said,
+        }
+        return schema, read_repairs([donors], schema, edited=[*map(dict, self.edits)]).repair
+
+
+def _decoded(coded: pa.Table, schema: Schema) -> pa.Table:
+    """Codes as answers: levels by name, whole numbers as integers, others as doubles; marks as they are."""
+    answers = {name: _answers(coded[name], schema.coded[name]) for name in schema.coded}
+    marks = {name: coded[name] for name in coded.column_names if name not in schema.coded}
+    return pa.table({**answers, **marks})
+
+
+def _answers(codes: pa.ChunkedArray, column: Levels | Number) -> pa.ChunkedArray:
+    if isinstance(column, Levels):
+        return pa.chunked_array([pa.array(column.levels).take(codes.combine_chunks().cast(pa.int64()))])
+    if column.grid.denominator == 1:
+        return pc.multiply(codes.cast(pa.int64()), column.grid.numerator)
+    # Divided by the denominator, not multiplied by a rounded grid: a cent is the double nearest to it.
+    steps = pc.multiply(codes.cast(pa.int64()), column.grid.numerator)
+    return pc.divide(steps.cast(pa.float64()), np.float64(column.grid.denominator))
+
+
+def _like(frame: Any, table: pa.Table) -> Any:
+    """The table as the kind of frame that was given."""
+    if isinstance(frame, pa.Table):
+        return table
+    if type(frame).__module__.split(".")[0] == "polars":
+        return type(frame)(table)
+    made = table.to_pandas()
+    if len(made) == len(frame):
+        made.index = frame.index
+    return made

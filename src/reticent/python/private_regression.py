@@ -1,0 +1,154 @@
+"""Private regression with `fit` and `predict`, for people who live in notebooks."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.errors import PlanError
+from reticent.models.design import Bounded, RegressionDesign, floats, records
+from reticent.models.fit import Estimator, Fit, ModelNoise, SystemModelNoise
+from reticent.models.sums import Centred
+from reticent.privacy.claim import Claim, amount
+from reticent.python.charging import Account, Params
+from reticent.python.private_imputer import fit_lines, shape_of
+from reticent.sensitivity.bounds import Neighbours
+
+Bounds = tuple[float, float]
+STEPS = 2048
+"""Steps between the bounds of a column."""
+
+
+class PrivateRegression(Params):
+    """Linear regression at a price: `PrivateRegression(epsilon="0.5", bounds_x=[(0, 1)], bounds_y=(0, 1)).fit(x, y)`.
+
+    Bounds are public facts, named before any row is seen. Values outside are clamped, rows with a gap do not count,
+    and nothing is refused because of a value. `public_size` says how many rows there are, where everybody may know.
+
+    Each `fit` costs epsilon. Give the `ledger` of the survey, a `Ledger` or its path, and it is charged before a row is
+    read; each row is then one respondent of that survey. Without one nobody counts.
+    """
+
+    _NAMES = (
+        *("epsilon", "delta", "bounds_x", "bounds_y", "fit_intercept", "replaced", "public_size"),
+        *("estimator", "ledger"),
+    )
+
+    def __init__(
+        self,
+        *,
+        epsilon: str,
+        delta: str | None = None,
+        bounds_x: Sequence[Bounds],
+        bounds_y: Bounds,
+        fit_intercept: bool = True,
+        replaced: bool = False,
+        public_size: int | None = None,
+        estimator: Estimator | None = None,
+        ledger: Account | None = None,
+    ) -> None:
+        self.epsilon, self.delta, self.bounds_x, self.bounds_y = epsilon, delta, bounds_x, bounds_y
+        self.fit_intercept, self.replaced, self.public_size = fit_intercept, replaced, public_size
+        self.estimator, self.ledger = estimator, ledger
+        self._noise: ModelNoise = SystemModelNoise()
+        self._asked()
+
+    def fit(self, x: Any, y: Any) -> "PrivateRegression":
+        """Clamp, sum, add noise, solve. Each call costs the whole of epsilon again.
+
+        With a ledger: charged before a row is read, and the line is noted there before it is handed out. A fit that fails
+        in between keeps its charge.
+        """
+        (epsilon, delta), design = self._asked()
+        estimator, neighbours = self.estimator or Centred(), Neighbours(replaced=self.replaced)
+
+        def fitted(x: Any, y: Any, noise: ModelNoise) -> tuple[Fit]:
+            data = records(design, np.asarray(x), np.asarray(y))
+            given = data if estimator.requires == "rows" else data.sums()
+            line = estimator.fit(given, epsilon=epsilon, delta=delta, neighbours=neighbours, noise=noise)
+            return (line,)
+
+        if self.ledger is not None:
+            _check_shape(shape_of(x, field="x"), shape_of(y, field="y"), len(design.predictors))
+        (self.result_,), self.receipt_ = fit_lines(
+            self.ledger,
+            "regression",
+            words=self._words(),
+            sources=[self._noise],
+            nobody=lambda: fitted(np.empty((0, len(design.predictors))), np.empty(0), SystemModelNoise()),
+            read=lambda: fitted(x, y, self._noise),
+        )
+        return self
+
+    def predict(self, x: Any) -> NDArray[np.float64]:
+        """What the line says; `x` is taken as it is, for it is the caller's own."""
+        return np.asarray(floats(np.asarray(x)) @ self.coef_ + self.intercept_)
+
+    result_: Fit
+    receipt_: dict[str, Any] | None
+    """What the ledger says of the last fit, where one was charged."""
+
+    @property
+    def coef_(self) -> NDArray[np.float64]:
+        """The slopes."""
+        return np.array([float(slope) for slope in self._fitted.slopes])
+
+    @property
+    def intercept_(self) -> float:
+        """The height of the line at zero."""
+        return float(self._fitted.intercept)
+
+    @property
+    def variance_(self) -> float:
+        """The spread about the line."""
+        return float(self._fitted.variance)
+
+    @property
+    def claim_(self) -> Claim:
+        """What the fit promises."""
+        return self._fitted.claim
+
+    @property
+    def _fitted(self) -> Fit:
+        if not hasattr(self, "result_"):
+            raise PlanError("there is no line yet; call fit first.", field="fit")
+        return self.result_
+
+    def _words(self) -> dict[str, Any]:
+        """The arguments as the ledger's digest takes them."""
+        plain = ("epsilon", "delta", "fit_intercept", "replaced", "public_size")
+        return {
+            **{name: getattr(self, name) for name in plain},
+            "bounds": [[float(bound) for bound in pair] for pair in (*self.bounds_x, self.bounds_y)],
+            "estimator": repr(self.estimator or Centred()),
+        }
+
+    def _asked(self) -> tuple[tuple[Fraction, Fraction | None], RegressionDesign]:
+        """The arguments, read: what may be spent, and on which line."""
+        delta = None if self.delta is None else amount(self.delta, field="delta")
+        columns = [_column(f"x{i}", each, self.fit_intercept) for i, each in enumerate(self.bounds_x)]
+        design = RegressionDesign(
+            predictors=tuple(columns),
+            response=_column("y", self.bounds_y, self.fit_intercept),
+            intercept=self.fit_intercept,
+            size=self.public_size,
+        )
+        return (amount(self.epsilon), delta), design
+
+
+def _check_shape(x: tuple[int, ...], y: tuple[int, ...], columns: int) -> None:
+    if len(x) != 2 or x[1] != columns or y != x[:1]:
+        raise PlanError("x needs a column for each predictor, and y a value for each row.", field="x")
+
+
+def _column(name: str, bounds: Bounds, intercept: bool) -> Bounded:
+    low, high = (float(bound) for bound in bounds)
+    if not -1e300 < low < high < 1e300:
+        raise PlanError("its bounds must be finite, the lower one first.", field=name)
+    lower, upper = Fraction(low), Fraction(high)
+    if intercept:
+        return Bounded.between(name, lower, upper, steps=STEPS)
+    grid = max(abs(lower), abs(upper)) / STEPS
+    return Bounded(name=name, low=int(lower // grid), high=-int(-upper // grid), grid=grid)

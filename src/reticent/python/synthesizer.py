@@ -1,0 +1,236 @@
+"""Synthetic rows of a frame, in scikit-learn's manner: fit a private network once, draw as many rows as wanted.
+
+The arguments of `Synthesizer` as the section of a plan that says the same: one reading, one set of refusals.
+"""
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from reticent.engine.nobody import Nobody
+from reticent.engine.protocol import Engine
+from reticent.errors import PlanError, ResourceError
+from reticent.exact import show
+from reticent.files import fill
+from reticent.plan.synth import Synth, SynthSection, read_synth
+from reticent.prepare.repair import NO_REPAIR
+from reticent.privacy.claim import Change, Claim
+from reticent.privacy.ledger import Ledger, Origin, Reservation
+from reticent.python.charging import Account, Params, check_public, open_account, refuse_replayed, reserve
+from reticent.release.survey import Survey
+from reticent.release.synth import draw_tables, learn
+from reticent.release.trial import FAILED
+from reticent.schema import Schema
+from reticent.schema.codebook import schema_from
+from reticent.synth.base import Network, SynthNoise
+from reticent.synth.decode import to_arrow
+from reticent.synth.domain import BINS, Domain, Heaps
+from reticent.synth.noise import SystemSynthNoise
+from reticent.synth.rules import Rules, read_rules
+from reticent.synth.saved import load, save, written
+
+AT = "Synthesizer"
+ELSEWHERE = ("codebook", "replaced", "ledger")
+"""Arguments that a plan has in other sections."""
+
+
+def planned(arguments: Mapping[str, Any], survey: Survey) -> Synth:
+    """What is to be learned of this survey; refused where a plan would be. No row has been read."""
+    change = Change.REPLACE if arguments["replaced"] else Change.ADD_REMOVE
+    return read_synth(section_of(arguments), schema_from(survey.book()), change=change, at=AT)
+
+
+def ruled(arguments: Mapping[str, Any], domain: Domain) -> Rules:
+    """The rules among the arguments, for a network of this domain."""
+    section = fill(SynthSection, section_of(arguments), error=PlanError, at=AT)
+    return read_rules(domain, never=section.never, determines=section.determines, known=section.known)
+
+
+def section_of(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The section, with what was left out left to its defaults. How many rows are drawn is said later."""
+    given = {name: value for name, value in arguments.items() if name not in ELSEWHERE and value is not None}
+    return {"name": "rows", "rows": 1, **{name: _plain(value) for name, value in given.items()}}
+
+
+def _plain(value: Any) -> Any:
+    """As TOML would have it: lists and dictionaries of words and numbers."""
+    if isinstance(value, Mapping):
+        return {name: _plain(each) for name, each in value.items()}
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def check_rows(n: Any) -> int:
+    """A number of rows to draw."""
+    if not isinstance(n, int) or isinstance(n, bool) or n < 1:
+        raise PlanError("is a whole number from 1 up", field="n")
+    return n
+
+
+Book = str | PathLike[str] | dict[str, Any]
+
+
+class Synthesizer(Params):
+    """Rows like those of a survey: `Synthesizer(method="mst", epsilon="1", codebook="book.toml").fit(frame).sample(1000)`.
+
+    The arguments are the keys of a `[[synth]]` section of a plan; `codebook` is a file or a dictionary, and may
+    be left out where `fit` is given a `Survey`. They are checked when it is fitted, before a row is read.
+
+    The network is private and costs epsilon at every `fit`. Give the `ledger` of the survey, a `Ledger` or its path, and each
+    fit is charged to it before a row is read, as a plan would be; without one nobody counts. Rows drawn from the network
+    cost nothing, however many.
+
+    >>> model = Synthesizer(method="aim", epsilon="1", delta="0.000001", codebook="survey.codebook.toml")  # doctest: +SKIP
+    >>> model.fit(frame).sample(30_000)  # doctest: +SKIP
+    """
+
+    _NAMES = (
+        *("method", "missing", "epsilon", "delta", "codebook", "columns", "bins", "point_masses", "copies"),
+        *("never", "determines", "known", "replaced", "ledger"),
+    )
+
+    def __init__(
+        self,
+        *,
+        method: str = "aim",
+        missing: str = "available",
+        epsilon: str,
+        delta: str | None = None,
+        codebook: Book | None = None,
+        columns: Sequence[str] | None = None,
+        bins: int = BINS,
+        point_masses: Heaps | None = None,
+        copies: int | None = None,
+        never: Sequence[str] = (),
+        determines: Mapping[str, str] | None = None,
+        known: Mapping[str, Mapping[str, str]] | None = None,
+        replaced: bool = False,
+        ledger: Account | None = None,
+    ) -> None:
+        self.method, self.missing, self.epsilon, self.delta = method, missing, epsilon, delta
+        self.codebook, self.columns, self.bins, self.copies = codebook, columns, bins, copies
+        self.point_masses = point_masses
+        self.never, self.determines, self.known, self.replaced = never, determines, known, replaced
+        self.ledger = ledger
+        self._noise: SynthNoise = SystemSynthNoise()
+        self._kind: type | None = None
+
+    def fit(self, rows: Any, y: None = None) -> "Synthesizer":
+        """Learn the network from a frame, an Arrow table, a file or a `Survey`, in one reading. Costs epsilon.
+
+        With a ledger: charged before the rows are read, and what was learned is noted there before it is handed out. A fit
+        that fails in between keeps its charge.
+        """
+        survey = rows if isinstance(rows, Survey) else Survey(rows, codebook=self._book())
+        synth, ledger = planned(self.get_params(), survey), open_account(self.ledger)
+        check_public(synth.domain.schema, synth.claim.change)
+        engine: Engine = survey.open()
+        try:
+            engine.check(synth.domain.schema)
+            if ledger is not None:
+                _try(synth)
+            held = self._reserve(ledger, synth, survey, engine.files) if ledger is not None else None
+            network = self._learn(synth, engine)
+        finally:
+            engine.close()
+        if ledger is not None and held is not None:
+            ledger.commit(held, written(network)[0])
+        self.network_, self.receipt_ = network, held.receipt.as_dict() if held is not None else None
+        self._kind = None if isinstance(rows, Survey | str | PathLike) else type(rows)
+        return self
+
+    def sample(self, n: int) -> Any:
+        """`n` rows in a frame of the kind that was given, else an Arrow table; a list of them for several copies."""
+        network, rows = self._fitted, check_rows(n)
+        copies = 1 if self.copies is None else self.copies
+        rules = ruled(self.get_params(), network.domain)
+        tables = draw_tables(network, rules, rows, copies, self._noise.bits)
+        made = [self._like(to_arrow(table, network.domain.schema)) for table in tables]
+        return made if len(made) > 1 else made[0]
+
+    @property
+    def claim_(self) -> Claim:
+        """What the network promises, and with it all rows that are drawn."""
+        return self._fitted.claim
+
+    def save(self, folder: str | PathLike[str]) -> None:
+        """Write the network into a folder: arrays and a TOML file. Rules and copies are arguments, and are not kept."""
+        save(self._fitted, Path(folder))
+
+    @classmethod
+    def load(cls, folder: str | PathLike[str], *, codebook: Book, **arguments: Any) -> "Synthesizer":
+        """A synthesizer that has learned already. The codebook must be the one it was made with.
+
+        What was promised comes back with it. The method does not, and is needed only to fit again: say it in `arguments`.
+        """
+        network = load(Path(folder), _schema(codebook))
+        claim = network.claim
+        made = cls(
+            **{
+                "epsilon": show(claim.epsilon),
+                "delta": show(claim.delta) if claim.delta else None,
+                "replaced": claim.change is Change.REPLACE,
+                "codebook": codebook,
+                **arguments,
+            }
+        )
+        made.network_, made.receipt_ = network, None
+        return made
+
+    network_: Network
+    receipt_: dict[str, Any] | None
+    """What the ledger says of the last fit, where one was charged."""
+
+    def _reserve(self, ledger: Ledger, synth: Synth, survey: Survey, files: Sequence[Origin]) -> Reservation:
+        refuse_replayed(self._noise)
+        return reserve(
+            ledger,
+            "synthesizer",
+            words=synth.written,
+            codebook=survey.book(),
+            schema=synth.domain.schema,
+            claim=synth.claim,
+            files=files,
+        )
+
+    def _learn(self, synth: Synth, engine: Engine) -> Network:
+        network = learn(synth, engine, None, repair=NO_REPAIR, noise=self._noise, step=lambda _: None)
+        if network.claim != synth.claim:
+            raise ResourceError("was planned otherwise than it ran; nothing is handed out", field="fit")
+        return network
+
+    @property
+    def _fitted(self) -> Network:
+        if not hasattr(self, "network_"):
+            raise PlanError("there is no network yet; call fit first", field="fit")
+        return self.network_
+
+    def _book(self) -> Book:
+        if self.codebook is None:
+            raise PlanError("is the codebook of the frame, a file or a dictionary", field="codebook")
+        return self.codebook
+
+    def _like(self, table: pa.Table) -> Any:
+        """The table as the kind of frame that was given."""
+        if self._kind is None or issubclass(self._kind, pa.Table):
+            return table
+        return self._kind(table) if self._kind.__module__.split(".")[0] == "polars" else table.to_pandas()
+
+
+def _schema(book: Book) -> Schema:
+    return schema_from(Survey(None, codebook=book).book())
+
+
+def _try(synth: Synth) -> None:
+    """Learn from nobody before anything is charged: what fails then fails from public numbers."""
+    failed = False
+    try:
+        learn(synth, Nobody(), None, repair=NO_REPAIR, noise=SystemSynthNoise(), step=lambda _: None)
+    except ResourceError:
+        failed = True
+    if failed:
+        raise PlanError(FAILED, field="epsilon")

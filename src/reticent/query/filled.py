@@ -1,0 +1,201 @@
+"""What donors' answers do in an ask: which filled columns it rests on, and whose gaps could matter to it.
+
+Everything here is public: it follows from the query, the codebook and the repair. A filled column gives a
+value, or decides who is a member, or both. Structural cells, universes and statuses are decided by a record's
+own answers before anything is filled, so only comparisons with a filled column, and its values, count.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from reticent.engine.wants import Aggregate, Ring, Rows, has_universe
+from reticent.errors import PlanError
+from reticent.prepare.repair import Bounding, Repair
+from reticent.query.kinds import (
+    Correlation,
+    Count,
+    CrossTabulation,
+    Derived,
+    NumericQuery,
+    Proportion,
+    Quantile,
+    Query,
+)
+from reticent.schema import Schema
+from reticent.schema.bind import AllOf, Always, AnyOf, Bound, CodeIn, Is, Negation
+from reticent.schema.predicate import columns_compared, statuses
+
+ALWAYS, NEVER = Always(), Negation(Always())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Role:
+    """A filled column in an ask: whether it gives the value, whether it decides membership, and its ring."""
+
+    ring: Ring
+    value: bool
+    membership: bool
+
+    @property
+    def column(self) -> str:
+        return self.ring.column
+
+
+def roles(query: Query, schema: Schema, repair: Repair) -> tuple[Role, ...]:
+    """The filled columns an ask rests on, in the codebook's order; none if what it asks was never filled.
+
+    The recipients of each ring are those who may be members, whatever is imputed to anybody.
+    """
+    if isinstance(query, Derived) or not repair.donors:
+        return ()
+    filled, values = repair.filled(), _values(query)
+    decisive = _decisive(query, schema, filled)
+    rows = possible(_rows(query, schema), filled)
+    return tuple(
+        Role(
+            ring=Ring(column=name, rows=rows, weight=query.among.weight),
+            value=name in values,
+            membership=name in decisive,
+        )
+        for name in schema.coded
+        if name in filled and (name in values or name in decisive)
+    )
+
+
+def wants(query: Query, schema: Schema, repair: Repair) -> tuple[Aggregate, ...]:
+    """All that an ask needs from the rows: its sums or its table, and the rings of what was filled."""
+    return (*query.wants(schema), *(role.ring for role in roles(query, schema, repair)))
+
+
+def uses_smooth(query: Query, schema: Schema, repair: Repair) -> bool:
+    """Whether some part of the ask has noise scaled by a smooth bound; an epsilon for its error bar is then used."""
+    return bool(roles(query, schema, repair))
+
+
+def check(query: Query, schema: Schema, repair: Repair, *, field: str = "query") -> None:
+    """Refuse what no theorem covers, from public facts alone."""
+    if isinstance(query, Derived):
+        return
+    if query.among.weight in repair.filled():
+        raise PlanError(f"{query.among.weight} is a weight; donors do not fill weights.", field=field)
+    _check_silence(query, repair, field)
+    found = roles(query, schema, repair)
+    if found and isinstance(query, Quantile):
+        raise PlanError(
+            f"{found[0].column} is filled by donors, and no theorem bounds a quantile of imputed answers; ask for "
+            "its mean, or for the proportion below a value.",
+            field=field,
+        )
+    if found and isinstance(query, CrossTabulation):
+        raise PlanError(
+            f"{found[0].column} is filled by donors, and no theorem bounds a table of imputed answers; ask for "
+            "counts or proportions, one cell at a time.",
+            field=field,
+        )
+    if len({repair.of(role.column).bounding is Bounding.PUBLISHED for role in found}) > 1:
+        raise PlanError("rests on one column bounded as published and one that is not; use one.", field=field)
+
+
+def _check_silence(query: Query, repair: Repair, field: str) -> None:
+    """Once a column is filled, nobody is silent there any more: a question about silence would be answered wrongly."""
+    if isinstance(query, Derived):
+        return
+    predicates = [query.among.where, *([query.of] if isinstance(query, Proportion) else [])]
+    for status in (each for predicate in predicates for each in statuses(predicate)):
+        if status.column in repair.filled() and status.kind != "structural":
+            raise PlanError(
+                f"donors fill {status.column}, so after the repair nobody's is missing and {status} says nothing; ask it "
+                "in a release without this repair, or of a column that is not filled.",
+                field=field,
+            )
+
+
+def possible(rows: Rows, filled: Iterable[str]) -> Rows:
+    """The rows that may count whatever is imputed: a superset that speaks of no filled column.
+
+    A filled column is never missing, so `known` and `answered` lose it; what it is compared with is left open.
+    """
+    names = frozenset(filled)
+    return Rows(
+        where=relaxed(rows.where, names),
+        known=tuple(sorted(set(rows.known) - names)),
+        answered=tuple(sorted(set(rows.answered) - names)),
+    )
+
+
+def relaxed(where: Bound, filled: frozenset[str]) -> Bound:
+    """A condition that holds wherever `where` may become true by changing cells of filled columns.
+
+    In negation normal form, by Kleene's rules, a condition is the more true the more true its leaves are; so
+    every leaf about a filled column becomes true, and nothing that could be true is lost.
+    """
+    return _relaxed(where, filled, holds=True)
+
+
+def _relaxed(where: Bound, filled: frozenset[str], *, holds: bool) -> Bound:
+    match where:
+        case CodeIn(column=name) | Is(column=name):
+            leaf = where if holds else Negation(where)
+            return ALWAYS if name in filled else leaf
+        case AllOf(parts=parts) | AnyOf(parts=parts):
+            each = tuple(_relaxed(part, filled, holds=holds) for part in parts)
+            return _all(each) if isinstance(where, AllOf) is holds else _any(each)
+        case Negation(part=part):
+            return _relaxed(part, filled, holds=not holds)
+        case Always():
+            return ALWAYS if holds else NEVER
+
+
+def _all(parts: tuple[Bound, ...]) -> Bound:
+    left = tuple(part for part in parts if part != ALWAYS)
+    return AllOf(left) if len(left) > 1 else left[0] if left else ALWAYS
+
+
+def _any(parts: tuple[Bound, ...]) -> Bound:
+    return ALWAYS if ALWAYS in parts else AnyOf(parts) if len(parts) > 1 else parts[0]
+
+
+def _rows(query: Query, schema: Schema) -> Rows:
+    """The rows an ask counts: for a proportion those where it is decided."""
+    match query:
+        case Count():
+            return query.count(schema).rows
+        case NumericQuery():
+            return query.power(schema, 0).rows
+        case Proportion():
+            return query.decided(schema).rows
+        case Correlation():
+            return query.moment(schema).rows
+        case Quantile() | CrossTabulation():
+            return query.table(schema).rows
+        case Derived():
+            raise ValueError("a derived ask reads no rows")
+
+
+def _values(query: Query) -> frozenset[str]:
+    """The columns whose answers are added up, or counted as true or false."""
+    match query:
+        case NumericQuery(column=name) | Quantile(column=name):
+            return frozenset({name})
+        case Correlation(columns=names) | CrossTabulation(columns=names):
+            return frozenset(names)
+        case Proportion(of=of):
+            return frozenset(columns_compared(of))
+        case _:
+            return frozenset()
+
+
+def _decisive(query: Query, schema: Schema, filled: frozenset[str]) -> frozenset[str]:
+    """The columns whose answers decide who is a member.
+
+    Whether a proportion's `of` is decided can depend on a filled column only next to another column that may
+    be structural and leave it open: columns compared are known, and a structural cell is the record's own.
+    """
+    if isinstance(query, Derived):
+        return frozenset()
+    found = set(columns_compared(query.among.where))
+    if isinstance(query, Proportion):
+        compared = columns_compared(query.of)
+        open_ = {name for name in compared if has_universe(schema, name)}
+        found |= {name for name in compared if name in filled and open_ - {name}}
+    return frozenset(found)

@@ -1,0 +1,91 @@
+"""Learn every synthetic table of a plan, draw its rows, and see that they are lawful. What is drawn comes after the noise.
+
+From a private network to the rows of a table: drawn, completed, decoded and lawful. All of it comes after the noise.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from math import floor
+
+from reticent.engine.protocol import Engine
+from reticent.engine.sql.sampling import Lot
+from reticent.errors import ResourceError
+from reticent.noise.bits import Bits
+from reticent.plan.plan import Plan
+from reticent.plan.synth import Synth
+from reticent.prepare.repair import Repair
+from reticent.release.synth_table import SynthTable
+from reticent.synth.base import Network, SynthNoise
+from reticent.synth.complete import complete_rows
+from reticent.synth.decode import Rows
+from reticent.synth.lawful import Cells, lawful_rows
+from reticent.synth.network import draw
+from reticent.synth.rules import Rules
+
+
+def table_of(synth: Synth, network: Network, bits: Bits) -> SynthTable:
+    """The rows that the plan asks for. How many there are does not depend on how many were read."""
+    return SynthTable(
+        claim=network.claim,
+        respondents=max(0, floor(network.total + 0.5)),
+        tables=draw_tables(network, synth.rules, synth.rows, synth.copies, bits),
+    )
+
+
+def draw_tables(network: Network, rules: Rules, rows: int, copies: int, bits: Bits) -> tuple[Rows, ...]:
+    """One table of codes, or one for each completed copy of the same rows, every row as the rules want it."""
+
+    def drawn(count: int) -> Sequence[Cells]:
+        cells = draw(network, count, bits)
+        return complete_rows(cells, network.domain, bits, copies) if copies else [cells]
+
+    return lawful_rows(drawn, rules, rows, bits)
+
+
+FAILED = (
+    "a synthetic table could not be made; nothing is published. Where its method needs a public sample size, see that it is "
+    "the number of rows; else resume once memory is free, or plan it anew"
+)
+Step = Callable[[str], None]
+
+
+def run_synths(
+    plan: Plan,
+    engine: Engine,
+    lot: Lot | None,
+    *,
+    repair: Repair,
+    noise: SynthNoise,
+    step: Step = lambda _: None,
+) -> dict[str, SynthTable]:
+    """Every synthetic table of the plan, in order; each must have cost what was planned."""
+    made: dict[str, SynthTable] = {}
+    for synth in plan.synths:
+        network = learn(synth, engine, lot, repair=repair, noise=noise, step=step)
+        if network.claim != synth.claim:
+            raise ResourceError("was planned otherwise than it ran; nothing is published", field="synth")
+        made[synth.name] = table_of(synth, network, noise.bits)
+        step(synth.name)
+    return made
+
+
+def learn(
+    synth: Synth, engine: Engine, lot: Lot | None, *, repair: Repair, noise: SynthNoise, step: Step
+) -> Network:
+    """The network of one table, in one reading of the rows.
+
+    Guarantee   that of `synth.claim`.
+    Adjacency   `synth.spend.neighbours`.
+    Theorem     that of the method, on rows of which a respondent owns at most `at_most`.
+    Proof       proofs/release/synth_run.md
+    Assumes     the method keeps its promise; `repair` deduces from a record itself or from released lines.
+    Keeps back  the rows, and why a fit failed.
+    """
+    network = None
+    keys = tuple(axis.key for axis in synth.domain.axes)
+    # Whatever a fit says when it fails may hold something read from a row.
+    with engine.coded(synth.domain.schema, keys, repair, lot) as counts, suppress(Exception):
+        network = synth.method.fit(counts, synth.domain, synth.holes, synth.spend, noise=noise, step=step)
+    if network is None:
+        raise ResourceError(FAILED, field="synth")
+    return network

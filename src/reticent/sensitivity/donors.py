@@ -1,0 +1,225 @@
+"""How far a query on imputed data moves when a donor with n donees comes or goes: at most c0 + c1 n.
+
+Public numbers of the plan, and sizes or centres that were released before. `c0` is the respondent's own part,
+`c1` what each donee adds. A record adds its value, less a centre, if it is a member; an imputed column can
+change the value, the membership, or both:
+
+    membership changes: one of the two terms is 0, so at most the largest |Y - c| moves;
+    it does not: the value moves by at most b - a, or (b - a)/K0 when it is the mean of K0 donors.
+
+Several imputed columns, each with its own hubs: one c1 for each, with the part that column plays.
+
+How far a sum on imputed data moves: c0 for a respondent's own part, and for each filled column a c1 per donee.
+
+The constants of one column come from `reticent.sensitivity.donors`; here they are put together for all the
+filled columns an ask rests on. Values are counted in steps, so a rounded mean of donors has a grain of `step`.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
+
+from reticent.engine.wants import Ring
+from reticent.errors import PlanError
+from reticent.prepare.repair import Repair, Scheme
+from reticent.query.filled import Role
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Constants:
+    """c0 and c1 of THEORY 3.3."""
+
+    c0: Fraction
+    c1: Fraction
+
+    def __post_init__(self) -> None:
+        if self.c0 < 0 or self.c1 < 0:
+            raise ValueError("what a respondent can move is not negative")
+
+    def over(self, size: Fraction | int) -> "Constants":
+        """Of the query divided by a public or released size, floored at 1 by whoever released it."""
+        if size < 1:
+            raise PlanError("it is below 1; take the larger of 1 and the released size.", field="size")
+        return Constants(c0=self.c0 / size, c1=self.c1 / size)
+
+    def weighted(self, heaviest: Fraction | int) -> "Constants":
+        """With base weights of at most `heaviest`; recipients are then counted by weight, so c1 stays."""
+        if heaviest <= 0:
+            raise PlanError("the largest base weight is positive.", field="weight")
+        return Constants(c0=self.c0 * heaviest, c1=self.c1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilledPart:
+    """What an imputed column does in a query: gives the value, decides on membership, or both.
+
+    `averaged` donors give their mean; on a `grain`, when the mean is rounded to its multiples. Nearest donor
+    and majority are 1: one donor can turn the whole value.
+    """
+
+    value: bool = True
+    membership: bool = False
+    averaged: int = 1
+    grain: Fraction | None = None
+
+    def __post_init__(self) -> None:
+        if self.averaged < 1:
+            raise PlanError(f"it is {self.averaged}, but at least one donor is needed.", field="k")
+        if self.grain is not None and self.grain <= 0:
+            raise PlanError(f"it is {self.grain}, but must be positive.", field="grain")
+
+    def step(self, low: Fraction, high: Fraction) -> Fraction:
+        """How far the value moves when one of its donors is exchanged: 0 if it is not imputed."""
+        if not self.value:
+            return Fraction(0)
+        step = Fraction(high - low) / self.averaged
+        # floor(x/g + 1/2) - floor(y/g + 1/2) is at most ceil((x - y)/g).
+        return step if self.grain is None else min(high - low, self.grain * ceil(step / self.grain))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """Declared bounds of a column, and the public or released point it is centred on."""
+
+    low: Fraction
+    high: Fraction
+    centre: Fraction = Fraction(0)
+
+    def __post_init__(self) -> None:
+        if self.low > self.high:
+            raise PlanError(f"the bounds are {self.low} and {self.high}; turn them round.", field="bounds")
+
+    @property
+    def reach(self) -> Fraction:
+        """The largest |Y - centre|."""
+        return max(abs(self.low - self.centre), abs(self.high - self.centre))
+
+
+VALUE, MEMBERSHIP = FilledPart(), FilledPart(value=False, membership=True)
+
+
+def count() -> Constants:
+    """The count of a predicate."""
+    return Constants(c0=Fraction(1), c1=Fraction(1))
+
+
+def total(span: Span, part: FilledPart = VALUE) -> Constants:
+    """The sum of Y - centre over members; `over(s)` gives the mean's.
+
+    Guarantee   the sum moves by at most c0 + c1 n when a donor with n donees comes or goes, by c0 if a recipient.
+    Adjacency   one respondent added or removed.
+    Theorem     THEORY 3.3, with c1 for means of several donors sharpened.
+    Proof       proofs/sensitivity/constants.md
+    Assumes     values, imputed and of default donors too, lie in the span.
+    Keeps back  nothing: every input is public or was released.
+    """
+    moved = part.step(span.low, span.high)
+    return Constants(c0=span.reach, c1=max(moved, span.reach if part.membership else Fraction(0)))
+
+
+def variance(span: Span, *, size: Fraction | int, part: FilledPart = VALUE) -> Constants:
+    """The sum of (Y - centre)^2 over a released size less one, centre released and within the bounds.
+
+    u^2 moves by at most w(2M - w) when |u| <= M moves by w <= M, and by at most M^2 otherwise.
+    """
+    if not span.low <= span.centre <= span.high:
+        raise PlanError("the centre lies outside the declared bounds; clamp it.", field="centre")
+    m, w = span.reach, min(part.step(span.low, span.high), span.reach)
+    moved = w * (2 * m - w)
+    return Constants(c0=m**2, c1=max(moved, m**2 if part.membership else Fraction(0))).over(size - 1)
+
+
+def co_moment(
+    y: Span,
+    z: Span,
+    *,
+    size: Fraction | int,
+    y_part: FilledPart | None = VALUE,
+    z_part: FilledPart | None = None,
+) -> Constants:
+    """The sum of (Y - y)(Z - z) over a released size less one, for columns imputed from one set of hubs.
+
+    A part is None where that column is not imputed, or has hubs of its own and so a call of its own.
+    """
+    m = y.reach * z.reach
+    moved = y_part.step(y.low, y.high) * z.reach if y_part else Fraction(0)
+    moved += z_part.step(z.low, z.high) * y.reach if z_part else Fraction(0)
+    member = any(part.membership for part in (y_part, z_part) if part)
+    return Constants(c0=m, c1=max(min(moved, 2 * m), m if member else Fraction(0))).over(size - 1)
+
+
+def largest(parts: Sequence[Constants]) -> Fraction:
+    """max(c0, c1) over several columns' constants: with it one bound for c0 = c1 = 1 serves the ask (THEORY 3.5a)."""
+    return max(max(each.c0, each.c1) for each in parts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moves:
+    """U_k = c0 + the sum over rings of c1 V_k. Without a ring no donor matters, and c0 is a global bound."""
+
+    c0: Fraction
+    c1: tuple[tuple[Ring, Fraction], ...] = ()
+
+    @property
+    def constants(self) -> tuple[Constants, ...]:
+        """One for each ring; each repeats c0."""
+        return tuple(Constants(c0=self.c0, c1=c1) for _, c1 in self.c1)
+
+    def times(self, other: "Moves") -> Fraction | None:
+        """A factor r with U_k <= r W_k on every rung, W the other's ladder over the same rings; None if there is none."""
+        theirs = dict(other.c1)
+        if other.c0 <= 0 or any(ring not in theirs for ring, _ in self.c1):
+            return None
+        return max([self.c0 / other.c0, *(c1 / theirs[ring] for ring, c1 in self.c1)])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imputed:
+    """The filled columns of an ask with what is made of their donors, and the largest base weight (1 for heads)."""
+
+    roles: tuple[Role, ...]
+    repair: Repair
+    heaviest: int = 1
+
+    def count(self) -> Moves:
+        """How many members there are."""
+        return self._moves(count(), lambda role: count() if role.membership else None)
+
+    def total(self, span: Span, *, of: str | None, step: int = 1) -> Moves:
+        """The sum of Y - centre over members; Y is the column `of`, or a condition where that is None."""
+        return self._moves(total(span), lambda role: total(span, self._part(role, of, step)))
+
+    def squares(self, span: Span, *, of: str) -> Moves:
+        """The sum of (Y - centre)^2 over members."""
+        return self._moves(
+            variance(span, size=2),
+            lambda role: variance(span, size=2, part=self._part(role, of, 1)),
+        )
+
+    def products(self, y: Span, z: Span, *, of: tuple[str, str]) -> Moves:
+        """The sum of (Y - y)(Z - z) over members. Each column has hubs of its own, so each its own share."""
+
+        def each(role: Role) -> Constants:
+            first, second = (self._part(role, name, 1) for name in of)
+            return co_moment(y, z, size=2, y_part=first, z_part=second)
+
+        return self._moves(co_moment(y, z, size=2, y_part=None), each)
+
+    def _part(self, role: Role, of: str | None, step: int) -> FilledPart:
+        """What the role's column does in a sum of `of`: with None, of a condition, which one donor can turn."""
+        if of is None:
+            return FilledPart(value=role.value, membership=role.membership)
+        donors = self.repair.of(role.column)
+        averaged = donors.k if donors.scheme is Scheme.MEAN else 1
+        return FilledPart(
+            value=role.value and role.column == of,
+            membership=role.membership,
+            averaged=averaged,
+            grain=Fraction(step),
+        )
+
+    def _moves(self, own: Constants, each: Callable[[Role], Constants | None]) -> Moves:
+        found = [(role.ring, each(role)) for role in self.roles]
+        donees = [(ring, constants.c1) for ring, constants in found if constants is not None and constants.c1]
+        return Moves(c0=own.weighted(self.heaviest).c0, c1=tuple(donees))
