@@ -105,8 +105,8 @@ def test_the_key_is_named_wherever_the_promise_is_printed(section, tmp_path):
     assert len(told) == 4 and all(each["words"].endswith(SENTENCE) for each in told)
     assert all(GROUND in each["rests_on"] and each["secret"] == KEY for each in told)
     foreseen = json.loads(run("preview", str(house.plan), "--json").out)
-    assert foreseen["claim"]["secret"] == KEY and GROUND in foreseen["claim"]["rests_on"]
-    assert all(foreseen[kind][0]["claim"].endswith(SENTENCE) for kind in ("cells", "synth"))
+    assert foreseen["guarantee"]["secret"] == KEY and GROUND in foreseen["guarantee"]["rests_on"]
+    assert all(foreseen[kind][0]["guarantee"].endswith(SENTENCE) for kind in ("cells", "synth"))
     sentence = foreseen["piece"]["secret"]
     assert "one replaced answer" in sentence
     assert (

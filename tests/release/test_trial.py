@@ -85,7 +85,7 @@ def numbers(draw: st.DrawFn) -> dict[str, Any]:
             lambda each: [{"method": "regression", "column": "pay", "from": ["age"], "epsilon": each}]
         )
     )
-    is_bought = {"median", "quantile"} & set(query) or (repair and repair[0]["kind"] == "donors")
+    is_bought = {"median", "quantile"} & set(query) or (repair and repair[0]["method"] == "donors")
     bar = {"level": draw(LEVELS)}
     bar |= draw(st.just({}) | EPSILONS.map(lambda each: {"epsilon": each})) if is_bought else {}
     ask["interval"] = bar
@@ -126,7 +126,7 @@ def plan_of(given_: dict[str, Any]) -> Plan:
         epsilon="999999999999",
         statistics=[given_["statistic"]],
         protect={"accept_large": True, "change": given_["change"]},
-        **({"repair": given_["repair"]} if given_["repair"] else {}),
+        **({"impute": given_["impute"]} if "impute" in given_ else {}),
         expect=given_["expect"],
     )
 

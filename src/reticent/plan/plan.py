@@ -173,7 +173,7 @@ def read_plan(
         rows=[folder / survey.source, *([rows] if rows is not None else [])],
         ledgers=[folder / survey.ledger, *([ledger] if ledger is not None else [])],
     )
-    codebook = files.toml(survey.codebook, field="survey.schema")
+    codebook = files.toml(survey.codebook, field="survey.codebook")
     if sections.cells:
         data = {**data, "cells": with_files(sections.cells, files)}
     if sections.weight is not None:

@@ -68,7 +68,7 @@ def _small(plan: Plan) -> Plan:
 
 def _place(plan: Plan, reached: list[str]) -> str:
     """The first statistic that was not reached, as the plan calls it."""
-    named = [(f"ask[{place}]", ask.name) for place, ask in enumerate(plan.asks)]
+    named = [(f"statistic[{place}]", ask.name) for place, ask in enumerate(plan.asks)]
     named += [(f"synth[{place}]", synth.name) for place, synth in enumerate(plan.synths)]
     at = next((f"{at} {name!r}" for at, name in named if name not in reached), "plan")
-    return at if "tallied" in reached else "repair"
+    return at if "tallied" in reached else "impute"
