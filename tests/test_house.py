@@ -54,6 +54,50 @@ def test_names_and_ways_are_counted():
     assert "reticent.query.kinds.Mean" in set(imported(files["plan.py"]))
 
 
+def test_no_public_class_name_is_defined_twice():
+    """And a second class of a name that is there would be seen."""
+    from house import trees, twice
+
+    files = trees()
+    assert twice(files) == {}
+    planted = {**files, "lab/second.py": ast.parse("class Ledger: ...")}
+    assert set(twice(planted)) == {"Ledger"}
+
+
+def test_a_command_or_a_public_name_reaches_every_module():
+    """But for those of the lab that a page calls from Python. And a module that nobody reaches would be seen."""
+    from house import FROM_PYTHON, trees, unreached
+
+    files = trees()
+    assert unreached(files) == sorted(FROM_PYTHON)
+    planted = {**files, "engine/lost.py": ast.parse("import reticent.lab.papers.donors")}
+    assert unreached(planted) == sorted([*FROM_PYTHON, "engine/lost.py"])
+
+
+def test_what_is_called_from_python_alone_belongs_to_the_lab_and_is_named_where_it_says():
+    from house import FROM_PYTHON, module_of
+
+    assert [path for path in FROM_PYTHON if not path.startswith("lab/")] == []
+    lost = [
+        path for path, page in FROM_PYTHON.items() if module_of(path) not in (ROOT / page).read_text("utf-8")
+    ]
+    assert lost == []
+
+
+def test_a_module_started_by_its_name_is_reached():
+    from house import unreached
+
+    files = {
+        "__init__.py": ast.parse(""),
+        "cli/__init__.py": ast.parse(
+            "COMMAND = ['-m', 'reticent.drawn']\nWORDS = 'reticent.lost is not meant'"
+        ),
+        "drawn.py": ast.parse(""),
+        "lost.py": ast.parse(""),
+    }
+    assert unreached(files) == ["lost.py"]
+
+
 def test_a_walk_notes_calls_inside_the_package_alone():
     from walks import visited
 
