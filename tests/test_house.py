@@ -26,6 +26,14 @@ def tools():
     sys.path.remove(str(ROOT / "tools"))
 
 
+@pytest.fixture(scope="module")
+def package(tools) -> dict[str, ast.Module]:
+    """Every file of the package, parsed once."""
+    from house import trees
+
+    return trees()
+
+
 def test_a_copy_with_other_words_is_found_and_another_ending_is_not():
     """Comments and docstrings may differ; six lines of code of seven do not make seven."""
     from lookalike import blocks
@@ -54,23 +62,21 @@ def test_names_and_ways_are_counted():
     assert "reticent.query.kinds.Mean" in set(imported(files["plan.py"]))
 
 
-def test_no_public_class_name_is_defined_twice():
+def test_no_public_class_name_is_defined_twice(package):
     """And a second class of a name that is there would be seen."""
-    from house import trees, twice
+    from house import twice
 
-    files = trees()
-    assert twice(files) == {}
-    planted = {**files, "lab/second.py": ast.parse("class Ledger: ...")}
+    assert twice(package) == {}
+    planted = {**package, "lab/second.py": ast.parse("class Ledger: ...")}
     assert set(twice(planted)) == {"Ledger"}
 
 
-def test_a_command_or_a_public_name_reaches_every_module():
+def test_a_command_or_a_public_name_reaches_every_module(package):
     """But for those of the lab that a page calls from Python. And a module that nobody reaches would be seen."""
-    from house import FROM_PYTHON, trees, unreached
+    from house import FROM_PYTHON, unreached
 
-    files = trees()
-    assert unreached(files) == sorted(FROM_PYTHON)
-    planted = {**files, "engine/lost.py": ast.parse("import reticent.lab.papers.donors")}
+    assert unreached(package) == sorted(FROM_PYTHON)
+    planted = {**package, "engine/lost.py": ast.parse("import reticent.lab.papers.donors")}
     assert unreached(planted) == sorted([*FROM_PYTHON, "engine/lost.py"])
 
 
