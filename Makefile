@@ -4,7 +4,7 @@ BIN    := .venv/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -q install
 COMPILE := uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate -q
 
-.PHONY: demo test lint docs site bench hard coverage wheel lock clean
+.PHONY: demo test quick lint docs site bench hard coverage wheel lock clean
 
 demo: .venv/demo.stamp
 	$(BIN)/reticent demo --out demo
@@ -12,6 +12,14 @@ demo: .venv/demo.stamp
 
 test: .venv/dev.stamp            ## SIMD=off: as on a plain processor, without its vector units
 	$(if $(filter off,$(SIMD)),$(BIN)/python tools/simd_off.py) $(BIN)/python -m pytest -n auto --dist worksteal
+
+# The parts that can be tested without a whole release, and the rules of the house. What this leaves out is in CONTRIBUTING.md.
+QUICK := $(addprefix tests/,noise privacy sensitivity query schema prepare refine models missing synth) \
+         tests/test_direction.py tests/test_house.py tests/test_references.py
+LONG  := *_laws.py *_coins.py *_audit.py *_crash.py *_trace.py *ledger_many.py
+
+quick: .venv/dev.stamp           ## a minute or so between two edits; no reason to land anything
+	$(BIN)/python -m pytest -n auto --dist worksteal $(QUICK) $(foreach each,$(LONG),--ignore-glob '$(each)')
 
 lint: .venv/dev.stamp
 	$(BIN)/ruff check .

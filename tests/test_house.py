@@ -26,6 +26,14 @@ def tools():
     sys.path.remove(str(ROOT / "tools"))
 
 
+@pytest.fixture(scope="module")
+def package(tools) -> dict[str, ast.Module]:
+    """Every file of the package, parsed once."""
+    from house import trees
+
+    return trees()
+
+
 def test_a_copy_with_other_words_is_found_and_another_ending_is_not():
     """Comments and docstrings may differ; six lines of code of seven do not make seven."""
     from lookalike import blocks
@@ -52,6 +60,48 @@ def test_names_and_ways_are_counted():
     assert twice(files) == {"Part": ["plan.py", "query/kinds.py"]}
     assert naming(files)["Mean"] == 1 and naming(files)["Count"] == 0
     assert "reticent.query.kinds.Mean" in set(imported(files["plan.py"]))
+
+
+def test_no_public_class_name_is_defined_twice(package):
+    """And a second class of a name that is there would be seen."""
+    from house import twice
+
+    assert twice(package) == {}
+    planted = {**package, "lab/second.py": ast.parse("class Ledger: ...")}
+    assert set(twice(planted)) == {"Ledger"}
+
+
+def test_a_command_or_a_public_name_reaches_every_module(package):
+    """But for those of the lab that a page calls from Python. And a module that nobody reaches would be seen."""
+    from house import FROM_PYTHON, unreached
+
+    assert unreached(package) == sorted(FROM_PYTHON)
+    planted = {**package, "engine/lost.py": ast.parse("import reticent.lab.papers.donors")}
+    assert unreached(planted) == sorted([*FROM_PYTHON, "engine/lost.py"])
+
+
+def test_what_is_called_from_python_alone_belongs_to_the_lab_and_is_named_where_it_says():
+    from house import FROM_PYTHON, module_of
+
+    assert [path for path in FROM_PYTHON if not path.startswith("lab/")] == []
+    lost = [
+        path for path, page in FROM_PYTHON.items() if module_of(path) not in (ROOT / page).read_text("utf-8")
+    ]
+    assert lost == []
+
+
+def test_a_module_started_by_its_name_is_reached():
+    from house import unreached
+
+    files = {
+        "__init__.py": ast.parse(""),
+        "cli/__init__.py": ast.parse(
+            "COMMAND = ['-m', 'reticent.drawn']\nWORDS = 'reticent.lost is not meant'"
+        ),
+        "drawn.py": ast.parse(""),
+        "lost.py": ast.parse(""),
+    }
+    assert unreached(files) == ["lost.py"]
 
 
 def test_a_walk_notes_calls_inside_the_package_alone():

@@ -72,10 +72,6 @@ def among(value: Sql, options: Sequence[Sql]) -> Sql:
     return exp.In(this=value, expressions=list(options))
 
 
-def compare(kind: type[exp.Binary], left: Sql, right: Sql) -> Sql:
-    return kind(this=left, expression=right)
-
-
 def plus(left: Sql, right: Sql) -> Sql:
     return exp.Add(this=exp.Paren(this=left), expression=exp.Paren(this=right))
 
