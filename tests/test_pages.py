@@ -13,7 +13,15 @@ import reticent
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
-WRAPPED = sorted([*(DOCS / "theory" / "statements").glob("*.md"), DOCS / "threats.md", DOCS / "glossary.md"])
+WRAPPED = sorted(
+    [
+        *(DOCS / "theory" / "statements").glob("*.md"),
+        *(
+            DOCS / name
+            for name in ("threats.md", "glossary.md", "howto/extend.md", "decisions/0016-floor-plan.md")
+        ),
+    ]
+)
 COLUMNS = 120
 
 

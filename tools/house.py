@@ -20,7 +20,17 @@ from walks import GOALS, walks
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "reticent"
-KINDS = ("Count", "Total", "Mean", "Proportion", "Variance", "Quantile", "Margin", "Correlation", "Derived")
+KINDS = (
+    "Count",
+    "Total",
+    "Mean",
+    "Proportion",
+    "Variance",
+    "Quantile",
+    "CrossTabulation",
+    "Correlation",
+    "Derived",
+)
 CITED = re.compile(r"THEORY (\d+(?:\.\d+)?)")
 MOST_KINDS, MOST_BLOCKS = 4, 60
 

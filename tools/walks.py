@@ -136,7 +136,7 @@ def command(*arguments: str) -> None:
 def _synthesize(folder: Path) -> None:
     package, read = import_module("reticent"), import_module("pyarrow.parquet").read_table
     columns = ["age", "sex", "marital", "employment", "hours"]
-    given = {"schema": str(folder / "survey.codebook.toml"), "columns": columns}
+    given = {"codebook": str(folder / "survey.codebook.toml"), "columns": columns}
     model = package.Synthesizer(method="mst", epsilon="1", delta="0.000001", **given)
     model.fit(read(folder / "survey.parquet")).sample(500)
 

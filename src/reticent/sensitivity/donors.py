@@ -109,7 +109,7 @@ def total(span: Span, part: FilledPart = VALUE) -> Constants:
 
     Guarantee   the sum moves by at most c0 + c1 n when a donor with n donees comes or goes, by c0 if a recipient.
     Adjacency   one respondent added or removed.
-    Theorem     THEORY 3.3, with c1 for means of several donors sharpened.
+    Theorem     THEORY 3.3.
     Proof       proofs/sensitivity/constants.md
     Assumes     values, imputed and of default donors too, lie in the span.
     Keeps back  nothing: every input is public or was released.
