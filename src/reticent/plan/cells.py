@@ -1,8 +1,6 @@
-"""Read the `[[cells]]` sections of a plan, naming what does not fit. No row has been read.
+"""Small area tables in a plan: the `[[cells]]` sections, read key by key and then checked together.
 
-The keys of a `[[cells]]` section, and how each is read by itself.
-
-What a `[[cells]]` section may not ask for, though each of its keys can be read.
+What does not fit is named by its key. No row has been read.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,6 @@
-"""Read an `[[impute]]` of method "donors": who answers for those who did not.
+"""Donor imputation (hot deck) in a plan: an `[[impute]]` of method "donors", and values written as codes of a column.
 
-A value written in a plan as the code of its column: a level by name, a number on its grid.
+A value is a level by its name, or a number on its column's grid.
 """
 
 from collections.abc import Mapping

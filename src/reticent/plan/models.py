@@ -1,15 +1,11 @@
-"""Read an `[[impute]]` of method "regression", for numbers, or "classes", for levels. Everything here is public.
+"""Regression imputation in a plan: an `[[impute]]` of method "regression" for numbers or "classes" for levels. All public.
 
-Read an `[[impute]]` of method "classes", for a column with levels: private chances fill its gaps. Everything here is public.
+**A line for numbers.** A predictor is a number, an ordinal column or one of two levels, counted by its code; other levels
+are told apart one by one, the first of them standing for the rest. A row that lacks a predictor is filled all the same:
+the middle of the bounds stands in, or the first level.
 
-Predictors are grouped: levels as they are, numbers in equal groups of their range. Silence about a predictor is a group
-of its own, and so is not having been asked.
-
-A private line that fills the gaps of a column, as a plan states it. Everything here is public.
-
-A predictor is a number, an ordinal column or one of two levels, counted by its code; other levels are told apart one
-by one, the first of them standing for the rest. A row that lacks a predictor is filled all the same: the middle
-of the bounds stands in, or the first level.
+**Chances for levels.** Predictors are grouped: levels as they are, numbers in equal groups of their range. Silence about a
+predictor is a group of its own, and so is not having been asked.
 """
 
 from collections.abc import Mapping

@@ -1,15 +1,10 @@
-"""Read the `[partition]` section of a plan: into which pieces a survey is cut, and which one this release reads.
+"""Parallel composition in a plan: the `[partition]` section, into which pieces a survey is cut, and which one is read.
 
-Who is in which piece by lot follows from a key that the ledger draws and keeps; a plan holds none. With fixed sizes
-every cut into pieces of those sizes is equally likely; or each respondent falls into a piece on their own. Pieces
-by a column are in `partition_values`.
+**By lot.** Who is in which piece follows from a key that the ledger draws and keeps; a plan holds none. With fixed sizes
+every cut into pieces of those sizes is equally likely; or each respondent falls into a piece on their own.
 
-The `[partition]` section of a plan as it is written, and the piece it stands for.
-
-Pieces of a survey by a column: by the respondents' own answers, or by a lot that was drawn before the sample was.
-
-By answers, a replaced one takes a respondent from piece to piece, and the two largest charges count. A lot that was
-drawn over the frame is no answer: nobody changes piece, and the largest counts.
+**By a column.** By answers, a replaced one takes a respondent from piece to piece, and the two largest charges count. A lot
+that was drawn over the frame is no answer: nobody changes piece, and the largest counts.
 """
 
 from collections.abc import Mapping, Sequence

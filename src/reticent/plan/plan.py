@@ -1,11 +1,8 @@
-"""A plan: what will be asked, of whom, at what cost. Everything about it is known before a row is read.
+"""A plan: what will be asked, of whom, at what privacy budget. Everything about it is known before a row is read.
 
-Refuse asks about silence in columns that models fill: after the repair nobody is silent there. Reads no row.
-
-The part of a plan that makes synthetic tables, as a plan of its own.
-
-Where a plan holds nothing else, the part is the plan: same id, same words, same digest. Otherwise statistics and cells are left
-out, and what is left is another plan with another id, so that the ledger can tell the two apart.
+Asks about silence in columns that models fill are refused: after the repair nobody is silent there. The synthetic tables
+of a plan can be taken as a plan of their own. Where a plan holds nothing else, that is the plan itself, with the same id and
+digest; otherwise it has another id, so that the ledger can tell the two apart.
 """
 
 from collections.abc import Callable, Mapping, Sequence

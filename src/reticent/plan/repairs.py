@@ -1,11 +1,8 @@
-"""Read the `[[edit]]` and `[[impute]]` sections of a plan: edits first, then imputation by donors or by a model.
+"""Edits and imputations in a plan: `[[edit]]` and `[[impute]]`, edits first, and imputations made before the rows came here.
 
-Read an `[[edit]]` of a plan: what follows from a record's own answers.
-
-Gaps that were filled before the rows came here, by a rule that looks at other rows: what a promise is then worth.
-
-What was done to a file cannot be seen in it. The plan says it: `[survey] imputed_before = { rule = "deterministic",
-reach = 40 }`, where one respondent can move up to 40 filled rows beside their own. Reads no row.
+An edit follows from a record's own answers. What somebody else did to a file cannot be seen in it, so the plan says it:
+`[survey] imputed_before = { rule = "deterministic", reach = 40 }`, where one respondent can move up to 40 filled rows beside
+their own. Reads no row.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,6 +1,6 @@
-"""The sections of a plan file, checked by pydantic. Public words only; no row has been read.
+"""The sections of a plan file as they are written, `[weight]` with its parts among them, checked by pydantic.
 
-The `[weight]` section of a plan, as it is written. Public words only; no row has been read.
+Public words only; no row has been read. Sections that a feature reads by itself are dictionaries here.
 """
 
 import re

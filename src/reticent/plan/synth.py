@@ -1,6 +1,6 @@
-"""Read the `[[synth]]` sections of a plan, naming what does not fit. No row has been read.
+"""Synthetic tables in a plan: the `[[synth]]` sections, and the table that each one asks for.
 
-A synthetic table as a plan asks for it. Everything here is public: it is made of the plan and the codebook.
+Public, all of it: made of the plan and the codebook. What does not fit is named.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

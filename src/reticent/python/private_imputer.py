@@ -1,8 +1,7 @@
-"""Gaps of an array filled from private lines, one column after the other, in scikit-learn's manner.
+"""Regression imputation of an array from private lines, one column after the other, in scikit-learn's manner.
 
-Lines on an array, one column after the other: each is fitted to rows that the lines before it have filled.
-
-Lines of arrays, charged to a ledger where one is given: check, charge, read, keep, and only then hand out.
+Each line is fitted to rows that the lines before it have filled. Where a ledger is given: check, charge, read, keep, and
+only then hand out.
 """
 
 import json

@@ -1,6 +1,6 @@
 """Synthetic rows of a frame, in scikit-learn's manner: fit a private network once, draw as many rows as wanted.
 
-The arguments of `Synthesizer` as the section of a plan that says the same: one reading, one set of refusals.
+The arguments are read as the section of a plan that says the same: one reading, one set of refusals.
 """
 
 from collections.abc import Mapping, Sequence

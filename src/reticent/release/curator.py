@@ -1,9 +1,8 @@
 """The curator: charge, then read, then answer, then commit, then publish, in that order and no other (R09).
 
-What is published is the answer: JSON with every number and every synthetic row, and tables written from it. Pages come after
-that, from the published JSON, and cannot stop anything (T35).
-
-What a ledger's sum of epsilon does not say: deltas, and releases that are observed and promise nothing.
+What is published is the answer: JSON with every number and every synthetic row, and tables written from it. Pages come
+after that, from the published JSON, and cannot stop anything (T35). A ledger's sum of epsilon does not say everything:
+deltas, and releases that are observed and promise nothing, are told beside it.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,6 +1,6 @@
 """A survey: rows somewhere, and the codebook that says what they mean. Making one reads nothing.
 
-Rows simulated from the codebook alone, so that a plan can be tried before it is charged.
+`simulate` makes rows up from the codebook alone, so that a plan can be tried before it is charged.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
-"""A codebook: the columns, who is protected, and whether the sample size is public.
+"""A codebook: the columns, who is protected, and whether the sample size is public; and how it is read from TOML.
 
-Read a codebook from TOML. Messages name the field and the way out; nothing here has seen a row.
+Messages name the field and the way out; nothing here has seen a row.
 """
 
 from collections.abc import Mapping
