@@ -42,12 +42,49 @@ Numeric = str | int | Decimal
 
 
 class EstimateSection(Section):
+    """The `estimate` of a `[[cells]]` section: one of three.
+
+    **Keys**
+
+    - `predict`: the value of x at which the line is read.
+    - `slope`: the slope of the line.
+    - `mean`: the mean of y.
+    """
+
     predict: Numeric | None = None
     slope: bool = False
     mean: bool = False
 
 
 class CellsSection(Section):
+    """A `[[cells]]` section: one estimate for each of many small cells.
+
+    **Keys**
+
+    - `name`: its name in the release.
+    - `cell`: the column whose levels are the cells.
+    - `y`: the response.
+    - `x`: the predictor, for a line.
+    - `estimate`: what is estimated.
+    - `method`: `"smooth"`, `"pooled"`, `"theil-sen"` or `"observed"`.
+    - `epsilon`: for the estimates of the whole table.
+    - `count_epsilon`: for noisy counts.
+    - `noise_epsilon`: for the noise level, so that readers can do inference.
+    - `error_epsilon`: for standard errors that add sampling.
+    - `delta`: for the pooled method.
+    - `range`: between which values estimates are published.
+    - `least`: cells with a noisy count below it are withheld.
+    - `level`: the level of intervals.
+    - `where`: a filter expression.
+    - `missing`: `"available"` or `"complete"`.
+    - `groups`: groups of cells.
+    - `changes`: where the observed method looks for people added or removed.
+    - `envelope`: which cells share an envelope.
+    - `accept_observed`: go on although the method is observed, not differentially private.
+    - `smoothness`: m of beta = epsilon / m.
+    - `matchings`: how many random matchings Theil-Sen uses.
+    """
+
     name: str = Field(min_length=1, max_length=200)
     cell: str
     y: str

@@ -182,6 +182,20 @@ GROUPS = 4
 
 
 class ModelSection(Section):
+    """An `[[impute]]` section of method "regression" or "classes".
+
+    **Keys**
+
+    - `method`: `"regression"` for numbers, `"classes"` for levels.
+    - `column`: what is filled.
+    - `from`: its predictors.
+    - `epsilon`: what the model costs.
+    - `estimator`: how it is fitted.
+    - `fill`: `"predicted"` or `"drawn"`; for levels `"drawn"` or `"mode"`.
+    - `groups`: for levels, in how many groups numbers among the predictors are taken.
+    - `copies`: how many completions statistics are answered from.
+    """
+
     method: str
     column: str
     predictors: list[str] = Field(alias="from", min_length=1, max_length=MOST_TERMS)

@@ -47,6 +47,21 @@ KEY_SECRET = {
 
 
 class PartitionSection(Section):
+    """The `[partition]` section: parallel composition over pieces of a survey.
+
+    **Keys**
+
+    - `name`: the name of the partition, by which a ledger knows it.
+    - `piece`: which piece this release reads.
+    - `pieces`: how many there are, by lot.
+    - `shares`: the share of each, by lot.
+    - `by`: the column that says who is where.
+    - `groups`: the values of each piece.
+    - `frame`: how many people each piece of the frame has.
+    - `sizes`: how many of them were drawn.
+    - `draw`: how the pieces came about.
+    """
+
     name: str = Field(min_length=1, max_length=100)
     piece: int | str
     pieces: int | None = Field(default=None, ge=2, le=1000)

@@ -30,6 +30,15 @@ from reticent.schema.predicate import Predicate, columns_used
 
 
 class EditSection(Section):
+    """An `[[edit]]` section: a deduction from a record's own answers.
+
+    **Keys**
+
+    - `if`: a filter expression.
+    - `then`: the value that each column gets.
+    - `replace`: whether an answer that is there is replaced.
+    """
+
     when: str = Field(alias="if", min_length=1)
     then: dict[str, Any] = Field(min_length=1)
     replace: bool = False
@@ -250,6 +259,14 @@ IMPUTED_KINDS = ("deterministic",)
 
 
 class BroughtSection(Section):
+    """The `imputed_before` of `[survey]`: an imputation done before the rows came here.
+
+    **Keys**
+
+    - `rule`: its kind.
+    - `reach`: how many rows of others one respondent can move.
+    """
+
     rule: str = IMPUTED_KINDS[0]
     reach: int = Field(ge=1, le=2**40)
 

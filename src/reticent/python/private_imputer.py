@@ -200,6 +200,17 @@ class PrivateImputer(Params):
 
     CONFIDENTIAL: what `transform` gives back are the rows you gave it. To publish from filled rows, write
     `[[impute]] method = "regression"` in a plan.
+
+    **Parameters**
+
+    - `epsilon`: the privacy budget of one `fit`, a decimal as text.
+    - `bounds`: a public pair, lowest and highest, for every column.
+    - `columns`: the places of the columns to fill, in order.
+    - `shares`: how epsilon is split among them, decimals that add up to 1.
+    - `draws`: draw about the line (stochastic regression imputation), and not the prediction itself.
+    - `replaced`: protect one row replaced, and not one added or removed.
+    - `estimator`: how a line is fitted; noisy centred sums where not said.
+    - `ledger`: a `Ledger` or its path, charged before a row is read.
     """
 
     _NAMES = ("epsilon", "bounds", "columns", "shares", "draws", "replaced", "estimator", "ledger")

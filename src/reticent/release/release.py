@@ -45,7 +45,13 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A finished release. Arithmetic on its numbers gives plain numbers, without guarantee or interval."""
+    """A finished release. Arithmetic on its numbers gives plain numbers, without guarantee or interval.
+
+    **Parameters**
+
+    - `document`: what its JSON holds: statistics, guarantee, receipt.
+    - `stored`: the bytes it was read from, where they are of an earlier format.
+    """
 
     document: Mapping[str, Any]
     stored: bytes | None = field(default=None, repr=False, compare=False)
