@@ -1,9 +1,7 @@
-"""Every error we raise, and the exit status each one stands for (R16).
+"""Every error we raise, and the exit status each one stands for (R16), with small words for messages.
 
-An error carries the field it is about and one sentence that says what to do. Texts name things of the plan
-and the codebook; nothing read from a row may enter them.
-
-A leaf: small words for messages.
+An error carries the field it is about and one sentence that says what to do. Texts name things of the plan and the
+codebook; nothing read from a row may enter them.
 """
 
 import difflib

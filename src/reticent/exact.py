@@ -1,6 +1,6 @@
-"""A leaf: exact decimals, read and written without a float in between.
+"""A leaf: exact numbers, as decimals read and written without a float in between, and as balls (`flint.arb`).
 
-A leaf: rationals as balls (`flint.arb`), which hold the true value at whatever precision is set.
+A ball holds the true value of a rational at whatever precision is set.
 """
 
 import re

@@ -1,10 +1,9 @@
-"""Write files so that each is there whole or not at all, and none that we publish is ever replaced (R15).
+"""Files written whole or not at all, none that we publish ever replaced (R15), and TOML read safely.
 
-A file is written under a temporary name in its own folder, flushed, and then *linked* to its name: linking
-fails where the name is taken, which renaming would not. The folder is flushed last. Texts name a file by its
-last part only, never by where it lies on the machine.
-
-Read a TOML file that anybody may have written: bounded, exact, and never executed.
+A file is written under a temporary name in its own folder, flushed, and then *linked* to its name: linking fails where the
+name is taken, which renaming would not. The folder is flushed last. Texts name a file by its last part only, never by
+where it lies on the machine. A TOML file that anybody may have written is read within bounds, exactly, and never
+executed.
 """
 
 import errno

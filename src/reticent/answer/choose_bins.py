@@ -1,9 +1,8 @@
-"""Find the totals and bins that weights are made of. What looks at the rows is paid for once, before any ask.
+"""Private choice of post-strata: the bins and totals that weights are made of, paid for once, before any ask.
 
-Choose bins attribute by attribute: each choice has its own price and its own alpha, and sees those made before it.
-
-The first attribute is scored alone, every later one crossed with the bins that were chosen already. So a later
-choice can make up for bins that a crossing would leave too small.
+Attribute by attribute, each choice has its own price and its own alpha, and sees those made before it. The first attribute
+is scored alone, every later one crossed with the bins that were chosen already. So a later choice can make up for bins
+that a crossing would leave too small.
 """
 
 from collections.abc import Sequence

@@ -1,12 +1,9 @@
-"""Answers about gaps that were filled several times from uncertain lines: the mean over copies, and its interval.
+"""Multiple imputation: answers about gaps filled several times from uncertain lines, the mean over copies, and its interval.
 
-The answer costs its epsilon, however many copies there are. What is bought beside it, for an error bar's epsilon, says
-how far the answer would move with the lines, in how many rows it rests on a draw, and how far rows are apart. From these
-the interval follows by Rubin's rules: sampling, filling, and all noise.
-
-An answer as a sum over rows, about the answer itself: what one row adds, and between which bounds. Public.
-
-What an error bar over copies buys: how an answer moves with its lines, rows with gaps, and how far rows are apart.
+The answer costs its epsilon, however many copies there are. It is a sum over rows, and what one row adds lies between public
+bounds. What is bought beside it, for an error bar's epsilon, says how far the answer would move with the lines, in how
+many rows it rests on a draw, and how far rows are apart. From these the interval follows by Rubin's rules: sampling,
+filling, and all noise.
 """
 
 from collections.abc import Collection, Mapping, Sequence

@@ -1,7 +1,4 @@
-"""Counts and totals: one sum, one noise.
-
-A table over declared cells: every cell gets its own noise, empty or not.
-"""
+"""Counts, totals and cross-tabulations: one sum and one noise, or noise of its own for every declared cell, empty or not."""
 
 from collections.abc import Callable
 from fractions import Fraction

@@ -1,6 +1,6 @@
-"""The three ways a number leaves: one integer, a table of integers, or a chosen candidate.
+"""Noisy measurements, the three ways a number leaves (one integer, a table of integers, a chosen candidate), and answers.
 
-What an answer is once noise is on it: estimates with intervals, and the parts it was made of.
+An answer is made of estimates with intervals, and of the measurements they came from.
 """
 
 from collections.abc import Callable, Sequence

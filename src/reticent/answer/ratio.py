@@ -1,6 +1,7 @@
-"""Means and proportions: centre + (noisy centred sum) / (noisy count), as THEORY 3.3 says.
+"""Means, proportions and variances as quotients of noisy sums (THEORY 3.3).
 
-Variance about a released mean: three parts, count, centred sum and squares (THEORY 3.3).
+A mean or proportion is centre + (noisy centred sum) / (noisy count). A variance about a released mean has three parts:
+count, centred sum and squares.
 """
 
 from collections.abc import Callable

@@ -1,6 +1,6 @@
-"""A sum with its noise, of either kind: Laplace noise of public scale, or noise whose scale was read off the rows.
+"""Readings: a sum with its noise, Laplace of public scale or smooth noise whose scale was read off the rows.
 
-A quotient of two readings: centre + (noisy centred sum) / (noisy count), whatever kind of noise each has.
+A quotient of two readings is centre + (noisy centred sum) / (noisy count), whatever kind of noise each has.
 """
 
 from collections.abc import Sequence

@@ -1,9 +1,7 @@
-"""What an ask has to measure, known before a row is read: each sum with its global bound, its moves and its step.
+"""The privacy budget of one ask shared out among the sums it measures, known before a row is read.
 
-A sum that no donor's answer enters keeps Laplace noise at its global bound. One that donors' answers enter has
-moves with rings, and noise scaled by a smooth bound.
-
-How an ask on filled columns, or a correlation, shares out its epsilon: known before a row is read.
+Each sum has its global bound, its moves and its step. One that no donor's answer enters keeps Laplace noise at its global
+bound. One that donors' answers enter has moves with rings, and noise scaled by a smooth bound.
 """
 
 from dataclasses import dataclass

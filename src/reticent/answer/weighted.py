@@ -1,9 +1,8 @@
-"""Counts, totals, proportions and means with weights to known totals: noise scaled by the largest weight, now and nearby.
+"""Post-stratified counts, totals, proportions and means: noise scaled by the largest weight, now and nearby.
 
-A count or total is one weighted sum. A mean or proportion is centre + (noisy centred sum) / (noisy count), both
-weighted. The scale of the noise is confidential; an error bar is bought.
-
-The sums an ask weighted to known totals is made of, with their shares of its epsilon: public, all of it.
+A count or total is one weighted sum. A mean or proportion is centre + (noisy centred sum) / (noisy count), both weighted.
+Which sums these are, and their shares of epsilon, is public. The scale of the noise is confidential; an error bar is
+bought.
 """
 
 from collections.abc import Callable

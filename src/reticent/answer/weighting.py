@@ -1,17 +1,13 @@
-"""How a survey is weighted to known totals: all that is public of it.
+"""Post-stratification to known totals: how bins are found and where totals come from, all that is public of it.
 
-Bins are fixed in the plan, or chosen privately among strategies, all at once or attribute by attribute, or put
-together until their noisy counts are large enough. Totals are known, or raked from a noisy table.
+**Bins** are fixed in the plan, or chosen privately among strategies, all at once or attribute by attribute, or put together
+until their noisy counts are large enough. A strategy of |S| bins scores |S|/W_0, with W_0 the largest weight anybody has
+or would have: many bins, unless they make somebody's weight too large. The score never falls when a respondent is
+added, so no factor of two is lost, whatever the base weights are.
 
-Totals for weights from a noisy table raked to public margins: paid for once, constants from then on.
-
-Where only margins of the population are known, the survey itself says how they hang together. Its table of base
-cells is released with noise, mended and raked; what comes out stands for the unknown totals.
-
-Choose a binning strategy: many bins, unless they make somebody's weight too large.
-
-A strategy of |S| bins scores |S|/W_0, with W_0 the largest weight anybody has or would have. The score never
-falls when a respondent is added, so no factor of two is lost, whatever the base weights are.
+**Totals** are known, or raked. Where only margins of the population are known, the survey itself says how they hang
+together: its table of base cells is released with noise, mended and raked, paid for once. What comes out stands for the
+unknown totals.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
-"""The five doors onto a plan: preview, rehearse, check, release, resume; and the demo.
+"""The commands for a plan: preview, rehearse, check, release, resume, synth and the demo.
 
-`reticent synth`: release the synthetic tables of a plan and nothing else.
+`reticent synth` releases the synthetic tables of a plan and nothing else.
 """
 
 from pathlib import Path

@@ -1,10 +1,7 @@
-"""Tables for the terminal: a preview and a release.
+"""Tables for the terminal: a preview, a release, and CONFIDENTIAL what `check` shows the curator.
 
-What a preview says of repairs: what will be filled, and noise under assumptions, since its scale is confidential.
-
-What the terminal says of weights: in a preview how they will be made, after a release which bins were used.
-
-CONFIDENTIAL: what `check` shows the curator. It goes to the terminal and nowhere else.
+A preview says what will be filled, noise under assumptions, since its scale is confidential, and how weights will be
+made; after a release, which bins were used. What `check` shows goes to the terminal and nowhere else.
 """
 
 import json

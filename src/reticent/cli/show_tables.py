@@ -1,7 +1,4 @@
-"""Tables of small cells for the terminal: what a preview foresees, and where a release put them.
-
-Synthetic tables for the terminal: what a preview foresees, and where a release put them.
-"""
+"""Small cells and synthetic tables for the terminal: what a preview foresees, and where a release put them."""
 
 from typing import Any
 

@@ -1,6 +1,6 @@
-"""Rows as cells of a domain, held to be counted many times. They stay in the engine: only tables leave, and no repr.
+"""Coded rows: cells of a domain, held to be counted many times. They stay in the engine: only tables leave, and no repr.
 
-Compiled loops over rows of cells. They are given cells that lie within their tables; whoever calls sees to it.
+The compiled loops are given cells that lie within their tables; whoever calls sees to it.
 """
 
 from collections.abc import Callable, Sequence

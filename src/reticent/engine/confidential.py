@@ -1,8 +1,7 @@
 """CONFIDENTIAL: what the rows hold, for the curator who runs `check`. Nothing here is ever published.
 
-CONFIDENTIAL: which answers go missing together, for the curator who runs `check`.
-
-CONFIDENTIAL: what was answered by those who were silent elsewhere: tables over declared cells, and moments by pattern.
+Findings by column, patterns of missing answers, and what was answered by those who were silent elsewhere: tables over
+declared cells, and moments by pattern.
 """
 
 from collections.abc import Callable, Sequence

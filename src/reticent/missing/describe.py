@@ -1,8 +1,7 @@
-"""What a mask looks like: rates, patterns, complete rows, and how far answers go missing together.
+"""Description of item nonresponse: rates, patterns, complete rows, and how far answers go missing together.
 
 Read off a survey, a description is CONFIDENTIAL: it is exact and no noise protects it. `private.py` has the other kind.
-
-Which tables are looked at, from the codebook alone, and the same tables from codes in an array.
+Which tables are looked at follows from the codebook alone.
 """
 
 from collections.abc import Sequence

@@ -1,17 +1,13 @@
-"""A description of what is missing that may be published: noisy rates, missing answers per row, declared patterns.
+"""Item nonresponse that may be published: noisy rates, missing answers per row, declared patterns, and a private test of MCAR.
 
-Whether a noisy table shows silence that goes with answers, and what it would show if silence went with nothing.
-
-A table has a line for 0, 1, 2, ... missing answers and a column for each group of what was answered. If silence is
-independent of the answer, every group has the same mean m of missing answers, so A_c - m n_c is zero on average, n_c the
+Under MCAR the number of missing answers in a row is independent of every answer in it. Each `Look` is one table, declared
+before a row is read, in which that would show: it has a line for 0, 1, 2, ... missing answers and a column for each group
+of what was answered. Every group then has the same mean m of missing answers, so A_c - m n_c is zero on average, n_c the
 size of group c and A_c its missing answers, noise or no noise. Its variance is s^2 n_c from sampling and v t from the
 noise: s^2 the variance of the number missing, v that of one cell's noise, t = sum (r - m)^2 over the lines.
 
-Does silence go with what was answered? Asked privately, for tables that are declared before a row is read.
-
-Under MCAR the number of missing answers in a row is independent of every answer in it. Each `Look` is one table in which
-that would show. What no such table can show is whether silence depends on the answer that was not given (MNAR), nor
-a dependence that cancels within the public groups.
+What no such table can show is whether silence depends on the answer that was not given (MNAR), nor a dependence that
+cancels within the public groups.
 """
 
 from collections.abc import Collection, Sequence

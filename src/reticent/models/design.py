@@ -1,15 +1,8 @@
-"""What a model is of: one bounded column given others. Everything here is public.
+"""The design of a regression, one bounded column given others, with its sums of products and their sensitivity.
 
-A column is measured from the middle of its bounds, in halves of its width, so that every value lies in [-1, 1]
-and one respondent moves each sum of products by little. Codes stay whole numbers: z = 2 code - (low + high).
-
-Sums of products over complete rows: all that least squares reads. Whole numbers, and confidential.
-
-Complete rows as whole numbers, for models that must look at rows. Confidential: nothing here is printed.
-
-How far one respondent moves the sums of products of columns in [-1, 1], and a gradient.
-
-Write z for a row with its count: every entry lies in [-1, 1]. A row that does not count is z = 0.
+A column is measured from the middle of its bounds, in halves of its width, so that every value lies in [-1, 1] and one
+respondent moves each sum of products by little. Codes stay whole numbers: z = 2 code - (low + high). A row that does not
+count is z = 0. Designs are public; sums and complete rows are CONFIDENTIAL, and are not printed.
 """
 
 from collections.abc import Sequence

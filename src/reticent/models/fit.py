@@ -1,8 +1,7 @@
-"""A fitted model, and what every estimator has in common.
+"""A fitted regression, what every estimator has in common, and the noise that estimators call.
 
-Noise on a lattice whose density falls with the Euclidean distance, drawn exactly.
-
-The noise that models call: that of every answer, and two kinds more.
+To the noise of every answer comes spherical noise on a lattice, whose density falls with the Euclidean distance, drawn
+exactly.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,7 @@
-"""All sums of products with noise, in one call; and what least squares makes of them afterwards.
+"""Noisy moments: all sums of products with noise, in one call, and what least squares makes of them afterwards.
 
-Linear algebra after the noise. It reads released numbers alone, so it costs nothing and may fail at nothing.
-
-How uncertain a line from noisy sums is: from sampling, and from the noise. Released numbers alone, so it is free.
+Linear algebra after the noise reads released numbers alone, so it costs nothing and may fail at nothing. So does the
+uncertainty of a line, from sampling and from the noise.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,7 @@
-"""Objective perturbation for least squares: a random tilt before the minimum is taken.
+"""Objective and output perturbation for least squares within a ball.
 
-The minimum of a quadratic over a ball, in exact arithmetic up to a stated distance.
-
-Output perturbation: the exact ridge line within a ball, then noise on its coefficients.
+Output perturbation adds noise to the coefficients of the exact ridge line. Objective perturbation tilts the objective at
+random before the minimum is taken. The minimum over the ball is found in exact arithmetic up to a stated distance.
 """
 
 from collections.abc import Sequence

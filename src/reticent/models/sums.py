@@ -1,8 +1,7 @@
-"""Perturbed sums, centred and scaled: the estimator we recommend.
+"""Least squares from perturbed sums: centred and scaled, which we recommend, AdaSSP, and the functional mechanism.
 
-Perturbed sufficient statistics with a ridge that adapts to the noise (AdaSSP).
-
-The functional mechanism for least squares: noise on the coefficients of the objective, then its minimum.
+AdaSSP adds a ridge that adapts to the noise. The functional mechanism puts noise on the coefficients of the objective and
+takes its minimum.
 """
 
 from dataclasses import dataclass

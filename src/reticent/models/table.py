@@ -1,8 +1,7 @@
-"""A multinomial model from a noisy table: every cell of the grouped predictors by every level, then softmax regression.
+"""Multinomial regression from a noisy table: every cell of the grouped predictors by every level, then softmax.
 
-One pass over the rows is enough, and all that is private about it is the table. What is fitted to it costs nothing.
-
-The minimum of a tilted log loss, by Newton's steps in doubles.
+One pass over the rows is enough, and all that is private about it is the table. What is fitted to it, by Newton's steps in
+doubles, costs nothing.
 """
 
 from collections.abc import Sequence

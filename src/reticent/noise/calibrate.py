@@ -3,9 +3,7 @@
 Closed forms where there is one (THEORY 2.2 to 2.4), bisection on the certifier where there is none. Every
 value returned is a multiple of 2^-60 for which `certify` has said yes.
 
-Theorem 2.1 as a certifier: is this noise, at this scale, private for every query with a smooth bound?
-
-The theorem reduces the question to three suprema over z >= 0 of
+`certify` is Theorem 2.1 as a certifier: is this noise, at this scale, private for every query with a smooth bound? The theorem reduces the question to three suprema over z >= 0 of
 
     offset + phi(r z + s) - phi(z),      (r, s, offset) = (1, a, 0), (e^b, a, -b), (e^-b, a e^-b, b),  b = beta.
 

@@ -1,6 +1,6 @@
-"""Generalised Cauchy noise: density in proportion to 1 / (1 + |x|**gamma), for any rational gamma above 1.
+"""Heavy-tailed noise: generalised Cauchy, and Student with three degrees of freedom over the root of 3.
 
-Student noise with three degrees of freedom, over the root of 3: density (2/pi) (1 + x*x)**-2.
+Densities are in proportion to 1 / (1 + |x|**gamma), for any rational gamma above 1, and (2/pi) (1 + x*x)**-2.
 """
 
 from fractions import Fraction

@@ -1,11 +1,7 @@
-"""Many exact draws at once, for long lists of answers on the grid.
+"""Many exact draws at once, for long lists of answers on the grid: Laplace and double Lomax, each with a scale of its own.
 
-Whole arrays of 64-bit words are decided by integers, or by doubles with a proved margin; the few draws that this
-leaves open are finished by the scalar code, starting from the bits they already have.
-
-Many exact Laplace draws at once, each with a scale of its own.
-
-Double Lomax noise for a long list of answers, each with a bound of its own.
+Whole arrays of 64-bit words are decided by integers, or by doubles with a proved margin; the few draws that this leaves
+open are finished by the scalar code, starting from the bits they already have.
 """
 
 from collections.abc import Sequence

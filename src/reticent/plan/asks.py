@@ -26,7 +26,20 @@ DEEPEST = 2  # exact quotients of quotients double in length each time, and leav
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statistic:
-    """One statistic: its query, its budget, and the interval it wants; `weighted` to the plan's known totals, or not."""
+    """One statistic: its query, its budget, and the interval it wants; `weighted` to the plan's known totals, or not.
+
+    **Fields**
+
+    - `name`: its name in the release.
+    - `query`: what is asked.
+    - `epsilon`: its share of the privacy budget.
+    - `level`: the level of its interval.
+    - `bar`: what is paid for the interval, beside epsilon.
+    - `variance`: the name of the variance that a mean's margin of error uses.
+    - `expected`: the value, and the size, that a preview assumes.
+    - `written`: the section as it was written.
+    - `weighted`: whether it is weighted to known totals.
+    """
 
     name: str
     query: Query

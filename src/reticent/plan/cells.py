@@ -1,8 +1,6 @@
-"""Read the `[[cells]]` sections of a plan, naming what does not fit. No row has been read.
+"""Small area tables in a plan: the `[[cells]]` sections, read key by key and then checked together.
 
-The keys of a `[[cells]]` section, and how each is read by itself.
-
-What a `[[cells]]` section may not ask for, though each of its keys can be read.
+What does not fit is named by its key. No row has been read.
 """
 
 from collections.abc import Mapping, Sequence
@@ -44,12 +42,49 @@ Numeric = str | int | Decimal
 
 
 class EstimateSection(Section):
+    """The `estimate` of a `[[cells]]` section: one of three.
+
+    **Keys**
+
+    - `predict`: the value of x at which the line is read.
+    - `slope`: the slope of the line.
+    - `mean`: the mean of y.
+    """
+
     predict: Numeric | None = None
     slope: bool = False
     mean: bool = False
 
 
 class CellsSection(Section):
+    """A `[[cells]]` section: one estimate for each of many small cells.
+
+    **Keys**
+
+    - `name`: its name in the release.
+    - `cell`: the column whose levels are the cells.
+    - `y`: the response.
+    - `x`: the predictor, for a line.
+    - `estimate`: what is estimated.
+    - `method`: `"smooth"`, `"pooled"`, `"theil-sen"` or `"observed"`.
+    - `epsilon`: for the estimates of the whole table.
+    - `count_epsilon`: for noisy counts.
+    - `noise_epsilon`: for the noise level, so that readers can do inference.
+    - `error_epsilon`: for standard errors that add sampling.
+    - `delta`: for the pooled method.
+    - `range`: between which values estimates are published.
+    - `least`: cells with a noisy count below it are withheld.
+    - `level`: the level of intervals.
+    - `where`: a filter expression.
+    - `missing`: `"available"` or `"complete"`.
+    - `groups`: groups of cells.
+    - `changes`: where the observed method looks for people added or removed.
+    - `envelope`: which cells share an envelope.
+    - `accept_observed`: go on although the method is observed, not differentially private.
+    - `smoothness`: m of beta = epsilon / m.
+    - `matchings`: how many random matchings Theil-Sen uses.
+    """
+
     name: str = Field(min_length=1, max_length=200)
     cell: str
     y: str

@@ -1,6 +1,6 @@
-"""Read an `[[impute]]` of method "donors": who answers for those who did not.
+"""Donor imputation (hot deck) in a plan: an `[[impute]]` of method "donors", and values written as codes of a column.
 
-A value written in a plan as the code of its column: a level by name, a number on its grid.
+A value is a level by its name, or a number on its column's grid.
 """
 
 from collections.abc import Mapping
@@ -64,6 +64,22 @@ HEAVIEST = 1000
 
 
 class DonorsSection(Section):
+    """An `[[impute]]` section of method "donors": nearest neighbour hot deck.
+
+    **Keys**
+
+    - `method`: `"donors"`.
+    - `column`: what is filled.
+    - `columns`: several columns, each from donors of its own.
+    - `match`: attributes to match on.
+    - `k`: how many donors.
+    - `scheme`: `"nearest"`, `"mean"` or `"majority"`.
+    - `default`: the value, or values, of public donors who stand last.
+    - `distance`: `"declared"` or `"one-hot euclidean"`.
+    - `bound`: the ladder that bounds a donor's reach; all but `"hubs"` are for comparison.
+    - `smoothness`: m of the noise.
+    """
+
     method: str
     column: str | None = None
     columns: list[str] | None = Field(default=None, min_length=1, max_length=100)
@@ -77,6 +93,16 @@ class DonorsSection(Section):
 
 
 class MatchSection(Section):
+    """One attribute that donors are matched on.
+
+    **Keys**
+
+    - `column`: the attribute.
+    - `groups`: where groups of a number begin.
+    - `by`: the width of equal groups.
+    - `weight`: how much it counts in the distance.
+    """
+
     column: str
     groups: list[Any] | None = Field(default=None, min_length=1, max_length=MOST_GROUPS)
     by: Any = None

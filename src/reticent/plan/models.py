@@ -1,15 +1,11 @@
-"""Read an `[[impute]]` of method "regression", for numbers, or "classes", for levels. Everything here is public.
+"""Regression imputation in a plan: an `[[impute]]` of method "regression" for numbers or "classes" for levels. All public.
 
-Read an `[[impute]]` of method "classes", for a column with levels: private chances fill its gaps. Everything here is public.
+**A line for numbers.** A predictor is a number, an ordinal column or one of two levels, counted by its code; other levels
+are told apart one by one, the first of them standing for the rest. A row that lacks a predictor is filled all the same:
+the middle of the bounds stands in, or the first level.
 
-Predictors are grouped: levels as they are, numbers in equal groups of their range. Silence about a predictor is a group
-of its own, and so is not having been asked.
-
-A private line that fills the gaps of a column, as a plan states it. Everything here is public.
-
-A predictor is a number, an ordinal column or one of two levels, counted by its code; other levels are told apart one
-by one, the first of them standing for the rest. A row that lacks a predictor is filled all the same: the middle
-of the bounds stands in, or the first level.
+**Chances for levels.** Predictors are grouped: levels as they are, numbers in equal groups of their range. Silence about a
+predictor is a group of its own, and so is not having been asked.
 """
 
 from collections.abc import Mapping
@@ -186,6 +182,20 @@ GROUPS = 4
 
 
 class ModelSection(Section):
+    """An `[[impute]]` section of method "regression" or "classes".
+
+    **Keys**
+
+    - `method`: `"regression"` for numbers, `"classes"` for levels.
+    - `column`: what is filled.
+    - `from`: its predictors.
+    - `epsilon`: what the model costs.
+    - `estimator`: how it is fitted.
+    - `fill`: `"predicted"` or `"drawn"`; for levels `"drawn"` or `"mode"`.
+    - `groups`: for levels, in how many groups numbers among the predictors are taken.
+    - `copies`: how many completions statistics are answered from.
+    """
+
     method: str
     column: str
     predictors: list[str] = Field(alias="from", min_length=1, max_length=MOST_TERMS)

@@ -1,15 +1,10 @@
-"""Read the `[partition]` section of a plan: into which pieces a survey is cut, and which one this release reads.
+"""Parallel composition in a plan: the `[partition]` section, into which pieces a survey is cut, and which one is read.
 
-Who is in which piece by lot follows from a key that the ledger draws and keeps; a plan holds none. With fixed sizes
-every cut into pieces of those sizes is equally likely; or each respondent falls into a piece on their own. Pieces
-by a column are in `partition_values`.
+**By lot.** Who is in which piece follows from a key that the ledger draws and keeps; a plan holds none. With fixed sizes
+every cut into pieces of those sizes is equally likely; or each respondent falls into a piece on their own.
 
-The `[partition]` section of a plan as it is written, and the piece it stands for.
-
-Pieces of a survey by a column: by the respondents' own answers, or by a lot that was drawn before the sample was.
-
-By answers, a replaced one takes a respondent from piece to piece, and the two largest charges count. A lot that was
-drawn over the frame is no answer: nobody changes piece, and the largest counts.
+**By a column.** By answers, a replaced one takes a respondent from piece to piece, and the two largest charges count. A lot
+that was drawn over the frame is no answer: nobody changes piece, and the largest counts.
 """
 
 from collections.abc import Mapping, Sequence
@@ -52,6 +47,21 @@ KEY_SECRET = {
 
 
 class PartitionSection(Section):
+    """The `[partition]` section: parallel composition over pieces of a survey.
+
+    **Keys**
+
+    - `name`: the name of the partition, by which a ledger knows it.
+    - `piece`: which piece this release reads.
+    - `pieces`: how many there are, by lot.
+    - `shares`: the share of each, by lot.
+    - `by`: the column that says who is where.
+    - `groups`: the values of each piece.
+    - `frame`: how many people each piece of the frame has.
+    - `sizes`: how many of them were drawn.
+    - `draw`: how the pieces came about.
+    """
+
     name: str = Field(min_length=1, max_length=100)
     piece: int | str
     pieces: int | None = Field(default=None, ge=2, le=1000)

@@ -1,11 +1,8 @@
-"""A plan: what will be asked, of whom, at what cost. Everything about it is known before a row is read.
+"""A plan: what will be asked, of whom, at what privacy budget. Everything about it is known before a row is read.
 
-Refuse asks about silence in columns that models fill: after the repair nobody is silent there. Reads no row.
-
-The part of a plan that makes synthetic tables, as a plan of its own.
-
-Where a plan holds nothing else, the part is the plan: same id, same words, same digest. Otherwise statistics and cells are left
-out, and what is left is another plan with another id, so that the ledger can tell the two apart.
+Asks about silence in columns that models fill are refused: after the repair nobody is silent there. The synthetic tables
+of a plan can be taken as a plan of their own. Where a plan holds nothing else, that is the plan itself, with the same id and
+digest; otherwise it has another id, so that the ledger can tell the two apart.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -68,7 +65,37 @@ LARGE = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """The statistics, the codebook they speak of, and the promise they add up to."""
+    """A plan as it was read: the statistics, the codebook they speak of, and the guarantee they add up to.
+
+    **Fields**
+
+    - `release_id`: the id of the release.
+    - `title`: for readers.
+    - `schema`: the codebook.
+    - `change`: the adjacency.
+    - `cap`: the privacy budget that the plan may not exceed.
+    - `asks`: the statistics.
+    - `digest`: by which a ledger knows the plan again.
+    - `former`: the digests that it had in earlier formats.
+    - `cells`: tables of small cells.
+    - `synths`: synthetic tables.
+    - `weight`: post-stratification.
+    - `partition`: the piece of the survey that is read.
+    - `sample`: how the survey was drawn, for amplification.
+    - `repair`: edits and donor imputation.
+    - `models`: private models that fill gaps.
+    - `repair_words`: what the repairs do, in sentences.
+    - `brought`: imputation that was done before.
+    - `rows`: how many respondents are expected.
+    - `design_effect`: the expected design effect.
+    - `source`: where the rows are.
+    - `relation`: which table of a database.
+    - `ledger`: where the ledger is.
+    - `codebook`: where the codebook is.
+    - `folder`: the folder that these are relative to.
+    - `files`: public files that were read.
+    - `accepts_large`: whether a large epsilon was accepted.
+    """
 
     release_id: str
     title: str
@@ -164,6 +191,13 @@ def read_plan(
 
     `rows` and `ledger` are those used in place of the plan's own, if any. None of the files that the plan takes for
     public may be one of them (T33).
+
+    **Parameters**
+
+    - `path`: a TOML file.
+    - `part`: takes from its dictionary the part that is wanted.
+    - `rows`: the rows used in place of the plan's own.
+    - `ledger`: the ledger used in place of the plan's own.
     """
     data = part(read_toml(path, error=PlanError))
     sections = _sections(data)

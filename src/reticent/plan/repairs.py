@@ -1,11 +1,8 @@
-"""Read the `[[edit]]` and `[[impute]]` sections of a plan: edits first, then imputation by donors or by a model.
+"""Edits and imputations in a plan: `[[edit]]` and `[[impute]]`, edits first, and imputations made before the rows came here.
 
-Read an `[[edit]]` of a plan: what follows from a record's own answers.
-
-Gaps that were filled before the rows came here, by a rule that looks at other rows: what a promise is then worth.
-
-What was done to a file cannot be seen in it. The plan says it: `[survey] imputed_before = { rule = "deterministic",
-reach = 40 }`, where one respondent can move up to 40 filled rows beside their own. Reads no row.
+An edit follows from a record's own answers. What somebody else did to a file cannot be seen in it, so the plan says it:
+`[survey] imputed_before = { rule = "deterministic", reach = 40 }`, where one respondent can move up to 40 filled rows beside
+their own. Reads no row.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,6 +30,15 @@ from reticent.schema.predicate import Predicate, columns_used
 
 
 class EditSection(Section):
+    """An `[[edit]]` section: a deduction from a record's own answers.
+
+    **Keys**
+
+    - `if`: a filter expression.
+    - `then`: the value that each column gets.
+    - `replace`: whether an answer that is there is replaced.
+    """
+
     when: str = Field(alias="if", min_length=1)
     then: dict[str, Any] = Field(min_length=1)
     replace: bool = False
@@ -253,6 +259,14 @@ IMPUTED_KINDS = ("deterministic",)
 
 
 class BroughtSection(Section):
+    """The `imputed_before` of `[survey]`: an imputation done before the rows came here.
+
+    **Keys**
+
+    - `rule`: its kind.
+    - `reach`: how many rows of others one respondent can move.
+    """
+
     rule: str = IMPUTED_KINDS[0]
     reach: int = Field(ge=1, le=2**40)
 

@@ -39,6 +39,15 @@ PIECE_SECRET = (
 
 
 class SampleSection(Section):
+    """The `[sample]` section: privacy amplification by sampling.
+
+    **Keys**
+
+    - `design`: the sampling design.
+    - `frame`: how many people it was drawn from.
+    - `rate`: the chance of each, where each was taken on their own.
+    """
+
     design: str
     frame: int | None = Field(default=None, ge=1, le=2**50)
     rate: str | None = None

@@ -1,6 +1,6 @@
-"""The sections of a plan file, checked by pydantic. Public words only; no row has been read.
+"""The sections of a plan file as they are written, `[weight]` with its parts among them, checked by pydantic.
 
-The `[weight]` section of a plan, as it is written. Public words only; no row has been read.
+Public words only; no row has been read. Sections that a feature reads by itself are dictionaries here.
 """
 
 import re
@@ -19,6 +19,17 @@ RELEASE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
 
 
 class SurveySection(Section):
+    """The `[survey]` section: where rows, codebook and ledger are.
+
+    **Keys**
+
+    - `source`: the rows: a file, relative to the plan.
+    - `codebook`: the codebook file.
+    - `ledger`: the ledger file.
+    - `relation`: which table, where the source is a database.
+    - `imputed_before`: the rule and the reach of an imputation that was done before.
+    """
+
     source: str
     codebook: str
     ledger: str
@@ -37,6 +48,14 @@ class SurveySection(Section):
 
 
 class ReleaseSection(Section):
+    """The `[release]` section.
+
+    **Keys**
+
+    - `id`: letters, digits, `.`, `_` and `-`; also the name of the files.
+    - `title`: for readers.
+    """
+
     id: str
     title: str = Field(default="", max_length=200)
 
@@ -51,11 +70,29 @@ class ReleaseSection(Section):
 
 
 class ExpectSection(Section):
+    """The `[expect]` section: public guesses that a preview uses.
+
+    **Keys**
+
+    - `rows`: how many respondents.
+    - `design_effect`: for margins of error.
+    """
+
     rows: int | None = Field(default=None, ge=1, le=2**40)
     design_effect: str | int | Decimal | None = None
 
 
 class ProtectSection(Section):
+    """The `[protect]` section: the guarantee.
+
+    **Keys**
+
+    - `change`: the adjacency, in words.
+    - `epsilon`: the privacy budget of the whole plan.
+    - `delta`: where something in it needs one.
+    - `accept_large`: go on although epsilon is large.
+    """
+
     change: str
     epsilon: str
     delta: str | None = None
@@ -63,16 +100,46 @@ class ProtectSection(Section):
 
 
 class IntervalSection(Section):
+    """The `interval` of a statistic, for privacy noise.
+
+    **Keys**
+
+    - `level`: the probability that it covers, 0.95 where not said.
+    - `epsilon`: what it costs, where an interval has to be bought.
+    """
+
     level: Any = Decimal("0.95")
     epsilon: str | None = None
 
 
 class ExpectAnswer(Section):
+    """The `expect` of a statistic: what a preview assumes.
+
+    **Keys**
+
+    - `value`: the value.
+    - `size`: how many respondents it is about.
+    """
+
     value: str | int | Decimal
     size: int | None = Field(default=None, ge=1, le=2**40)
 
 
 class StatisticSection(Section):
+    """A `[[statistic]]` section.
+
+    **Keys**
+
+    - `name`: its name in the release.
+    - `query`: one kind of query, with its options.
+    - `epsilon`: its share of the privacy budget.
+    - `size`: a public number of respondents, where it is known.
+    - `missing`: `"available"` or `"complete"`.
+    - `interval`: the interval for privacy noise.
+    - `variance`: the name of a released variance, for the margin of error of a mean.
+    - `expect`: what a preview assumes.
+    """
+
     name: str = Field(min_length=1, max_length=200)
     query: dict[str, Any]
     epsilon: str | None = None
@@ -84,6 +151,25 @@ class StatisticSection(Section):
 
 
 class PlanSections(Section):
+    """All sections of a plan file.
+
+    **Keys**
+
+    - `format`: the number of the format, 2.
+    - `survey`: where things are.
+    - `release`: id and title.
+    - `expect`: public guesses.
+    - `protect`: the guarantee.
+    - `edit`: edit rules.
+    - `impute`: imputations.
+    - `statistic`: statistics.
+    - `cells`: tables of small cells.
+    - `synth`: synthetic tables.
+    - `weight`: post-stratification.
+    - `partition`: the piece that is read.
+    - `sample`: how the survey was drawn.
+    """
+
     format: int = FORMAT
     survey: SurveySection
     release: ReleaseSection
@@ -104,12 +190,31 @@ MOST_STRATEGIES = 1000
 
 
 class BySection(Section):
+    """One stratifier of `[weight]`.
+
+    **Keys**
+
+    - `column`: an attribute.
+    - `bins`: its base bins, each level where not said.
+    - `missing`: the bin of those who did not answer.
+    """
+
     column: str
     bins: list[Any] | None = None
     missing: str | int
 
 
 class StrategySection(Section):
+    """One binning strategy of `[weight]`.
+
+    **Keys**
+
+    - `name`: its name in the release.
+    - `by`: the stratifiers it tells apart.
+    - `groups`: for a stratifier, base bins put together.
+    - `totals`: known totals of its bins, where they do not follow from those of the base cells.
+    """
+
     name: str = Field(min_length=1, max_length=100)
     by: list[str] | None = None
     groups: dict[str, list[list[str | int]]] = Field(default={})
@@ -117,15 +222,40 @@ class StrategySection(Section):
 
 
 class CollapseSection(Section):
+    """The collapsing order of `[weight]`.
+
+    **Keys**
+
+    - `along`: stratifiers, in the order in which neighbours are put together.
+    """
+
     along: list[str] = Field(min_length=1)
 
 
 class TolerateSection(Section):
+    """A price said by what one would bear.
+
+    **Keys**
+
+    - `chance`: of a poor choice.
+    - `gap`: how poor, in units of the score.
+    """
+
     chance: str
     gap: str
 
 
 class AttributeSection(Section):
+    """One `[[weight.attribute]]`: stratifiers whose bins are chosen together, at a price of their own.
+
+    **Keys**
+
+    - `by`: its stratifiers.
+    - `strategy`: the ways to bin them.
+    - `epsilon`: the price of the choice.
+    - `tolerate`: in place of epsilon.
+    """
+
     by: list[str] = Field(min_length=1, max_length=20)
     strategy: list[StrategySection] = Field(default=[], max_length=MOST_STRATEGIES)
     epsilon: str | None = None
@@ -133,11 +263,30 @@ class AttributeSection(Section):
 
 
 class MarginSection(Section):
+    """One known margin of `[weight.rake]`.
+
+    **Keys**
+
+    - `by`: its stratifiers.
+    - `totals`: its totals, or a file.
+    """
+
     by: list[str] = Field(min_length=1, max_length=20)
     totals: Rows | str
 
 
 class RakeSection(Section):
+    """The `[weight.rake]` section: totals from a noisy table raked to known margins.
+
+    **Keys**
+
+    - `epsilon`: the price of the noisy table.
+    - `margin`: the known margins.
+    - `zero`: cells where nobody can be.
+    - `join`: how bins are joined where noise leaves a cell below `least`, from fine to coarse.
+    - `least`: what every cell should hold after noise.
+    """
+
     epsilon: str
     margin: list[MarginSection] = Field(min_length=1, max_length=100)
     zero: list[dict[str, str | int]] = Field(default=[], max_length=10_000)
@@ -146,6 +295,25 @@ class RakeSection(Section):
 
 
 class WeightSection(Section):
+    """The `[weight]` section: post-stratification to known totals.
+
+    **Keys**
+
+    - `name`: the weight that a query names.
+    - `base`: a column of base weights.
+    - `by`: the stratifiers.
+    - `totals`: known totals of the base cells, a file, or `"rake"`.
+    - `rake`: known margins.
+    - `strategy`: strategies to choose from.
+    - `attribute`: choices attribute by attribute.
+    - `collapse`: a collapsing order.
+    - `choose`: how bins are found.
+    - `epsilon`: the price of the choice.
+    - `tolerate`: in place of epsilon.
+    - `noise`: the law of the noise: `"lomax"`, `"student"` or `"cauchy"`.
+    - `smoothness`: epsilon over beta of the noise.
+    """
+
     name: str = Field(default=NAME, min_length=1, max_length=60)
     base: str | None = None
     by: list[BySection] = Field(min_length=1, max_length=20)

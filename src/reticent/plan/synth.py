@@ -1,6 +1,6 @@
-"""Read the `[[synth]]` sections of a plan, naming what does not fit. No row has been read.
+"""Synthetic tables in a plan: the `[[synth]]` sections, and the table that each one asks for.
 
-A synthetic table as a plan asks for it. Everything here is public: it is made of the plan and the codebook.
+Public, all of it: made of the plan and the codebook. What does not fit is named.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -98,6 +98,25 @@ LARGEST_DELTA = Fraction(1, 100)
 
 
 class SynthSection(Section):
+    """A `[[synth]]` section: one synthetic table.
+
+    **Keys**
+
+    - `name`: its name in the release.
+    - `method`: the synthesizer.
+    - `missing`: what is done about missing values.
+    - `rows`: how many to draw.
+    - `epsilon`: its privacy budget.
+    - `delta`: the chance that the guarantee leaves open.
+    - `columns`: which columns, all where not said.
+    - `bins`: into how many bins a number is cut.
+    - `point_masses`: numbers that keep a bin of their own, by column.
+    - `copies`: how often silent cells of the synthetic rows are filled.
+    - `never`: filter expressions that no row fulfils.
+    - `determines`: columns whose answer settles another's.
+    - `known`: which answer settles which.
+    """
+
     name: str = Field(min_length=1, max_length=200)
     method: str = Field(max_length=100)
     missing: str = Holes.AVAILABLE.value

@@ -1,9 +1,7 @@
 """Plans and codebooks of format 1 rewritten in the words of format 2. Comments, order and spacing stay as they were.
 
-The words are moved in the text itself, and the new text is then read: it must hold exactly what the dictionary of the old one
-holds in today's words, or nothing is written.
-
-Where keys and values stand in a TOML text that is known to be valid. Nothing is interpreted, only found.
+The words are moved in the text itself: keys and values of a valid TOML text are found, not interpreted. The new text is
+then read, and must hold exactly what the dictionary of the old one holds in today's words, or nothing is written.
 """
 
 import re

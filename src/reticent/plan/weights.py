@@ -1,8 +1,7 @@
-"""Read the `[weight]` section of a plan: base weights, base cells with their known totals, and how bins are found.
+"""Post-stratification in a plan: the `[weight]` section with base weights, base cells, known totals and how bins are found.
 
-Attributes of a plan's `[weight]` whose bins are chosen one after another, each at its own price. Public, all of it.
-
-The `[weight.rake]` section of a plan: margins that are known, where the full table of totals is not. Public, all of it.
+Bins may be chosen attribute by attribute, each at its own price. Where only margins of the population are known,
+`[weight.rake]` says them. Public, all of it.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,6 @@
-"""Base cells and strategies of a plan's `[weight]`, from the words of its section. Public, all of it.
+"""Post-strata in a plan: base cells and binning strategies of `[weight]`, how bins are chosen, and at what price.
 
-How a plan's `[weight]` has its bins chosen, and at what price. Public, all of it.
+Public, all of it: made of the words of the section.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,13 +1,10 @@
-"""Public distances between the cells of a declared domain, as integers, so that ties are ties.
+"""Distances for donor matching: public, between the cells of a declared domain, as integers, so that ties are ties.
 
-A cell is one value of each matching attribute; cells are numbered with the last attribute fastest. The
-distance from a recipient's cell to a donor's is the sum over attributes of a public table. Declared as
-rationals and scaled to integers by their common denominator, distances keep their order exactly. The table
-of all pairs of cells is never made: `Distances.row` gives the distances from one cell to all.
-
-The public distance between the cells that a column's donors are matched on.
-
-Whether a repair fits its codebook, judged before any row is read.
+A cell is one value of each matching attribute; cells are numbered with the last attribute fastest. The distance from a
+recipient's cell to a donor's is the sum over attributes of a public table. Declared as rationals and scaled to integers by
+their common denominator, distances keep their order exactly. The table of all pairs of cells is never made:
+`Distances.row` gives the distances from one cell to all. Whether a repair fits its codebook is judged here too, before any
+row is read.
 """
 
 from collections.abc import Sequence

@@ -1,12 +1,9 @@
-"""Donor imputation as a plan states it: which column, matched on what, how many donors, and who stands in.
+"""Repairs as values: edit rules, donor imputation as a plan states it, released lines and released chances as rows follow them.
 
-Edit rules: deductions from a record's own answers. A record uses only itself, so they cost nothing.
-
-A released line as rows can follow it: whole coefficients, so that each gap is filled by integers alone.
-
-A released table of chances as rows can follow it: for each cell of the predictors, how a gap's level is chosen.
-
-How far two fillings of the same row can be apart, where nothing is drawn: from their whole coefficients alone.
+An edit is a deduction from a record's own answers, so it costs nothing. Donors have a column, what is matched on, how many
+there are, and who stands in. Lines have whole coefficients, so that each gap is filled by integers alone, and how far two
+fillings of one row can be apart follows from these. Chances say for each cell of the predictors how a gap's level is
+chosen.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,16 +1,12 @@
-"""Base cells and base weights of a post-stratified survey, as public values: nothing here is read off the rows.
+"""Post-strata as public values: base cells, base weights, binning strategies, collapsing orders. None is read off rows.
 
-Every respondent falls into one base cell: one base bin of each stratifier, the last stratifier fastest. An
-answer that is missing, or none of the declared ones, falls into the bin declared for it.
+Every respondent falls into one base cell: one base bin of each stratifier, the last stratifier fastest. An answer that is
+missing, or none of the declared ones, falls into the bin declared for it. A strategy puts base cells together into bins
+whose population totals are known; bins may also be chosen attribute by attribute and then crossed.
 
-Binning strategies: base cells put together into bins whose population totals are known. Public, all of it.
-
-Collapsing orders: which bins are put together first when some are too small. Public, and fixed beforehand.
-
-An order can be used twice. Its chain of ever coarser strategies can be chosen from privately, and it can be
-walked with counts in hand: noisy ones (`reticent.refine.collapse`), or exact ones, which promises nothing.
-
-Bins that are chosen attribute by attribute and then crossed: every attribute has ways to bin it. Public, all of it.
+A collapsing order says which bins are put together first when some are too small, and can be used twice. Its chain of
+ever coarser strategies can be chosen from privately, and it can be walked with counts in hand: noisy ones
+(`reticent.refine.collapse`), or exact ones, which promises nothing.
 """
 
 from collections.abc import Callable, Mapping, Sequence

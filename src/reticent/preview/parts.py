@@ -1,9 +1,7 @@
-"""The parts an ask will be made of, from public numbers alone.
+"""The measurements an ask will be made of, from public numbers alone.
 
-Noise scaled by a smooth bound, as it would be if the busiest donor served a given number of recipients.
-
-How many a donor serves is read off the rows, so a preview cannot know it. It can say what follows from an
-assumption, and the floor: what is left when nobody is missing.
+How many recipients a donor serves is read off the rows, so a preview cannot know the scale of smooth noise. It can say
+what follows from an assumed number, and the floor: what is left when nobody is missing.
 """
 
 from dataclasses import dataclass, replace

@@ -1,8 +1,7 @@
-"""What can be said of a plan before a row is read: claim, cost, and honest expectations of the error.
+"""What can be said of a plan before a row is read: its guarantee, its cost, and the error to expect.
 
-How the noises of an ask's parts add up to the error of its answer, at sizes and values the plan expects.
-
-Which epsilon would do: the least at which the noise alone has a wanted coefficient of variation.
+The noises of an ask's measurements add up to the error of its answer, at sizes and values that the plan expects. The other
+way round, `epsilon_for` finds the least epsilon at which the noise alone has a wanted coefficient of variation.
 """
 
 from collections.abc import Callable, Sequence

@@ -66,9 +66,21 @@ def _text(value: Fraction) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """One promise. `observed` is not a formal guarantee and says so wherever it is printed.
+    """A differential privacy guarantee. `observed` is not a formal one and says so wherever it is printed.
 
     `secret` names what readers of the releases must not know for it to hold; empty where it holds whatever they know.
+
+    **Parameters**
+
+    - `measure`: which kind of guarantee, such as `"pure"`, `"approximate"` or `"observed"`.
+    - `epsilon`: where the measure has one, exactly.
+    - `delta`: where the measure has one.
+    - `rho`: for zero-concentrated differential privacy.
+    - `change`: the adjacency: one respondent added or removed, or replaced.
+    - `rests_on`: theorems, each with the page that proves it.
+    - `arithmetic`: whether the proof holds for the arithmetic that ran, or for ideal reals.
+    - `about`: the data held, or the complete truth behind them.
+    - `secret`: what has to stay unknown.
     """
 
     measure: Measure

@@ -1,14 +1,12 @@
-"""Amplification by sampling: what a promise about a secret sample is worth to everybody it was drawn from.
+"""Amplification by sampling, and parallel composition over pieces of a survey.
 
-Two designs have a theorem here: a sample of fixed size without replacement, and one in which each
-respondent of the frame is taken on their own with the same probability. What is run on one sample is composed
-first and amplified once: the mechanisms share the draw. Amounts of what is promised are rounded up, amounts
-of what may be spent down.
+**A secret sample.** What is a promise about it worth to everybody it was drawn from? Two designs have a theorem here: a
+sample of fixed size without replacement, and one in which each respondent of the frame is taken on their own with the same
+probability. What is run on one sample is composed first and amplified once: the mechanisms share the draw. Amounts of what
+is promised are rounded up, amounts of what may be spent down.
 
-A survey cut into pieces, one mechanism on each: what the results promise together, and how far off each one is.
-
-The cut may be made by lot, into pieces of fixed or of random sizes, or by the respondents' own values. Pieces
-are worked out for pure promises.
+**Pieces.** One mechanism on each: what do the results promise together, and how far off is each one? The cut may be made by
+lot, into pieces of fixed or of random sizes, or by the respondents' own values. Pieces are worked out for pure promises.
 """
 
 import math

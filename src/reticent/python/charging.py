@@ -1,9 +1,8 @@
-"""Charge a ledger for work that Python asks for without a plan: reserve, read, commit, in that order and no other (R09).
+"""Charges for work that Python asks for without a plan: reserve, read, commit, in that order and no other (R09).
 
 The ledger is the one that plans charge, and so are the words it is told. Each call is a release of its own under a fresh
-id: what is learned twice is charged twice, and a run that was cut off keeps its charge.
-
-Arguments by name, as scikit-learn reads, sets and copies them.
+id: what is learned twice is charged twice, and a run that was cut off keeps its charge. `Params` has arguments by name, as
+scikit-learn reads, sets and copies them.
 """
 
 from collections.abc import Mapping, Sequence

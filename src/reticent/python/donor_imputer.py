@@ -30,6 +30,18 @@ class DonorImputer(Params):
     `codebook` is a file or a dictionary. The other arguments are the keys of `method = "donors"` in a plan; `edits`
     are its `[[edit]]` sections, carried out first. Arguments are checked when it is fitted.
 
+    **Parameters**
+
+    - `codebook`: a file or a dictionary.
+    - `column`: what is filled.
+    - `columns`: several columns, in place of `column`.
+    - `match`: attributes to match on: names, or dictionaries with `groups`, `by` or `weight`.
+    - `k`: how many donors a recipient has.
+    - `scheme`: `"nearest"`, `"mean"` or `"majority"`.
+    - `default`: the value, or values, of public donors who stand last.
+    - `distance`: `"declared"`, or `"one-hot euclidean"`.
+    - `edits`: `[[edit]]` sections, carried out first.
+
     >>> imputer = DonorImputer("survey.codebook.toml", column="wage", match=["age", "sex"])  # doctest: +SKIP
     >>> imputer.fit_transform(frame)  # doctest: +SKIP
     """

@@ -53,9 +53,18 @@ def describe_missing(
     replaced: bool = False,
     ledger: Account | None = None,
 ) -> PrivateDescription:
-    """Noisy rates by column, missing answers per row, and how many rows miss exactly each declared pattern.
+    """Item nonresponse with noise: rates by column, missing answers per row, and rows that miss exactly each declared pattern.
 
     With a `ledger` the epsilon is charged before a row is read, and what is told is kept there before it is handed out.
+
+    **Parameters**
+
+    - `survey`: the rows and their codebook.
+    - `epsilon`: the privacy budget, a decimal as text.
+    - `columns`: which columns, all that can be asked about where not said.
+    - `patterns`: sets of columns; counted are rows that miss exactly these.
+    - `replaced`: protect one respondent's answers replaced, and not one added or removed.
+    - `ledger`: a `Ledger` or its path.
     """
     schema, amount = schema_from(survey.book()), read_epsilon(epsilon, field="epsilon")
     names = public_columns(schema) if columns is None else tuple(columns)
@@ -92,9 +101,17 @@ def ask_missing(
     replaced: bool = False,
     ledger: Account | None = None,
 ) -> Verdict:
-    """Does silence go with answers? For every column, or for `pairs` of what is missing and what was answered.
+    """A private test of MCAR: does silence go with answers? For every column, or for `pairs` of missing and answered.
 
     With a `ledger` the epsilon is charged before a row is read, and what is told is kept there before it is handed out.
+
+    **Parameters**
+
+    - `survey`: the rows and their codebook.
+    - `epsilon`: the privacy budget, a decimal as text.
+    - `pairs`: which column is missing, and which was answered; every column where not said.
+    - `replaced`: protect one respondent's answers replaced, and not one added or removed.
+    - `ledger`: a `Ledger` or its path.
     """
     schema, amount = schema_from(survey.book()), read_epsilon(epsilon, field="epsilon")
     looks = each_column(schema) if pairs is None else looks_of(schema, pairs)

@@ -1,8 +1,7 @@
-"""Gaps of an array filled from private lines, one column after the other, in scikit-learn's manner.
+"""Regression imputation of an array from private lines, one column after the other, in scikit-learn's manner.
 
-Lines on an array, one column after the other: each is fitted to rows that the lines before it have filled.
-
-Lines of arrays, charged to a ledger where one is given: check, charge, read, keep, and only then hand out.
+Each line is fitted to rows that the lines before it have filled. Where a ledger is given: check, charge, read, keep, and
+only then hand out.
 """
 
 import json
@@ -201,6 +200,17 @@ class PrivateImputer(Params):
 
     CONFIDENTIAL: what `transform` gives back are the rows you gave it. To publish from filled rows, write
     `[[impute]] method = "regression"` in a plan.
+
+    **Parameters**
+
+    - `epsilon`: the privacy budget of one `fit`, a decimal as text.
+    - `bounds`: a public pair, lowest and highest, for every column.
+    - `columns`: the places of the columns to fill, in order.
+    - `shares`: how epsilon is split among them, decimals that add up to 1.
+    - `draws`: draw about the line (stochastic regression imputation), and not the prediction itself.
+    - `replaced`: protect one row replaced, and not one added or removed.
+    - `estimator`: how a line is fitted; noisy centred sums where not said.
+    - `ledger`: a `Ledger` or its path, charged before a row is read.
     """
 
     _NAMES = ("epsilon", "bounds", "columns", "shares", "draws", "replaced", "estimator", "ledger")

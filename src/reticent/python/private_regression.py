@@ -29,6 +29,18 @@ class PrivateRegression(Params):
 
     Each `fit` costs epsilon. Give the `ledger` of the survey, a `Ledger` or its path, and it is charged before a row is
     read; each row is then one respondent of that survey. Without one nobody counts.
+
+    **Parameters**
+
+    - `epsilon`: the privacy budget of one `fit`, a decimal as text.
+    - `delta`: for estimators that need one.
+    - `bounds_x`: a public pair, lowest and highest, for every predictor.
+    - `bounds_y`: the same for the response.
+    - `fit_intercept`: whether the line has an intercept.
+    - `replaced`: protect one row replaced, and not one added or removed.
+    - `public_size`: the number of rows, where everybody may know it.
+    - `estimator`: how the line is fitted; noisy centred sums where not said.
+    - `ledger`: a `Ledger` or its path, charged before a row is read.
     """
 
     _NAMES = (

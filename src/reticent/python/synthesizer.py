@@ -1,6 +1,6 @@
 """Synthetic rows of a frame, in scikit-learn's manner: fit a private network once, draw as many rows as wanted.
 
-The arguments of `Synthesizer` as the section of a plan that says the same: one reading, one set of refusals.
+The arguments are read as the section of a plan that says the same: one reading, one set of refusals.
 """
 
 from collections.abc import Mapping, Sequence
@@ -83,6 +83,23 @@ class Synthesizer(Params):
     The network is private and costs epsilon at every `fit`. Give the `ledger` of the survey, a `Ledger` or its path, and each
     fit is charged to it before a row is read, as a plan would be; without one nobody counts. Rows drawn from the network
     cost nothing, however many.
+
+    **Parameters**
+
+    - `method`: the synthesizer: `"aim"`, `"mst"`, `"privbayes"`, `"independent"`, or one as printed.
+    - `missing`: what is done about missing values, `"available"` where not said.
+    - `epsilon`: the privacy budget of one `fit`, a decimal as text.
+    - `delta`: the chance that the guarantee leaves open; none asks for pure differential privacy.
+    - `codebook`: a file or a dictionary; may be left out where `fit` is given a `Survey`.
+    - `columns`: which columns to learn, all where not said.
+    - `bins`: into how many bins a number is cut.
+    - `point_masses`: for a column, the numbers that many people give and that keep a bin of their own.
+    - `copies`: how often silent cells of the synthetic rows are filled, with `missing = "category"`.
+    - `never`: filter expressions that no row fulfils.
+    - `determines`: columns whose answer settles another's.
+    - `known`: for such a pair, which answer settles which.
+    - `replaced`: protect one respondent's answers replaced, and not one added or removed.
+    - `ledger`: a `Ledger` or its path, charged before a row is read.
 
     >>> model = Synthesizer(method="aim", epsilon="1", delta="0.000001", codebook="survey.codebook.toml")  # doctest: +SKIP
     >>> model.fit(frame).sample(30_000)  # doctest: +SKIP

@@ -1,6 +1,7 @@
-"""The kinds of query. Each lists its wants, so that a whole plan can be tallied together.
+"""The kinds of query: count, total, mean, variance, correlation, proportion, quantile, cross-tabulation, difference and ratio.
 
-Which rows an ask is about, when people did not answer everything.
+Each lists the aggregates it wants, so that a whole plan can be tallied together. `Subpopulation` says which rows an ask is
+about, when people did not answer everything.
 """
 
 from dataclasses import dataclass, field

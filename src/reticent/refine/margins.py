@@ -1,14 +1,10 @@
-"""Public margins that a table is to be fitted to, and what can be refused about them before a table is seen.
+"""Known margins that a table is raked to: what can be refused about them beforehand, and their factors in groups and trees.
 
-Margins of a table in groups: two are in one group if they share an axis, directly or through others.
-
-A group holds one small array of factors for each of its margins. It is handed the table summed over all other
-axes, with the other groups' factors in, and fits its margins in turn.
-
-Groups of margins in a tree: each side is handed the table with the factors of the other side summed in.
-
-For the side on the left that is the table, as a matrix, times the factors on the right; so a cycle reads the
-whole table twice, and all else are arrays of about the square root of its size.
+Two margins are in one group if they share an axis, directly or through others. A group holds one small array of factors for
+each of its margins. It is handed the table summed over all other axes, with the other groups' factors in, and fits its
+margins in turn. Groups stand in a tree: each side is handed the table with the factors of the other side summed in. For
+the side on the left that is the table, as a matrix, times the factors on the right; so a cycle reads the whole table twice,
+and all else are arrays of about the square root of its size.
 """
 
 from collections.abc import Sequence

@@ -1,16 +1,12 @@
-"""Error bars when the noise scale is confidential: a noisy logarithm of the scale, and a quantile that knows it.
+"""Intervals when the noise scale is confidential: a noisy logarithm of the scale, and a quantile that knows it.
 
-The smooth bound S may not be printed. ln S moves by at most beta between neighbours, so the integer
-round(ln S / grid), noised with discrete Laplace noise at a cost of its own, may. The error of the answer,
-divided by the noisy scale, is (X/a) e^-L up to the rounding: a law free of the data, whose quantile we know.
+The smooth bound S may not be printed. ln S moves by at most beta between neighbours, so the integer round(ln S / grid),
+noised with discrete Laplace noise at a cost of its own, may. The error of the answer, divided by the noisy scale, is
+(X/a) e^-L up to the rounding: a law free of the data, whose quantile we know.
 
-How far a difference of two noises reaches, when the scale of one or both is known only by a noisy logarithm.
-
-Each noise alone has a width w that covers it: Q e^psi for Lomax noise whose log scale was released as psi, the
-usual quantile for Laplace noise. For X - kZ the two are joined, (w1^p + w2^p)^(1/p). Whether that covers depends
-on how the two scales compare, which nobody knows; p is the largest for which it covers whatever they are.
-
-A published number whose noise has a confidential scale, and the noisy logarithm that gives it an error bar.
+For a difference of two noises X - kZ, each noise alone has a width w that covers it: Q e^psi for Lomax noise whose log scale
+was released as psi, the usual quantile for Laplace noise. The two are joined, (w1^p + w2^p)^(1/p). Whether that covers
+depends on how the two scales compare, which nobody knows; p is the largest for which it covers whatever they are.
 """
 
 import math

@@ -1,13 +1,12 @@
 """Raking: iterative proportional fitting of a noisy table to public margins. After the noise, so free of charge.
 
-Each margin in turn is met by multiplying its cells with one factor each, round and round. The table is kept as
-it was, with the factors beside it: see `groups` for margins that share axes, `halves` for those that do not.
+Each margin in turn is met by multiplying its cells with one factor each, round and round. The table is kept as it was, with
+the factors beside it (`reticent.refine.margins`).
 
-Negative cells and structural zeroes of a noisy table, mended before it is raked. After the noise, free of charge.
-
-A noisy count may be negative, and raking cannot use it. Setting it to 0 would raise the total each time noise was
-negative and never lower it. Instead the table is made coarser until no cell is too small: a coarse cell is the
-sum of the finer cells inside it, and only of those. What a coarse cell holds is then shared out inside it.
+Negative cells and structural zeroes are mended first. A noisy count may be negative, and raking cannot use it. Setting it to
+0 would raise the total each time noise was negative and never lower it. Instead the table is made coarser until no cell is
+too small: a coarse cell is the sum of the finer cells inside it, and only of those. What a coarse cell holds is then shared
+out inside it.
 """
 
 from collections.abc import Sequence

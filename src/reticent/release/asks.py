@@ -1,6 +1,6 @@
-"""Run a plan's asks on tallies that are already in hand. The noise is whatever the caller was given.
+"""Estimates of a plan's statistics from aggregates that are already in hand. The noise is whatever the caller was given.
 
-The bounds of filled columns, found once for all asks, with a step for each: they are the slow part.
+The bounds of columns that donors fill are found once for all asks, with a step for each: they are the slow part.
 """
 
 from collections.abc import Callable

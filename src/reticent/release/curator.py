@@ -1,9 +1,8 @@
 """The curator: charge, then read, then answer, then commit, then publish, in that order and no other (R09).
 
-What is published is the answer: JSON with every number and every synthetic row, and tables written from it. Pages come after
-that, from the published JSON, and cannot stop anything (T35).
-
-What a ledger's sum of epsilon does not say: deltas, and releases that are observed and promise nothing.
+What is published is the answer: JSON with every number and every synthetic row, and tables written from it. Pages come
+after that, from the published JSON, and cannot stop anything (T35). A ledger's sum of epsilon does not say everything:
+deltas, and releases that are observed and promise nothing, are told beside it.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -49,14 +48,28 @@ class Pages(Protocol):
 
 
 class Curator:
-    """Runs plans against one ledger. `pages` are drawn once a release is published; it does not wait on their success."""
+    """The data curator's side of a release: runs plans against one ledger.
+
+    **Parameters**
+
+    - `ledger`: the ledger that is charged.
+    - `pages`: further files to draw from what is published, such as `reticent.report.pages.ReportPages`.
+    """
 
     def __init__(self, ledger: Ledger, *, pages: Pages | None = None) -> None:
         self._ledger = ledger
         self._pages = pages
 
     def release(self, plan: Plan, survey: Survey, out: Path, *, step: Step = lambda _: None) -> Release:
-        """Publish the plan into `out`. The same id and plan again give the same bytes and no charge."""
+        """Publish the plan into `out`. The same id and plan again give the same bytes and no charge.
+
+        **Parameters**
+
+        - `plan`: what is asked.
+        - `survey`: the rows and their codebook.
+        - `out`: the folder that the files of the release go into.
+        - `step`: called with a word as each step is done, for a progress bar.
+        """
         survey.check_apart(plan)
         if self._ledger.state(plan.release_id) != "none":
             return self._publish(self._reserve(plan), out)
@@ -73,7 +86,15 @@ class Curator:
             engine.close()
 
     def resume(self, plan: Plan, survey: Survey, out: Path, *, step: Step = lambda _: None) -> Release:
-        """Finish a release that was cut off: once, without a new charge."""
+        """Finish a release that was cut off: once, without a new charge.
+
+        **Parameters**
+
+        - `plan`: what is asked.
+        - `survey`: the rows and their codebook.
+        - `out`: the folder that the files of the release go into.
+        - `step`: called with a word as each step is done, for a progress bar.
+        """
         survey.check_apart(plan)
         answer = self._ledger.answer(plan.release_id)
         if answer is not None:

@@ -1,12 +1,8 @@
-"""A release as a document: statistics, their guarantee, what they cost. Built from noisy answers only.
+"""A release as a document: statistics, their guarantee, and what they cost. Built from noisy answers only.
 
-What a release says of the lot it was drawn by: the piece it read, and what its promise is worth to everybody else.
-
-What a release says of its weights: how the bins were found, which they are, and the totals they were fitted to.
-
-What leaves with a release because a file that the plan names holds it: group names, population totals.
-
-A release as JSON text: laid out to be read, but each column of a table of cells on a line of its own.
+It says which piece was read and what its promise is worth to everybody else, how weights were made and to which totals,
+and what it holds because a file that the plan names holds it. As JSON it is laid out to be read, with each column of a table
+of cells on a line of its own.
 """
 
 import json

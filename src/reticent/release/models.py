@@ -1,10 +1,7 @@
-"""Fit the private lines of a plan, one after the other, each on rows that the lines before it have filled.
+"""Regression imputation in a release: private lines and chances, fitted one after the other on rows filled so far.
 
-What a model asks of the rows: sums of products of its features, as its design takes them. Reads no row itself.
-
-Fit the private chances of a column with levels, and make them what an engine can follow and a release tells.
-
-A released fit as a line that an engine can follow, and as a release tells it. Post-processing: reads no row.
+First what a model asks of the rows: sums of products, or a table. Then the fit, with its noise. Then the released fit as an
+engine can follow it and as a release tells it, which is post-processing and reads no row.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,8 +1,7 @@
-"""A Release: the only thing that leaves. JSON for machines, tidy CSV for statisticians, same numbers.
+"""A release: the only thing that leaves. JSON for machines, tidy CSV for statisticians, same numbers.
 
-The files of a release's synthetic tables: each as CSV and as Parquet, numbered over all of them.
-
-The files of an answer: JSON, which holds every number and every synthetic row, and the tables written from it.
+The JSON holds every number and every synthetic row; CSV and Parquet are written from it, synthetic tables numbered over
+all of them.
 """
 
 import csv
@@ -46,7 +45,13 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A finished release. Arithmetic on its numbers gives plain numbers, without guarantee or interval."""
+    """A finished release. Arithmetic on its numbers gives plain numbers, without guarantee or interval.
+
+    **Parameters**
+
+    - `document`: what its JSON holds: statistics, guarantee, receipt.
+    - `stored`: the bytes it was read from, where they are of an earlier format.
+    """
 
     document: Mapping[str, Any]
     stored: bytes | None = field(default=None, repr=False, compare=False)

@@ -1,6 +1,6 @@
 """A survey: rows somewhere, and the codebook that says what they mean. Making one reads nothing.
 
-Rows simulated from the codebook alone, so that a plan can be tried before it is charged.
+`simulate` makes rows up from the codebook alone, so that a plan can be tried before it is charged.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,14 @@ from reticent.schema.public_files import check_apart, identities, identity
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """`rows` is a path, a glob, a pandas or Polars frame, or an Arrow table; `codebook` a codebook file or dictionary.
+    """A survey: the rows of a sample, and the codebook that says what they mean. Making one reads nothing.
+
+    **Parameters**
+
+    - `rows`: a path, a glob, a pandas or Polars frame, or an Arrow table.
+    - `codebook`: a codebook file, or a dictionary that says the same.
+    - `relation`: which table to read, where `rows` is a database.
+    - `threads`: how many the engine may use; all of the machine's where not said.
 
     >>> survey = Survey("survey.parquet", codebook="survey.codebook.toml")  # doctest: +SKIP
     """
@@ -58,7 +65,17 @@ class Survey:
         synth: Sequence[dict[str, Any]] = (),
         **sections: Any,
     ) -> Plan:
-        """A plan written in Python. `statistics`, `cells`, `synth` and further `sections` are what a plan file would hold."""
+        """A plan written in Python. `statistics`, `cells`, `synth` and further `sections` are what a plan file would hold.
+
+        **Parameters**
+
+        - `release_id`: the id of the release, which is also the name of its files.
+        - `epsilon`: the privacy budget of the whole plan, a decimal as text.
+        - `statistics`: the `[[statistic]]` sections, as dictionaries.
+        - `cells`: the `[[cells]]` sections.
+        - `synth`: the `[[synth]]` sections.
+        - `sections`: any other section by its name, such as `impute`, `weight` or `expect`.
+        """
         protect = {
             "change": "one respondent added or removed",
             "epsilon": epsilon,

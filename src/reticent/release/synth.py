@@ -1,6 +1,6 @@
-"""Learn every synthetic table of a plan, draw its rows, and see that they are lawful. What is drawn comes after the noise.
+"""Synthetic tables of a release: a private network for each, and rows that are drawn, completed, decoded and lawful.
 
-From a private network to the rows of a table: drawn, completed, decoded and lawful. All of it comes after the noise.
+Only the learning costs anything. What is drawn comes after the noise.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,9 +1,8 @@
-"""Synthetic rows in a release: packed into one line of text, and back into CSV, Parquet and Arrow, always the same.
+"""Synthetic rows in a release: packed into one line of text, and back into CSV, Parquet and Arrow, always the same bytes.
 
-Everything here comes after the noise. Of a column with n codes the numbers 0 to n - 1 are codes counted from its lowest, n is
-a missing answer and n + 1 a question that was not asked.
-
-Synthetic rows as CSV, column by column: many rows, few different texts. The same table is the same bytes.
+Everything here comes after the noise. Of a column with n codes the numbers 0 to n - 1 are codes counted from its lowest,
+n is a missing answer and n + 1 a question that was not asked. CSV is written column by column: many rows, few different
+texts.
 """
 
 import binascii

@@ -1,6 +1,6 @@
-"""Charts into pictures, by vl-convert. Without it there are no pictures, and the page says how to get them.
+"""Charts of a release, as Vega-Lite: one specification for the page, the PNG and a notebook.
 
-Charts of a release, as Vega-Lite: one specification for the page, the PNG and a notebook.
+Pictures are made by vl-convert. Without it there are none, and the page says how to get them.
 """
 
 import re

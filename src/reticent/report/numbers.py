@@ -1,6 +1,6 @@
-"""Numbers as a reader sees them: as many digits as the error bar carries, and rounded against ourselves.
+"""Numbers and texts as a reader sees them: as many digits as the interval carries, rounded against ourselves.
 
-A release as it may be drawn: text without control characters, cells in the order of the plan.
+Texts have no control characters, and cells stand in the order of the plan.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,4 @@
-"""The prose of a page: what is promised, what was spent, how to use the numbers, how to say so elsewhere.
-
-What a page says of synthetic rows: what they are, what may be done with them, and how to say so elsewhere.
-"""
+"""The prose of a page: the guarantee, the privacy budget, how to use the numbers or synthetic rows, and how to cite them."""
 
 from collections.abc import Mapping
 from fractions import Fraction

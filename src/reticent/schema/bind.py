@@ -1,12 +1,9 @@
-"""From words to codes: a predicate over a codebook's columns becomes one over integers.
+"""Filter expressions bound to a codebook: words become integer codes, conditions Kleene's three values.
 
-Every column has integer codes (grid integers, the index of a level, ordinals by position), so past this point
-no literal of the plan is left: neither SQL nor Python ever sees a level's name.
-
-Kleene's three values: a condition on a cell without an answer is neither true nor false.
-
-`truth` judges one row and is written to be read; `truth_array` judges many and must agree with it, as must the
-SQL of `engine.predicate_sql`.
+Every column has integer codes (grid integers, the index of a level, ordinals by position), so past this point no literal of
+the plan is left: neither SQL nor Python ever sees a level's name. A condition on a cell without an answer is neither true nor
+false. `truth` judges one row and is written to be read; `truth_array` judges many and must agree with it, as must the SQL of
+`reticent.engine.sql.clean`.
 """
 
 from collections.abc import Mapping

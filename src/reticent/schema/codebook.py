@@ -1,6 +1,6 @@
-"""A codebook: the columns, who is protected, and whether the sample size is public.
+"""A codebook: the columns, who is protected, and whether the sample size is public; and how it is read from TOML.
 
-Read a codebook from TOML. Messages name the field and the way out; nothing here has seen a row.
+Messages name the field and the way out; nothing here has seen a row.
 """
 
 from collections.abc import Mapping
@@ -28,7 +28,18 @@ ROW = "row"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schema:
-    """Public facts only. `unit` is "row" or the identifier of the protected respondent."""
+    """A codebook: public facts only. `unit` is "row" or the identifier of the protected respondent.
+
+    **Parameters**
+
+    - `name`: the public name of the data set, by which a ledger knows it.
+    - `columns`: the columns by name.
+    - `unit`: who is protected: `"row"`, or the identifier of the respondent.
+    - `at_most`: how many rows one respondent may own.
+    - `sample_size`: the number of respondents, where it is public.
+    - `title`: for readers.
+    - `finished`: false for a draft that nobody has read through.
+    """
 
     name: str
     columns: Mapping[str, Column]
@@ -136,6 +147,18 @@ Numeric = str | int | Decimal
 
 
 class SurveyPart(Section):
+    """The `[survey]` section of a codebook.
+
+    **Keys**
+
+    - `name`: the public name of the data set.
+    - `title`: for readers.
+    - `unit`: who is protected: `"row"`, or an identifier.
+    - `at_most`: how many rows one respondent may own.
+    - `sample_size`: the number of respondents, where it is public.
+    - `unfinished`: true in a draft.
+    """
+
     name: str = Field(min_length=1, max_length=100)
     title: str = ""
     unit: str = ""
@@ -145,6 +168,24 @@ class SurveyPart(Section):
 
 
 class ColumnPart(Section):
+    """One column of a codebook.
+
+    **Keys**
+
+    - `kind`: `categorical`, `ordinal`, `integer`, `decimal` or `identifier`.
+    - `label`: for readers.
+    - `unit`: of measurement.
+    - `source`: the header in the file, the column's name where not said.
+    - `role`: what it is to the design, such as `"weight"` or `"stratum"`.
+    - `levels`: the answers, in order for an ordinal column.
+    - `positions`: places of ordinal levels on a scale.
+    - `bounds`: lowest and highest; what lies outside is clamped.
+    - `grid`: the step that values are rounded to.
+    - `missing_codes`: numbers that stand for no answer.
+    - `universe`: a filter expression: who was asked.
+    - `text`: read levels or identifiers letter by letter.
+    """
+
     kind: str
     label: str = ""
     unit: str = ""
@@ -160,13 +201,27 @@ class ColumnPart(Section):
 
 
 class CodebookPart(Section):
+    """All of a codebook file.
+
+    **Keys**
+
+    - `format`: the number of the format, 2.
+    - `survey`: the survey.
+    - `columns`: the columns by name.
+    """
+
     format: int = FORMAT
     survey: SurveyPart
     columns: dict[str, dict[str, Any]]
 
 
 def read_schema(path: Path) -> Schema:
-    """The codebook in the file at `path`."""
+    """The codebook in the file at `path`.
+
+    **Parameters**
+
+    - `path`: a TOML file.
+    """
     return schema_from(read_toml(path, error=SchemaError))
 
 

@@ -1,4 +1,6 @@
-"""From text to tree, by recursive descent. Nothing is evaluated and no row is read.
+"""The parser of filter expressions: from text to tokens, and to a tree by recursive descent.
+
+Nothing is evaluated and no row is read. Every character is accounted for, or refused with its position and a remedy.
 
 predicate   any ( "or" any )*
 any         one ( "and" one )*
@@ -7,8 +9,6 @@ condition   column sign value                      sign is one of = != < <= > >=
           | column ["not"] "in" "(" value ( "," value )* ")"
           | column ["not"] "between" value "and" value
           | column "is" ["not"] ( "missing" | "answered" | "structural" )
-
-From text to tokens. Every character is accounted for, or refused with its position and a remedy.
 """
 
 import re

@@ -1,8 +1,6 @@
-"""A predicate as a value: what was written, exactly, before any codebook is asked.
+"""Filter expressions as values: what was written, exactly, before any codebook is asked, and the words of the grammar.
 
 `str(p)` is canonical text, and parses back to the same tree, up to the parser's limit on length.
-
-The words of the grammar: names, reserved words, and how a literal is written down exactly.
 """
 
 import re

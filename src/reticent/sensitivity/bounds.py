@@ -1,6 +1,6 @@
-"""Three kinds of bound on what one respondent can move. Each allows different noise, so each is a type.
+"""Sensitivity: three kinds of bound on what one respondent can move, and the change that must stay hidden.
 
-The change that must stay hidden, as a value the bounds below are functions of.
+Each kind allows different noise, so each is a type.
 """
 
 from dataclasses import dataclass, field

@@ -1,18 +1,14 @@
-"""How far a query on imputed data moves when a donor with n donees comes or goes: at most c0 + c1 n.
+"""Sensitivity on imputed data: a query moves by at most c0 + c1 n when a donor with n donees comes or goes.
 
-Public numbers of the plan, and sizes or centres that were released before. `c0` is the respondent's own part,
-`c1` what each donee adds. A record adds its value, less a centre, if it is a member; an imputed column can
-change the value, the membership, or both:
+The numbers are the plan's, and sizes or centres that were released before. `c0` is the respondent's own part, `c1` what
+each donee adds. A record adds its value, less a centre, if it is a member; an imputed column can change the value, the
+membership, or both:
 
     membership changes: one of the two terms is 0, so at most the largest |Y - c| moves;
-    it does not: the value moves by at most b - a, or (b - a)/K0 when it is the mean of K0 donors.
+    it does not: the value moves by at most b - a, or (b - a)/K0, rounded up to the grain, for the mean of K0 donors.
 
-Several imputed columns, each with its own hubs: one c1 for each, with the part that column plays.
-
-How far a sum on imputed data moves: c0 for a respondent's own part, and for each filled column a c1 per donee.
-
-The constants of one column come from `reticent.sensitivity.donors`; here they are put together for all the
-filled columns an ask rests on. Values are counted in steps, so a rounded mean of donors has a grain of `step`.
+Several imputed columns, each with its own hubs: one c1 for each, with the part that column plays, put together for all
+the filled columns an ask rests on. Values are counted in steps, so a rounded mean of donors has a grain of `step`.
 """
 
 from collections.abc import Callable, Sequence
@@ -109,7 +105,7 @@ def total(span: Span, part: FilledPart = VALUE) -> Constants:
 
     Guarantee   the sum moves by at most c0 + c1 n when a donor with n donees comes or goes, by c0 if a recipient.
     Adjacency   one respondent added or removed.
-    Theorem     THEORY 3.3, with c1 for means of several donors sharpened.
+    Theorem     THEORY 3.3.
     Proof       proofs/sensitivity/constants.md
     Assumes     values, imputed and of default donors too, lie in the span.
     Keeps back  nothing: every input is public or was released.

@@ -1,11 +1,9 @@
 """Hubs: how many recipients one donor can serve, now and after k respondents have come or gone.
 
-Recipients take the answers of the K0 donors they prefer: the nearest by a public distance between cells, ties
-taken clockwise on a ring on which every record has a place. A donor's reach is what one respondent can move.
-N_K bounds the recipients for whom a donor, anywhere in the declared domain, is among the first K; V_k those
-that one donor can serve k steps from here. Both are read off the rows and never shown.
-
-The hubs of one evaluation, each computed once and shared between asks, and the smooth bounds they give.
+Recipients take the answers of the K0 donors they prefer: the nearest by a public distance between cells, ties taken
+clockwise on a ring on which every record has a place. A donor's reach is what one respondent can move. N_K bounds the
+recipients for whom a donor, anywhere in the declared domain, is among the first K; V_k those that one donor can serve k
+steps from here. Both are read off the rows and never shown. `HubCache` computes each once for all asks of an evaluation.
 """
 
 from collections.abc import Iterator

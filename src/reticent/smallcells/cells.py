@@ -1,6 +1,7 @@
-"""One estimate for every declared cell, as a plan asks for it. All of it is known before a row is read.
+"""Small area estimation as a plan asks for it: one estimate for every declared cell, and groups of cells.
 
-Groups of cells, such as the state a tract lies in: public facts from a plan or a public file, never from rows.
+Groups, such as the state a tract lies in, are public facts from a plan or a public file. All of it is known before a row is
+read.
 """
 
 import re

@@ -1,10 +1,8 @@
-"""What is estimated in each cell, exactly: a prediction from a line, its slope, or a mean.
+"""Estimators for small cells: a prediction from a line, its slope, or a mean, exactly, and the fitted lines as doubles.
 
-The fitted lines of all cells as doubles, each number correctly rounded from exact whole numbers.
-
-One respondent at (x, y), u = x - xbar, moves an estimate by lever * residual over what is left of the leverage:
-lever = base + tilt * u and residual = y - ybar - slope * u. The three estimators differ in `base` and `tilt` alone; the
-mean has slope 0 and no spread to divide by.
+Each double is correctly rounded from exact whole numbers. One respondent at (x, y), u = x - xbar, moves an estimate by
+lever * residual over what is left of the leverage: lever = base + tilt * u and residual = y - ybar - slope * u. The three
+estimators differ in `base` and `tilt` alone; the mean has slope 0 and no spread to divide by.
 """
 
 from dataclasses import dataclass

@@ -1,11 +1,8 @@
-"""How far one respondent can move each cell's estimate, over all removals and all additions in the square.
+"""Local sensitivity: how far one respondent can move each cell's estimate and its standard error, over removals and additions.
 
-A number read off the rows, so it is private, and noise scaled to it is *observed, not differentially private*.
-
-Sampling standard errors of the estimates, and how far one respondent moves them.
-
-Read off the rows. The published method gives standard errors noise of their own in the same way as estimates, with
-additions in the corners of the square; so do we, with removals beside them.
+Read off the rows, so it is private, and noise scaled to it is *observed, not differentially private*. The published method
+gives standard errors noise of their own in the same way as estimates, with additions in the corners of the square; so do
+we, with removals beside them.
 """
 
 from collections.abc import Iterator

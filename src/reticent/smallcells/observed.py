@@ -1,14 +1,9 @@
-"""Estimates for small cells with noise scaled to the maximum observed sensitivity (Chetty and Friedman 2019).
+"""The maximum observed sensitivity of Chetty and Friedman (2019): the envelope, the noise, and the table with its label.
 
-*Observed, not differentially private.* The method is offered because it is in use and readers ask for it. The label
-goes with every table made here, and `unprotected` says what nothing hides.
-
-The maximum observed sensitivity: the largest N times local sensitivity, over all cells or within declared groups.
-
-Chetty and Friedman's envelope chi / N lies on or above every cell's own local sensitivity. It is read off the rows, so
-noise scaled to it is *observed, not differentially private*.
-
-What is asked of the observed method, and the table it publishes: label, numbers, and what nothing hides.
+The envelope chi / N, with chi the largest N times local sensitivity over all cells or within declared groups, lies on or
+above every cell's own local sensitivity. It is read off the rows, so noise scaled to it is *observed, not differentially
+private*. The method is offered because it is in use and readers ask for it. The label goes with every table made here, and
+`unprotected` says what nothing hides.
 """
 
 import math

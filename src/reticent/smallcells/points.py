@@ -1,6 +1,6 @@
-"""The points of every declared cell, on a public grid: what all estimates for small cells start from.
+"""Points and moments of every declared cell, on a public grid: what all estimates for small cells start from.
 
-Counts and sums of every cell, as exact whole numbers of any size.
+Counts and sums are exact whole numbers of any size.
 """
 
 from dataclasses import dataclass

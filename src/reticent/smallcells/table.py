@@ -1,8 +1,6 @@
-"""A finished table of cells: released numbers only, one line for every declared cell, in the order of the codebook.
+"""A finished table of small cells: released numbers only, one line for every declared cell, in the order of the codebook.
 
-How many points each cell holds, with noise of its own.
-
-What is estimated in every cell, and on which public scale it is published.
+With it: what is estimated in every cell, on which public scale it is published, and noisy counts of points.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

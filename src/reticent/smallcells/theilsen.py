@@ -1,14 +1,9 @@
 """Theil-Sen with differential privacy: the median of lines through random pairs of points, by selection.
 
-The estimator of Alabi, McMillan, Sarathy, Smith and Vadhan (2020), for the change of one respondent added or removed:
-in each of several random matchings everybody has at most one partner; every pair gives the value of the line through
-it; a step of the public grid is chosen by how evenly those values lie to its two sides.
-
-Compiled loops for Theil-Sen: random pairs of the points of a cell, and the line through each pair.
-
-Compiled loops for a private median: the public steps in stretches of one score, and a choice among them.
-
-The values are whole steps, sorted, from -1 (below the range) to one above its top.
+The estimator of Alabi, McMillan, Sarathy, Smith and Vadhan (2020), for the change of one respondent added or removed: in each
+of several random matchings everybody has at most one partner; every pair gives the value of the line through it; a step of
+the public grid is chosen by how evenly those values lie to its two sides. The compiled loops take values as whole steps,
+sorted, from -1 (below the range) to one above its top, and the public steps in stretches of one score.
 """
 
 from dataclasses import dataclass, field

@@ -1,10 +1,8 @@
-"""Fill the silent cells of synthetic rows, as often as wanted. The rows come after the noise, so filling them is free.
+"""Multiple imputation of synthetic rows: silent cells filled, as often as wanted. After the noise, so filling is free.
 
 Chained equations (van Buuren and Groothuis-Oudshoorn 2011) with tables for equations: each column with silent cells is drawn
-anew from the columns that tell most about it, in turns. Where silence depends on what is answered elsewhere, this is
-right and leaving silent cells out is not.
-
-Which columns tell most about a column: chosen one by one while each is worth its cells. After the noise.
+anew, in turns, from the columns that tell most about it, chosen one by one while each is worth its cells. Where silence
+depends on what is answered elsewhere, this is right and leaving silent cells out is not.
 """
 
 from math import prod

@@ -1,6 +1,7 @@
-"""The cells a synthesizer sees: answers in public bins, then a cell for silence, then one for who was not asked.
+"""The domain of a synthesizer: answers in public bins, then a cell for silence, then one for who was not asked.
 
-Numbers that many people give, declared beforehand: each gets a bin of its own, so that it is drawn as it is.
+Point masses, numbers that many people give, are declared beforehand: each gets a bin of its own, so that it is drawn as
+it is.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,10 +1,8 @@
-"""Read what a curator knows of every row: what cannot be, and which answer settles which. Universes come from the codebook.
+"""Structural zeroes and rules: what a curator knows of every row, read, held as a value, and checked. Public, all of it.
 
-What a curator knows of every row, as a value, and which rows go against it. Public, and after the noise.
-
-Is there a lawful row at all? Found by trial, column by column, over the few codes that rules tell apart. Public.
-
-Pairs of cells that the codebook rules out: an answer of somebody who is not asked. Public, so a model may know it for free.
+Rules say what cannot be, and which answer settles which; universes come from the codebook. Whether there is a lawful row at
+all is found by trial, column by column, over the few codes that rules tell apart. Pairs of cells that the codebook rules
+out, such as an answer of somebody who is not asked, a model may know for free.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

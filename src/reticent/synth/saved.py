@@ -1,9 +1,7 @@
 """A network on disk: one TOML file that says what it is, and one array for each step. Nothing in it can run.
 
-Whoever loads it brings the codebook, and every name, bin and size is held against it. Digests tell of a file that was
-changed or mixed up; they are no signature, since whoever writes all the files can write those too.
-
-What the TOML file of a saved network says, written and read; every word is held against the codebook.
+Whoever loads it brings the codebook, and every name, bin and size in the TOML file is held against it. Digests tell of a
+file that was changed or mixed up; they are no signature, since whoever writes all the files can write those too.
 """
 
 import hashlib

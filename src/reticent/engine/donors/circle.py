@@ -1,17 +1,14 @@
-"""Rows put in order by several whole numbers, with one sort of one number for each.
+"""The ring of donors: keyed places for labels, and rows sorted by several whole numbers with one sort of one number each.
 
-The first of the numbers' bits and the row's own number share 64 bits, and those are sorted. Rows that the
-first bits do not tell apart, few where they are spread evenly, are then sorted by all of theirs.
+**Places** come from a keyed polynomial over the field of p = 2^61 - 1 elements, in whole numbers. The numbers x_1, ..., x_n
+of a label give z = a_0 + a_1 x_1 + ... + a_n x_n, and z gives the place c_0 + c_1 z + c_2 z^2 + c_3 z^3, all modulo p. With
+coefficients drawn evenly, places of labels with different z are even and independent, any four of them (Wegman and
+Carter, 1981), and two labels share a z with chance 1/p. The coefficients come from the key by SHA-256. Nothing that is
+promised rests on how even the places are: only the size of the noise does. Elements are unsigned, of 64 bits, and held
+below 2^61 + 8, for which 2^61 = 1 is used and no remainder is taken.
 
-Places on the ring: a keyed polynomial over the field of p = 2^61 - 1 elements, in whole numbers.
-
-The numbers x_1, ..., x_n of a label give z = a_0 + a_1 x_1 + ... + a_n x_n, and z gives the place
-c_0 + c_1 z + c_2 z^2 + c_3 z^3, all modulo p. With coefficients drawn evenly, places of labels with different z
-are even and independent, any four of them (Wegman and Carter, 1981), and two labels share a z with chance 1/p. The
-coefficients come from the key by SHA-256. Nothing that is promised rests on how even the places are: only the
-size of the noise does. A digest of every record's text would do as well, at several times the cost.
-
-Elements are unsigned, of 64 bits, and held below 2^61 + 8, for which 2^61 = 1 is used and no remainder is taken.
+**Sorting.** The first of the numbers' bits and the row's own number share 64 bits, and those are sorted. Rows that the first
+bits do not tell apart, few where they are spread evenly, are then sorted by all of theirs.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,12 +1,9 @@
-"""The clean rows held in a table of their own, donors' answers filled in. Spills, and is dropped at the end.
+"""Donor imputation carried out: the clean rows in a table of their own, donors' answers filled in, dropped at the end.
 
-The statements that let donors fill one column. Only names of ours stand in them, and whole numbers.
-
-PACKED holds one line for each record, its words and its cells, and PEOPLE the same with its place. VISITS says in
-which other cells a cell's recipients look for donors. TAKEN, TIED and GAPS are what comes of it: `Offers`. FILL has
-each recipient's new digit.
-
-Everybody gets a place on the circle, some cells at a time: what is held in arrays has a limit.
+Only names of ours and whole numbers stand in the statements. PACKED holds one line for each record, its words and its
+cells, and PEOPLE the same with its place on the circle, found some cells at a time, since what is held in arrays has a
+limit. VISITS says in which other cells a cell's recipients look for donors. TAKEN, TIED and GAPS are what comes of it:
+`Matches`. FILL has each recipient's new digit.
 """
 
 from collections.abc import Callable, Mapping, Sequence

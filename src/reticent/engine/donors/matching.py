@@ -1,13 +1,11 @@
-"""Where each cell's recipients find their donors: in their own cell, or in the nearest ones that have some.
+"""Donor matching: where each cell's recipients find their donors, and what donors offer to those who visit their cell.
 
-A recipient takes the donors of its own cell and, where those are fewer than it needs, of the cells at the next
-distance, and so on. Cells at one distance are one ring. All of this is read off the class table, so private.
+A recipient takes the donors of its own cell and, where those are fewer than it needs, of the cells at the next distance,
+and so on. Cells at one distance are one ring. All of this is read off the class table, so private.
 
-What donors offer to those who visit their cell.
-
-A line is a donor or a visitor of a cell. In the order of the circle each has r donors of the cell before it: a
-visitor takes donor r, r + 1, ..., counted around. It takes as many as its visit says. Where several cells are tied
-in a visitor's distance, each offers that many, with their points on the circle, and the first of all are taken later.
+A line is a donor or a visitor of a cell. In the order of the circle each has r donors of the cell before it: a visitor
+takes donor r, r + 1, ..., counted around. It takes as many as its visit says. Where several cells are tied in a visitor's
+distance, each offers that many, with their points on the circle, and the first of all are taken later.
 """
 
 from collections.abc import Iterator, Sequence

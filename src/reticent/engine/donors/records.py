@@ -1,14 +1,12 @@
-"""A record in a few 64-bit words: every column's code is a digit, silence included.
+"""Records packed into a few 64-bit words, and every record's label and place on the ring.
 
-A word is a number in mixed radix. Of a column with A answers the digits 0 to A - 1 are codes counted from its
-lowest, A is missing and A + 1, where it has a universe, not asked. Two records have the same words exactly when
-no statement over these columns can tell them apart.
+A word is a number in mixed radix. Of a column with A answers the digits 0 to A - 1 are codes counted from its lowest, A is
+missing and A + 1, where it has a universe, not asked. Two records have the same words exactly when no statement over
+these columns can tell them apart.
 
-Every record's label, and its place on the ring.
-
-A label is the respondent's identifier, where the codebook has one, the record's words, and a running number
-among records that agree in all of these. Records that agree cannot be told apart, so it does not matter which
-of them has which number, and a record that comes or goes changes no label of a different one.
+A label is the respondent's identifier, where the codebook has one, the record's words, and a running number among
+records that agree in all of these. Records that agree cannot be told apart, so it does not matter which of them has which
+number, and a record that comes or goes changes no label of a different one.
 """
 
 from collections.abc import Mapping, Sequence

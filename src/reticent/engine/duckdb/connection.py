@@ -1,8 +1,6 @@
-"""One fenced connection and what is said over it: rows registered, tables made, given, asked and dropped.
+"""One fenced DuckDB connection: rows registered, tables made, given, asked and dropped, types read off the header.
 
-The fence around DuckDB (R12): named files only, no extensions, a private spill folder, settings locked.
-
-What a header says of each column: our word for its type. No row is read.
+The fence (R12): named files only, no extensions, a private spill folder, settings locked. For the types no row is read.
 """
 
 import os

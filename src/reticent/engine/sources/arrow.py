@@ -2,11 +2,10 @@
 
 `types` looks at the header only; `reader` gives a fresh pass over the rows each time it is called.
 
-SPSS, Stata and SAS files through pyreadstat (the extra `files`). Codes stay codes; labels are not applied.
-
-A text that does not fit the file's code page would stop the whole reader. So rows are read as bytes, each standing
-for one character, which cannot fail; then every text is decoded on its own, and one that is broken is missing, as in
-CSV and Parquet. Files of the portable kind are decoded by the reader, which marks what it cannot read.
+SPSS, Stata and SAS files come through pyreadstat (the extra `files`). Codes stay codes; labels are not applied. A text that
+does not fit the file's code page would stop the whole reader. So rows are read as bytes, each standing for one character,
+which cannot fail; then every text is decoded on its own, and one that is broken is missing, as in CSV and Parquet. Files of
+the portable kind are decoded by the reader, which marks what it cannot read.
 """
 
 import codecs

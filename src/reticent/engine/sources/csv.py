@@ -1,10 +1,8 @@
 """CSV files, read so that no record can stop the reading or change another (R01).
 
-Why not DuckDB's or Arrow's reader, and what exactly is a record: docs/decisions/0003-our-own-csv-reader.md.
-
-Whole lines of a CSV file to records, and records to fields: for every byte string, and without a loop over records.
-
-A block is some whole lines of the file. All positions are offsets into it, one per record, in file order.
+A block is some whole lines of the file; lines become records and records fields, for every byte string, and without a
+loop over records. All positions are offsets into the block, one per record, in file order. Why not DuckDB's or Arrow's
+reader, and what exactly is a record: docs/decisions/0003-our-own-csv-reader.md.
 """
 
 import csv

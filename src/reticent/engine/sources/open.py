@@ -1,10 +1,8 @@
-"""Where rows come from: files, frames and tables. Opening a source looks at its header, never at a row.
+"""Data sources: files, frames and tables. Opening one looks at its header, never at a row.
 
-Frames held by the caller, as Arrow tables. What a cell means does not depend on the type of its column (T31).
-
-pandas and Polars choose a column's type from all of its cells, so one respondent's odd answer turns numbers into
-doubles, texts or objects. Columns of plain types go over as they are; all others cell by cell, as text that means the
-same. Nothing in a cell can raise.
+pandas and Polars choose a column's type from all of its cells, so one respondent's odd answer turns numbers into doubles,
+texts or objects. What a cell means does not depend on that (T31): columns of plain types go over as they are; all others
+cell by cell, as text that means the same. Nothing in a cell can raise.
 """
 
 import os

@@ -1,11 +1,9 @@
 """The clean rows as one nested SELECT: codes, then who is protected, then edits, then universes.
 
-A bound predicate as SQL, with the three-valued meaning it has in Python.
-
-SQL's `and`, `or` and `not` are Kleene's already; what is left is to keep a comparison unknown where there is no
-code. Only integers and the caller's expressions enter, so no text of a plan or codebook can reach the engine.
-
-Rows of codes and what may be asked of their cells, as SQL: answered, missing, not asked; conditions; columns.
+What may be asked of a cell is whether it was answered, is missing or was not asked. A bound filter expression becomes SQL
+with the three-valued meaning it has in Python: SQL's `and`, `or` and `not` are Kleene's already; what is left is to keep a
+comparison unknown where there is no code. Only integers and the caller's expressions enter, so no text of a plan or
+codebook can reach the engine.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,6 +1,6 @@
-"""Gaps filled from released lines: each row from its own answers, by whole numbers, in the order of the plan.
+"""Regression imputation carried out in SQL: gaps filled from released lines and chances, in the order of the plan.
 
-Gaps filled from released chances: each row from its own cell and its own draw, by whole numbers.
+Each row is filled from its own answers, its own cell and its own draw, by whole numbers.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,17 +1,12 @@
-"""The two statements a plan costs: one for all its sums, one for all its tables.
+"""Aggregates in SQL: the two statements a plan costs, one for all its sums and one for all its tables, and what was fetched.
 
-The points of declared cells, in one pass: each row that counts leaves as one whole number, sorted here.
+**Points of declared cells.** Each row that counts leaves as one whole number, sorted here. A point of cell g at (x, y) is the
+number (g (X + 1) + x) (Y + 1) + y, where x and y count grid steps from their lower bounds up to X and Y. Sorting the
+numbers sorts cells, then x, then y, so the order of the file, chunks and threads are forgotten.
 
-A point of cell g at (x, y) is the number (g (X + 1) + x) (Y + 1) + y, where x and y count grid steps from their
-lower bounds up to X and Y. Sorting the numbers sorts cells, then x, then y, so the order of the file, chunks and
-threads are forgotten.
-
-What the base cells of a weighted survey hold, in one pass: records, base weights, and the largest of them.
-
-A record without a base weight, or of weight 0, is in no cell. Sums of base weights must fit 62 bits and are
-refused from public numbers if they could not; what is multiplied by a value is summed in 128 bits.
-
-From what was fetched to tallies: one fetch for each kind of want.
+**Base cells of a weighted survey**: records, base weights, and the largest of them. A record without a base weight, or of
+weight 0, is in no cell. Sums of base weights must fit 62 bits and are refused from public numbers if they could not; what
+is multiplied by a value is summed in 128 bits.
 """
 
 from collections.abc import Callable, Mapping, Sequence

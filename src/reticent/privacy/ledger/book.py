@@ -1,6 +1,6 @@
-"""The file and its head as one thing: read it, add to it, start it. What may be added is decided elsewhere.
+"""The ledger file and its head as one thing: read it, add to it, start it, and look for loss and change.
 
-Looking for loss and change: in the ledger file, its head, its answers, and the receipts others hold.
+Looked at are the file, its head, its answers, and the receipts others hold. What may be added is decided elsewhere.
 """
 
 import json

@@ -1,12 +1,9 @@
-"""What a ledger is made of, and what it hands out: entries, receipts, reservations.
+"""Entries of a ledger: exact amounts, the hash chain, and what is handed out, receipts and reservations.
 
-Amounts of budget: decimals written as text, held as rationals, so that sums are exact (R07, L08).
-
-The hash chain: each entry carries the hash of the one before, so that none can be changed alone.
-
-Every body carries a random salt. Receipts publish hashes, and a commit entry holds only things a reader knows
-(the published answer) besides the clock: without the salt its time, hence how long the run took, could be
-found by trying all seconds.
+Amounts of budget are decimals written as text and held as rationals, so that sums are exact (R07, L08). Each entry carries
+the hash of the one before, so that none can be changed alone. Every body carries a random salt. Receipts publish hashes, and
+a commit entry holds only things a reader knows (the published answer) besides the clock: without the salt its time, hence
+how long the run took, could be found by trying all seconds.
 """
 
 import hashlib

@@ -1,8 +1,7 @@
-"""What the entries add up to. Read from the first to the last under the rules that held when they were written.
+"""What a ledger's entries add up to, read from the first to the last under the rules that held when they were written.
 
-The same `add` reads old entries and admits new ones, so a ledger can hold nothing that could not be written.
-
-Partitions as a ledger knows them: how a survey is cut into pieces, under which secret key, and what each was charged.
+The same `add` reads old entries and admits new ones, so a ledger can hold nothing that could not be written. Of a partition
+it knows how the survey is cut into pieces, under which secret key, and what each was charged.
 """
 
 import re

@@ -51,6 +51,18 @@ class Ledger:
         The signs are a head file, another ledger beside it, receipts of the data set among the JSON files in the
         folder `outputs`, and another ledger that is for one of the same files. With `separate_budget` these others
         are left to their own budgets, and every receipt says so.
+
+        **Parameters**
+
+        - `path`: where the file will lie.
+        - `dataset`: the public name of the data set.
+        - `change`: the adjacency that all releases share.
+        - `unit`: who is protected, as in the codebook.
+        - `budget`: the privacy budget, epsilon, a decimal as text.
+        - `outputs`: the folder of published releases, looked through for receipts.
+        - `files`: the files of rows that the ledger is for.
+        - `separate_budget`: start a budget beside another ledger's.
+        - `allow_network`: accept a disk that is not this machine's.
         """
         path = (
             Path(path).parent.resolve() / Path(path).name
@@ -71,7 +83,14 @@ class Ledger:
 
     @classmethod
     def open(cls, path: Path, *, timeout: float = 60.0, allow_network: bool = False) -> Self:
-        """A ledger that exists. Its chain is read through, its head file compared and brought up."""
+        """A ledger that exists. Its chain is read through, its head file compared and brought up.
+
+        **Parameters**
+
+        - `path`: the ledger file.
+        - `timeout`: how many seconds to wait for another writer.
+        - `allow_network`: accept a disk that is not this machine's.
+        """
         path = Path(path).resolve()
         check_file(path)
         check_disk(path.parent, allow_network=allow_network)

@@ -4,13 +4,10 @@ A connection lives for one step only. So a ledger may be used from any thread an
 holds a lock while rows are read. The file is never opened except by SQLite: closing any other descriptor of
 it would drop the locks of this process.
 
-SQLite's and the system's faults in words of ours: which status, and what to do (B107 to B110).
+A ledger is a plain file of ours, writable, on a disk of this machine (B107). SQLite's and the system's faults are told in
+words of ours: which status, and what to do (B107 to B110).
 
-Where a ledger may lie: a plain file of ours, writable, on a disk of this machine (B107).
-
-The head file: which entry was last, kept beside the ledger so that an old copy put back is noticed (L10).
-
-It is written after each entry, under the writer's lock, so it is never ahead of the ledger it belongs to. A
+The head file says which entry was last, and lies beside the ledger, so that an old copy put back is noticed (L10). It is written after each entry, under the writer's lock, so it is never ahead of the ledger it belongs to. A
 crash may leave it one step behind; whoever opens the ledger next brings it up.
 """
 

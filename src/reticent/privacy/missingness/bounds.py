@@ -1,8 +1,7 @@
-"""How much all mechanisms together promise about the complete truth. Results are rounded up to 12 places.
+"""Amplification by missingness: how much all mechanisms together promise about the complete truth, rounded up to 12 places.
 
-Amplification order by order, in Rényi's measure, and from there to (epsilon, delta).
-
-zCDP itself is not amplified: no single rho holds at every order. Its curve is, and so is every other curve.
+In Rényi's measure it goes order by order, and from there to (epsilon, delta). zCDP itself is not amplified: no single rho
+holds at every order. Its curve is, and so is every other curve.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,6 +1,6 @@
 """Claims about the complete truth: composed first, amplified once, and refused where there is no theorem.
 
-A budget for the complete truth, when what is asked next depends on what was answered.
+`Filter` keeps a budget for the complete truth when what is asked next depends on what was answered.
 """
 
 from collections.abc import Collection, Sequence

@@ -1,11 +1,8 @@
-"""Which answers of one row are observed: a law that is public, or bounded by public numbers.
+"""Missingness masks: which answers of one row are observed, when a mechanism uses the row, and means of products over masks.
 
-When a mechanism uses a row: which answers must be there.
-
-The mean of a product over one row's mask, when attributes are observed independently of each other.
-
-Each mechanism that uses the row brings a factor. Masks are not listed one by one: attributes are gone through in
-an order, and of those seen only that is kept which mechanisms still waiting for others need to know.
+The law of a mask is public, or bounded by public numbers. Each mechanism that uses the row brings a factor. Where attributes
+are observed independently of each other, masks are not listed one by one: attributes are gone through in an order, and of
+those seen only that is kept which mechanisms still waiting for others need to know.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

@@ -1,22 +1,16 @@
-"""Belief propagation on a junction tree: from potentials to marginals, by one walk up and one down.
+"""Belief propagation on a junction tree: from potentials to marginals, by one walk up and one down, and the fitted joint table.
 
-On the way up every clique becomes conditional on its separator. On the way down conditionals are multiplied by what
-the parent says of the separator. Exponentials are dear, so they are taken of the small tables of potentials, and
-cliques are made of products. If a line of products comes near what a double can hold, the walk is done again in
-logarithms, where nothing can under- or overflow; so are all walks after it. Potentials may be minus infinity, where a
-cell is impossible.
+On the way up every clique becomes conditional on its separator. On the way down conditionals are multiplied by what the
+parent says of the separator. Exponentials are dear, so they are taken of the small tables of potentials, and cliques are
+made of products. If a line of products comes near what a double can hold, the walk is done again in logarithms, where
+nothing can under- or overflow; so are all walks after it. Potentials may be minus infinity, where a cell is impossible.
 
-Sum one large table into many small ones, and multiply many small ones into it, by way of the same middle tables.
+**Middle tables.** A table over a, b, c, d is summed over d once for all sets without d, and so on down. Multiplying is the
+same way back. So the large table is walked through a few times and not once for every set.
 
-A table over a, b, c, d is summed over d once for all sets without d, and so on down. Multiplying is the same way
-back. So the large table is walked through a few times and not once for every set.
-
-Tables of axes that no clique holds together: from clique to clique along the tree, and each way only once.
-
-Beyond a separator the rest of the tree matters only through it. So the table of two far axes is that of the one and a
-separator, times the law of the other given that separator; and that law is the same for all tables that ask for it.
-
-A fitted joint table, kept as the tables of a junction tree's cliques.
+**Axes that no clique holds together.** Beyond a separator the rest of the tree matters only through it. So the table of two
+far axes is that of the one and a separator, times the law of the other given that separator; and that law is the same for
+all tables that ask for it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

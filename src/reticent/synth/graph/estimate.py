@@ -1,23 +1,18 @@
-"""Fit one joint table to noisy tables of some of its axes.
+"""Graphical model estimation: fit one joint table to noisy tables of some of its axes. After the noise, so free of charge.
 
-Of all joint tables with the given total that factor over the measured sets, the one nearest to the tables in squares,
-each cell weighted by the inverse of its variance. Nothing here sees a row: whatever is done to noisy tables is free.
+Of all joint tables with the given total that factor over the measured sets, the one nearest to the tables in squares, each
+cell weighted by the inverse of its variance. Cells that are known to be empty stay so.
 
-Mirror descent with momentum: the least squares fit over all joint tables, by steps in the potentials.
+**Agreement first.** A table splits into effects: its total, one for every axis, one for every pair, and so on, orthogonal to
+each other. Two tables that share axes measure the same effects of these. The average of each effect, weighted by the
+inverse of its variances, gives tables that agree. Among tables that agree these are the nearest in weighted squares, and
+squared distances to any tables that agree change by a constant only. So nothing is lost for the fit, and much time is won.
 
-A plain step takes the potentials along minus the slope of the loss in the marginals (Beck and Teboulle 2003; McKenna,
-Sheldon and Miklau 2019). It multiplies large and small cells alike and never leaves the joint tables. Going on a
-little in the direction of the last step (Nesterov 1983) saves most of the steps; where that goes up, we start anew
-from the best place and without momentum, and where a plain step goes up, with shorter ones (O'Donoghue, Candes 2015).
-
-What a model is fitted to: noisy tables, and cells that are known to be empty.
-
-Make noisy tables agree where they overlap, each counted for what its noise lets it know.
-
-A table splits into effects: its total, one for every axis, one for every pair, and so on, orthogonal to each other.
-Two tables that share axes measure the same effects of these. The average of each effect, weighted by the inverse of
-its variances, gives tables that agree. Among tables that agree these are the nearest in weighted squares, and squared
-distances to any tables that agree change by a constant only. So nothing is lost for the fit, and much time is won.
+**Mirror descent with momentum.** A plain step takes the potentials along minus the slope of the loss in the marginals (Beck
+and Teboulle 2003; McKenna, Sheldon and Miklau 2019). It multiplies large and small cells alike and never leaves the joint
+tables. Going on a little in the direction of the last step (Nesterov 1983) saves most of the steps; where that goes up, we
+start anew from the best place and without momentum, and where a plain step goes up, with shorter ones (O'Donoghue, Candes
+2015).
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -1,12 +1,8 @@
 """PrivBayes, by Zhang, Cormode, Procopiuc, Srivastava and Xiao: a network of noisy conditionals, n kept confidential.
 
-Columns seen ever more coarsely: 16 bins, then 8, 4, 2. Public throughout; what PrivBayes' parents are made of.
-
-Which parents a column may have: all largest sets whose table is worth its noise. Public throughout.
-
-A search for parents in progress: confidential tables and scores behind a purse.
-
-How strongly a column depends on its parents: whole numbers, with a proved reach of one record.
+Public: columns seen ever more coarsely (16 bins, then 8, 4, 2), and which parents a column may have, all largest sets whose
+table is worth its noise. Confidential: the search, whose tables and scores are behind an accountant. How strongly a column
+depends on its parents is a whole number with a proved reach of one record.
 """
 
 from collections.abc import Callable, Iterator, Sequence

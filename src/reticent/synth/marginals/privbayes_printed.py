@@ -1,6 +1,6 @@
 """PrivBayes as first printed: a fixed number of parents, mutual information. For a public number of rows only.
 
-Mutual information in whole numbers, and how far one replaced row can move it.
+Mutual information is in whole numbers, with how far one replaced row can move it.
 """
 
 from collections.abc import Iterable

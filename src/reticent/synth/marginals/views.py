@@ -1,8 +1,7 @@
-"""Which cells of each column are told apart, and how a model over these is widened to all cells. Public throughout.
+"""Views of a domain: which cells are told apart, how a model over them is widened, and which pairs may be measured.
 
-How badly a public model fits a confidential table: whole numbers, with a proved reach of one record.
-
-What a synthetic table should get right: pairs of columns, and what may be measured for it.
+Public throughout, but for how badly a public model fits a confidential table: a whole number, with a proved reach of one
+record.
 """
 
 from collections.abc import Sequence
