@@ -17,6 +17,7 @@ from sqlglot import exp
 
 from reticent.engine.protocol import CuratorEngine
 from reticent.engine.sql import build as sql
+from reticent.engine.sql import dialect
 from reticent.engine.sql.build import Sql, Values
 from reticent.engine.sql.clean import Clean, code, needed
 from reticent.engine.sql.codes import level_code, number_code
@@ -112,7 +113,7 @@ def _told(column: Levels | Number, raw: Sql, kind: str, values: Values) -> Sql:
         told = exp.and_(told, exp.Not(this=exp.Coalesce(this=same, expressions=[exp.false()])))
     if kind == "text":
         told = exp.and_(told, exp.NEQ(this=trimmed(raw.copy()), expression=exp.Literal.string("")))
-    nothing = sql.call("isnan", raw.copy()) if kind == "float" else exp.false()
+    nothing = dialect.is_nan(raw.copy()) if kind == "float" else exp.false()
     return exp.and_(told, exp.Not(this=nothing))
 
 
@@ -268,7 +269,7 @@ def pattern_lines(engine: CuratorEngine, schema: Schema, columns: Sequence[str])
 
 
 def _wide(value: Sql) -> Sql:
-    return sql.cast(value, "HUGEINT")
+    return sql.cast(value, dialect.wide_int())
 
 
 def _total(value: Sql) -> Sql:

@@ -24,6 +24,7 @@ from reticent.engine.donors.matching import OWN, ClassTable, Counts, offers, vis
 from reticent.engine.donors.records import LINE, Digit, Packing, labelled, order_of, unpacked
 from reticent.engine.results import RingTable
 from reticent.engine.sql import build as sql
+from reticent.engine.sql import dialect
 from reticent.engine.sql.build import Sql
 from reticent.engine.sql.clean import RowView, code, named
 from reticent.engine.wants import Key, Ring, keys_of
@@ -87,7 +88,7 @@ class DonorSql:
         named = ", ".join(f"CAST(sum({each}) AS BIGINT) AS s{i}" for i, each in enumerate(sums))
         return f"""
             SELECT p.cell{self.domain} AS cell, coalesce(v.gap, -1) AS gap, {named}
-            FROM ({rows}) p LEFT JOIN {GAPS} v USING (id) GROUP BY ALL"""
+            FROM ({rows}) p LEFT JOIN {GAPS} v USING (id) GROUP BY p.cell{self.domain}, coalesce(v.gap, -1)"""
 
     @property
     def _records(self) -> str:
@@ -114,9 +115,9 @@ def _made_of(picked: str, donors: Donors, answers: int) -> str:
     if donors.scheme is Scheme.NEAREST:
         return picked
     if donors.scheme is Scheme.MEAN:
-        return f"SELECT id, CAST((2 * sum(y) + {k}) // {2 * k} AS BIGINT) AS y FROM ({picked}) GROUP BY id"
+        return f"SELECT id, CAST((2 * sum(y) + {k}) {dialect.INT_DIV} {2 * k} AS BIGINT) AS y FROM ({picked}) GROUP BY id"
     # The largest of m A + (A - 1 - y) belongs to the most frequent digit and, of those, to the lowest.
-    best = f"max(CAST(m AS HUGEINT) * {answers} + {answers - 1} - y)"
+    best = f"max(CAST(m AS {dialect.wide_int()}) * {answers} + {answers - 1} - y)"
     return f"""SELECT id, CAST({answers - 1} - {best} % {answers} AS BIGINT) AS y
         FROM (SELECT id, y, count(*) AS m FROM ({picked}) GROUP BY id, y) GROUP BY id"""
 
@@ -250,7 +251,7 @@ class DonorStaging:
         return self._rings(ringing, classes, wants) if wants else {}
 
     def _rings(self, ringing: DonorSql, classes: ClassTable, wants: Sequence[Ring]) -> dict[Ring, RingTable]:
-        sums = [self._weight(want).sql("duckdb") for want in wants]
+        sums = [dialect.printed(self._weight(want)) for want in wants]
         kept = [sql.column(f"cell{ringing.domain}"), sql.alias(sql.column("rowid"), "id")]
         rows = self._people({}, kept).where(is_recipient(ringing.digit, ringing.place), copy=False)
         found = self.tables.ask(ringing.gaps(sql.text(rows), sums))
