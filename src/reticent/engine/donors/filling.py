@@ -2,7 +2,7 @@
 
 The statements that let donors fill one column. Only names of ours stand in them, and whole numbers.
 
-PACKED holds one line for each record, its words and its cells, and PEOPLE the same with its place. VISITS says in
+PACKED holds one line for each record, its words and its cells, and PEOPLE the same with its place and an id. VISITS says in
 which other cells a cell's recipients look for donors. TAKEN, TIED and GAPS are what comes of it: `Offers`. FILL has
 each recipient's new digit.
 
@@ -35,6 +35,7 @@ from reticent.schema import Schema
 
 PACKED, PEOPLE, VISITS, FILL = "packed_", "people_", "visits_", "fill_"
 TAKEN, TIED, GAPS = "taken_", "tied_", "gaps_"
+ID = "id"  # of a record in PEOPLE, and of a recipient wherever it is named
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +94,7 @@ class DonorSql:
     @property
     def _records(self) -> str:
         order = ", ".join(self.order)
-        return f"SELECT rowid AS id, cell{self.domain} AS cell, y{self.place} AS y, {order} FROM {PEOPLE}"
+        return f"SELECT id, cell{self.domain} AS cell, y{self.place} AS y, {order} FROM {PEOPLE}"
 
     @property
     def _gives(self) -> str:
@@ -140,10 +141,18 @@ class Tables(Protocol):
 
 def place_people(tables: Tables, words: Sequence[str], key: str) -> None:
     """PEOPLE: the records in PACKED, which is dropped, with their places."""
+    first_id = 0
     for part, (first, last) in enumerate(_runs(tables)):
         found = tables.ask(f"SELECT * FROM {PACKED} WHERE cell0 BETWEEN {first} AND {last}")
-        tables.give(PEOPLE, quietly(labelled, found, words, key), more=part > 0)
+        placed = quietly(labelled, found, words, key)
+        tables.give(PEOPLE, _identified(placed, first_id), more=part > 0)
+        first_id += len(placed)
     tables.drop(PACKED)
+
+
+def _identified(people: pa.Table, first: int) -> pa.Table:
+    """The records with numbers of their own, from `first` on: a name to join by, which says nothing else."""
+    return people.append_column(ID, pa.array(np.arange(first, first + len(people), dtype=np.int64)))
 
 
 def _runs(tables: Tables) -> list[tuple[int, int]]:
@@ -203,7 +212,7 @@ class DonorStaging:
         }
         some, none = self._people(given, more), self._people({}, more)
         for table in tables:
-            on = exp.EQ(this=exp.column("id", table=table), expression=exp.column("rowid", table=PEOPLE))
+            on = exp.EQ(this=exp.column("id", table=table), expression=exp.column(ID, table=PEOPLE))
             some = some.join(exp.to_table(table), on=on, join_type="left", copy=False)
         some = some.where(exp.or_(*asks), copy=False)
         none = none.where(exp.not_(exp.or_(*asks)), copy=False)
@@ -252,7 +261,7 @@ class DonorStaging:
 
     def _rings(self, ringing: DonorSql, classes: ClassTable, wants: Sequence[Ring]) -> dict[Ring, RingTable]:
         sums = [dialect.printed(self._weight(want)) for want in wants]
-        kept = [sql.column(f"cell{ringing.domain}"), sql.alias(sql.column("rowid"), "id")]
+        kept = [sql.column(f"cell{ringing.domain}"), sql.column(ID)]
         rows = self._people({}, kept).where(is_recipient(ringing.digit, ringing.place), copy=False)
         found = self.tables.ask(ringing.gaps(sql.text(rows), sums))
         return {want: quietly(_ring_table, want, classes, found, f"s{i}") for i, want in enumerate(wants)}
