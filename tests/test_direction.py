@@ -74,6 +74,32 @@ def wrong_way(path: str, text: str) -> list[str]:
     return found
 
 
+ENGINE_NAME = "duckdb"  # of the one engine there is; its kind of file has the name as an ending
+
+
+def names_an_engine(path: str, text: str) -> list[str]:
+    """Where `text` names the engine by an import, a name or a word, though it stands outside `engine/`."""
+    found = []
+    for node in ast.walk(ast.parse(text)):
+        said = _said(node)
+        if any(ENGINE_NAME in each.lower() for each in said):
+            found.append(f"{path}:{getattr(node, 'lineno', 0)}: names the engine; use engine/open.py")
+    return found
+
+
+def _said(node: ast.AST) -> list[str]:
+    """The names that a node writes, and its text where it is that word alone: prose may say it."""
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        return list(imports(node))
+    if isinstance(node, ast.Name):
+        return [node.id]
+    if isinstance(node, ast.Attribute):
+        return [node.attr]
+    if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " not in node.value:
+        return [node.value]
+    return []
+
+
 def open_doors(path: str, text: str) -> list[str]:
     """What the release path must not hold (S08): code from data, shells, other randomness, asserts."""
     found = []
@@ -132,6 +158,41 @@ def test_the_root_imports_nothing_of_ours_when_it_runs():
 def test_the_release_path_has_no_open_door():
     """Every file of the package, at every depth."""  # covers S08
     assert [line for path, text in sources() for line in open_doors(path, text)] == []
+
+
+def test_nobody_outside_the_engine_names_one():
+    """The lab compares engines and writes their versions, and may."""
+    outside = [(path, text) for path, text in sources() if home(path) not in ("engine", BEYOND)]
+    assert len(outside) > 80
+    assert [line for path, text in outside for line in names_an_engine(path, text)] == []
+
+
+DIALECT = "engine/sql/dialect.py"
+ENGINES_OWN = ("engine/duckdb/", "engine/sources/", "engine/open.py")
+
+
+def test_statements_take_an_engines_words_from_one_place():
+    """What builds statements names no engine: its words, and how they are printed, stand in the dialect."""
+    made = [(p, t) for p, t in sources() if home(p) == "engine" and not p.startswith((DIALECT, *ENGINES_OWN))]
+    assert len(made) > 12
+    assert [line for path, text in made for line in names_an_engine(path, text)] == []
+    assert names_an_engine("engine/sql/offender.py", "text = tree.sql('duckdb')")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from reticent.engine.duckdb.engine import DuckDBEngine",
+        "def f():\n    from reticent.engine import duckdb",
+        "def f(rows: 'DuckDBEngine'): ...",
+        "def f(engine):\n    return engine.DuckDBEngine(1)",
+        "def f(tree):\n    return tree.sql('duckdb')",
+    ],
+)
+def test_an_engine_named_outside_is_caught(text):
+    """The naive twin: each way to name it."""
+    assert names_an_engine("release/offender.py", text)
+    assert names_an_engine("cli/offender.py", "from reticent.engine.open import open_engine") == []
 
 
 WRONG_WAYS = {

@@ -257,7 +257,7 @@ def test_an_open_quote_holds_back_no_more_than_the_longest_record():
         sizes.append(len(text))
         return real(text, **options)  # type: ignore[arg-type]
 
-    with patch.object(source, "Block", block):
+    with patch.object(source, "CsvBlock", block):
         rows = read(HEADER + OPEN + GOOD[0] * 2000, chunk=100, limit=1000)
     assert len(rows) == 2001 and max(sizes) <= 1000 + 2 * 100
 

@@ -225,6 +225,25 @@ def test_no_order_of_rows_no_chunks_and_no_threads_change_a_bit():
         assert engine_says(pieces, schema, wants, repair, threads) == once
 
 
+def test_ids_only_name_records(monkeypatch: pytest.MonkeyPatch):
+    """Any numbers do, as long as no two records share one. The naive twin gives all the same."""
+    dice, schema = Random(8), book("pid", 2)
+    people = some_people(dice, 60, hush=0.5)
+    repair = some_repair(dice, schema)
+    wants = some_wants(dice, schema, repair)
+    once = engine_says(people, schema, wants, repair)
+
+    def named(ids: Any) -> dict[str, Any]:
+        def identified(table: pa.Table, first: int) -> pa.Table:
+            return table.append_column("id", pa.array(ids(len(table))))
+
+        monkeypatch.setattr(placing, "_identified", identified)
+        return engine_says(people, schema, wants, repair)
+
+    assert named(lambda size: [10**12 - 7 * i * i for i in range(size)]) == once
+    assert named(lambda size: [1] * size) != once
+
+
 @pytest.mark.parametrize("lot", [1, 30])
 def test_no_bit_depends_on_how_many_cells_are_taken_up_at_a_time(lot: int, monkeypatch: pytest.MonkeyPatch):
     """Two hundred people, three columns: a cell or a few at a time, visitors from afar among them, as all at once."""
@@ -328,7 +347,7 @@ def places(schema: Schema, people: list[Raw], columns: tuple[str, ...], repair: 
     """Every record as it stands on the ring: its words and its place."""
     engine = engine_on(people, 2)
     with engine._holding(schema, columns, repair):
-        return Counter(engine._connection.execute("SELECT * FROM people_").fetchall())
+        return Counter(engine._connection.execute("SELECT * EXCLUDE (id) FROM people_").fetchall())
 
 
 def changed(one: Points, other: Points) -> int:

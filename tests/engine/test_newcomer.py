@@ -91,7 +91,9 @@ def seen(source: Source) -> Seen:
             clean, rows = engine._clean(engine._source, BOOK, COLUMNS, NO_REPAIR, lot=lot)
             found[f"piece {piece}"] = Counter(engine.fetch(rows, clean.values))
         with engine._holding(BOOK, COLUMNS, REPAIR):
-            found["ring"] = Counter(engine._connection.execute(f"SELECT * FROM {PEOPLE}").fetchall())
+            found["ring"] = Counter(
+                engine._connection.execute(f"SELECT * EXCLUDE (id) FROM {PEOPLE}").fetchall()
+            )
     return found
 
 

@@ -7,7 +7,7 @@ import typer
 from reticent.cli.plans import Data, PlanFile
 
 if TYPE_CHECKING:
-    from reticent.engine.duckdb.engine import DuckDBEngine
+    from reticent.engine.protocol import CuratorEngine
     from reticent.schema import Schema
 
 
@@ -20,7 +20,7 @@ def missing(plan: PlanFile, data: Data = None) -> None:
     """For the curator's eyes only: which answers go missing, together or not, and Little's test. CONFIDENTIAL."""
     from reticent.cli.show import WARNING
     from reticent.engine.confidential import MOST_COLUMNS, patterns
-    from reticent.engine.duckdb.engine import DuckDBEngine
+    from reticent.engine.open import open_engine
     from reticent.engine.sources.open import open_path
     from reticent.missing.describe import describe
     from reticent.missing.private import public_columns
@@ -28,7 +28,7 @@ def missing(plan: PlanFile, data: Data = None) -> None:
 
     read = read_plan(plan, rows=data)
     source = data if data is not None else str(plan.parent / read.source)
-    engine = DuckDBEngine(open_path(source, table=read.relation))
+    engine = open_engine(open_path(source, table=read.relation))
     try:
         engine.check(read.schema)
         columns = public_columns(read.schema)
@@ -40,7 +40,7 @@ def missing(plan: PlanFile, data: Data = None) -> None:
     typer.echo("\n".join((WARNING, "", *cut, told, "", *tested)))
 
 
-def _tested(engine: "DuckDBEngine", schema: "Schema") -> tuple[str, ...]:
+def _tested(engine: "CuratorEngine", schema: "Schema") -> tuple[str, ...]:
     """Little's test on the columns it is made for."""
     from reticent.engine.confidential import pattern_lines
     from reticent.missing.little import little, moments_from, ordered_columns

@@ -6,7 +6,8 @@ from pathlib import Path
 import typer
 
 from reticent.cli.show import show_same_rows
-from reticent.engine.duckdb.engine import DuckDBEngine
+from reticent.engine.open import open_engine
+from reticent.engine.protocol import CuratorEngine
 from reticent.engine.sources.open import open_path
 from reticent.errors import PlanError, ResourceError, SourceError
 from reticent.plan.plan import Plan, read_plan
@@ -71,14 +72,14 @@ def open_by_plan(asked: Opening, path: Path, data: str | None) -> None:
         engine.close()
 
 
-def _rows(plan: Plan, data: str) -> DuckDBEngine | None:
+def _rows(plan: Plan, data: str) -> CuratorEngine | None:
     try:
-        return DuckDBEngine(open_path(data, table=plan.relation))
+        return open_engine(open_path(data, table=plan.relation))
     except SourceError:
         return None
 
 
-def _remember(ledger: Ledger, engine: DuckDBEngine, plan: Plan, asked: Opening) -> None:
+def _remember(ledger: Ledger, engine: CuratorEngine, plan: Plan, asked: Opening) -> None:
     fingerprint = fingerprint_of(engine, plan)
     if fingerprint is None or asked.ledger is None:
         typer.echo("the rows do not fit the codebook, so the ledger keeps no fingerprint of them")
@@ -87,7 +88,7 @@ def _remember(ledger: Ledger, engine: DuckDBEngine, plan: Plan, asked: Opening) 
     show_same_rows(found_nearby(asked.ledger, fingerprint, engine, asked.outputs))
 
 
-def fingerprint_of(engine: DuckDBEngine, plan: Plan) -> str | None:
+def fingerprint_of(engine: CuratorEngine, plan: Plan) -> str | None:
     """CONFIDENTIAL: the fingerprint of the rows, or None where they cannot be read."""
     try:
         engine.check(plan.schema)
@@ -97,7 +98,7 @@ def fingerprint_of(engine: DuckDBEngine, plan: Plan) -> str | None:
 
 
 def found_nearby(
-    ledger: Path, fingerprint: str, engine: DuckDBEngine, outputs: Path | None
+    ledger: Path, fingerprint: str, engine: CuratorEngine, outputs: Path | None
 ) -> list[tuple[str, str]]:
     """CONFIDENTIAL: other ledgers of the same rows, in its folder, beside the rows and among the releases."""
     folders = [*(path.resolve().parent for path, _ in engine.files), *([outputs] if outputs else [])]

@@ -21,7 +21,7 @@ from reticent.cli.show import (
     show_same_rows,
 )
 from reticent.engine.confidential import inspect, patterns
-from reticent.engine.duckdb.engine import DuckDBEngine
+from reticent.engine.open import open_engine
 from reticent.engine.sources.open import open_path
 from reticent.errors import PlanError
 from reticent.plan.plan import Plan, read_plan
@@ -80,7 +80,7 @@ def rehearse_plan(path: Path, out: Path | None) -> None:
     """The whole plan on made-up rows; nothing is charged and nothing may be published."""
     plan = read_plan(path)
     try_plan(plan)
-    engine = DuckDBEngine(simulate(plan.schema, plan.rows))
+    engine = open_engine(simulate(plan.schema, plan.rows))
     try:
         with _bar(plan) as step:
             lot = plan.partition.lot(token_hex(32)) if plan.partition else None
@@ -108,7 +108,7 @@ def _write_rehearsal(made: Release, folder: Path) -> None:
 def check_plan(path: Path, data: str | None, ledger: Path | None = None) -> None:
     """Show the curator what the rows hold, and whose else they are. Nothing is written and nothing is charged."""
     plan = read_plan(path, rows=data)
-    engine = DuckDBEngine(open_path(_rows(path, plan, data), table=plan.relation))
+    engine = open_engine(open_path(_rows(path, plan, data), table=plan.relation))
     try:
         engine.check(plan.schema)
         findings = inspect(engine, plan.schema)

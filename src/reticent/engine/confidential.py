@@ -14,16 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from reticent.engine.duckdb.engine import DuckDBEngine
-from reticent.engine.sources.open import Source
+from reticent.engine.protocol import CuratorEngine
 from reticent.engine.sql import build as sql
+from reticent.engine.sql import dialect
 from reticent.engine.sql.build import Sql, Values
 from reticent.engine.sql.clean import Clean, code, needed
 from reticent.engine.sql.codes import level_code, number_code
 from reticent.engine.sql.reading import canonical_text, quantity_of, trimmed
 from reticent.engine.sql.tallies import cell_of
 from reticent.engine.wants import Key, Rows, Sum
-from reticent.prepare.repair import NO_REPAIR
 from reticent.schema import Levels, Number, Schema
 from reticent.schema.bind import Is
 from reticent.schema.reading import canonical, read_quantity
@@ -45,7 +44,7 @@ class Finding:
     examples: tuple[str, ...] = field(repr=False)
 
 
-def inspect(engine: DuckDBEngine, schema: Schema) -> list[Finding]:
+def inspect(engine: CuratorEngine, schema: Schema) -> list[Finding]:
     """Missingness and misfits of every column that can be asked about."""
     everyone = Sum(rows=Rows())
     states = {
@@ -60,7 +59,7 @@ def inspect(engine: DuckDBEngine, schema: Schema) -> list[Finding]:
     ]
 
 
-def _finding(engine: DuckDBEngine, column: Levels | Number, rows: int, states: Sequence[int]) -> Finding:
+def _finding(engine: CuratorEngine, column: Levels | Number, rows: int, states: Sequence[int]) -> Finding:
     answered, missing, not_asked = states
     values = Values()
     base, names = engine.base([column.source], values)
@@ -81,7 +80,7 @@ def _finding(engine: DuckDBEngine, column: Levels | Number, rows: int, states: S
     )
 
 
-def _examples(engine: DuckDBEngine, column: Levels | Number) -> tuple[str, ...]:
+def _examples(engine: CuratorEngine, column: Levels | Number) -> tuple[str, ...]:
     values = Values()
     base, names = engine.base([column.source], values)
     raw, kind = sql.column(names[column.source]), engine.types[column.source]
@@ -113,7 +112,7 @@ def _told(column: Levels | Number, raw: Sql, kind: str, values: Values) -> Sql:
         told = exp.and_(told, exp.Not(this=exp.Coalesce(this=same, expressions=[exp.false()])))
     if kind == "text":
         told = exp.and_(told, exp.NEQ(this=trimmed(raw.copy()), expression=exp.Literal.string("")))
-    nothing = sql.call("isnan", raw.copy()) if kind == "float" else exp.false()
+    nothing = dialect.is_nan(raw.copy()) if kind == "float" else exp.false()
     return exp.and_(told, exp.Not(this=nothing))
 
 
@@ -159,7 +158,7 @@ class Patterns:
         return (both - a * b) / spread if spread else 0.0
 
 
-def patterns(engine: DuckDBEngine, schema: Schema, columns: Sequence[str]) -> Patterns:
+def patterns(engine: CuratorEngine, schema: Schema, columns: Sequence[str]) -> Patterns:
     """The patterns over `columns` (at most forty), by one pass over the rows."""
     chosen = tuple(columns)[:MOST_COLUMNS]
 
@@ -173,20 +172,13 @@ def patterns(engine: DuckDBEngine, schema: Schema, columns: Sequence[str]) -> Pa
 
 
 def read(
-    engine: DuckDBEngine,
+    engine: CuratorEngine,
     schema: Schema,
     columns: Sequence[str],
     build: Callable[[Clean, exp.Select], exp.Select],
 ) -> list[tuple[Any, ...]]:
     """What a statement over the clean rows of `columns` gives, read as a tally would read them."""
-    every = needed(schema, [Sum(rows=Rows(known=tuple(columns)))])
-
-    def fetched(source: Source) -> list[tuple[Any, ...]]:
-        clean, rows = engine._clean(source, schema, every, NO_REPAIR)
-        return engine.fetch(build(clean, rows), clean.values)
-
-    found: list[tuple[Any, ...]] = engine._reading(fetched)
-    return found
+    return engine.read_clean(schema, needed(schema, [Sum(rows=Rows(known=tuple(columns)))]), build)
 
 
 def mask_of(clean: Clean, columns: Sequence[str]) -> Sql:
@@ -219,7 +211,7 @@ class Look:
         return self.most + 1, self.given.answers(schema)
 
 
-def look_tables(engine: DuckDBEngine, schema: Schema, looks: Sequence[Look]) -> list[Counted]:
+def look_tables(engine: CuratorEngine, schema: Schema, looks: Sequence[Look]) -> list[Counted]:
     """The tables of `looks`, by one pass over the rows. A row is in one cell of a table, or in none."""
     columns = tuple(dict.fromkeys(name for look in looks for name in (look.given.column, *look.among)))
 
@@ -248,7 +240,7 @@ def _cell(clean: Clean, look: Look) -> Sql:
     return sql.case([(sql.not_null(code(look.given.column)), cell)])
 
 
-def pattern_lines(engine: DuckDBEngine, schema: Schema, columns: Sequence[str]) -> list[Line]:
+def pattern_lines(engine: CuratorEngine, schema: Schema, columns: Sequence[str]) -> list[Line]:
     """For each pattern over `columns` (bit i where column i is missing): rows, sums, and sums of products i <= j.
 
     Codes are counted from each column's lower bound; a missing one adds nothing.
@@ -276,7 +268,7 @@ def pattern_lines(engine: DuckDBEngine, schema: Schema, columns: Sequence[str]) 
 
 
 def _wide(value: Sql) -> Sql:
-    return sql.cast(value, "HUGEINT")
+    return sql.cast(value, dialect.wide_int())
 
 
 def _total(value: Sql) -> Sql:

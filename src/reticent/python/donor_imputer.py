@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reticent.engine.duckdb.engine import DuckDBEngine
+from reticent.engine.open import open_engine
 from reticent.engine.sources.open import open_frame
 from reticent.errors import SchemaError
 from reticent.files import read_toml
@@ -67,7 +67,7 @@ class DonorImputer(Params):
     def fit(self, frame: Any, y: None = None) -> "DonorImputer":
         """Check the arguments against the codebook and the frame's header. Donors are found when transforming."""
         schema, _ = self._read()
-        engine = DuckDBEngine(open_frame(frame))
+        engine = open_engine(open_frame(frame))
         try:
             engine.check(schema)
         finally:
@@ -82,7 +82,7 @@ class DonorImputer(Params):
         of a respondent with more rows than the codebook allows those are kept that a release would keep.
         """
         schema, repair = self._read()
-        engine = DuckDBEngine(open_frame(frame))
+        engine = open_engine(open_frame(frame))
         try:
             engine.check(schema)
             coded = engine.filled(schema, repair)

@@ -11,7 +11,7 @@ import numpy as np
 
 from reticent.engine.confidential import Patterns, look_tables
 from reticent.engine.confidential import patterns as patterns_in
-from reticent.engine.duckdb.engine import DuckDBEngine
+from reticent.engine.protocol import CuratorEngine
 from reticent.missing.describe import each_column
 from reticent.missing.describe import pairs as looks_of
 from reticent.missing.private import (
@@ -146,7 +146,7 @@ def _asked(
     *,
     claim: Claim,
     words: Mapping[str, Any],
-    read: Callable[[DuckDBEngine], T],
+    read: Callable[[CuratorEngine], T],
     kept: Callable[[T], Mapping[str, Any]],
     ledger: Account | None,
 ) -> T:

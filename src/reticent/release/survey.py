@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from reticent.engine.duckdb.engine import DuckDBEngine
+from reticent.engine.open import open_engine
+from reticent.engine.protocol import CuratorEngine
 from reticent.engine.sources.arrow import ArrowRows
 from reticent.engine.sources.open import open_frame, open_path
 from reticent.errors import SchemaError
@@ -42,13 +43,13 @@ class Survey:
     relation: str | None = None
     threads: int | None = None
 
-    def open(self) -> DuckDBEngine:
+    def open(self) -> CuratorEngine:
         """An engine on the rows. It looks at the header now and at the rows when asked."""
         if isinstance(self.rows, str | PathLike):
             source = open_path(str(self.rows), table=self.relation)
         else:
             source = open_frame(self.rows)
-        return DuckDBEngine(source, threads=self.threads)
+        return open_engine(source, threads=self.threads)
 
     def check_apart(self, plan: Plan) -> None:
         """Refuse rows that the plan took for one of its public files, before anything is charged (T33)."""

@@ -1,7 +1,7 @@
 """Donor imputation carried out: the clean rows in a table of their own, donors' answers filled in, dropped at the end.
 
 Only names of ours and whole numbers stand in the statements. PACKED holds one line for each record, its words and its
-cells, and PEOPLE the same with its place on the circle, found some cells at a time, since what is held in arrays has a
+cells, and PEOPLE the same with an id and its place on the circle, found some cells at a time, since what is held in arrays has a
 limit. VISITS says in which other cells a cell's recipients look for donors. TAKEN, TIED and GAPS are what comes of it:
 `Matches`. FILL has each recipient's new digit.
 """
@@ -21,6 +21,7 @@ from reticent.engine.donors.matching import OWN, ClassTable, Counts, offers, vis
 from reticent.engine.donors.records import LINE, Digit, Packing, labelled, order_of, unpacked
 from reticent.engine.results import RingTable
 from reticent.engine.sql import build as sql
+from reticent.engine.sql import dialect
 from reticent.engine.sql.build import Sql
 from reticent.engine.sql.clean import RowView, code, named
 from reticent.engine.wants import Key, Ring, keys_of
@@ -31,6 +32,7 @@ from reticent.schema import Schema
 
 PACKED, PEOPLE, VISITS, FILL = "packed_", "people_", "visits_", "fill_"
 TAKEN, TIED, GAPS = "taken_", "tied_", "gaps_"
+ID = "id"  # of a record in PEOPLE, and of a recipient wherever it is named
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,12 +86,12 @@ class DonorSql:
         named = ", ".join(f"CAST(sum({each}) AS BIGINT) AS s{i}" for i, each in enumerate(sums))
         return f"""
             SELECT p.cell{self.domain} AS cell, coalesce(v.gap, -1) AS gap, {named}
-            FROM ({rows}) p LEFT JOIN {GAPS} v USING (id) GROUP BY ALL"""
+            FROM ({rows}) p LEFT JOIN {GAPS} v USING (id) GROUP BY p.cell{self.domain}, coalesce(v.gap, -1)"""
 
     @property
     def _records(self) -> str:
         order = ", ".join(self.order)
-        return f"SELECT rowid AS id, cell{self.domain} AS cell, y{self.place} AS y, {order} FROM {PEOPLE}"
+        return f"SELECT id, cell{self.domain} AS cell, y{self.place} AS y, {order} FROM {PEOPLE}"
 
     @property
     def _gives(self) -> str:
@@ -111,9 +113,9 @@ def _made_of(picked: str, donors: Donors, answers: int) -> str:
     if donors.scheme is Scheme.NEAREST:
         return picked
     if donors.scheme is Scheme.MEAN:
-        return f"SELECT id, CAST((2 * sum(y) + {k}) // {2 * k} AS BIGINT) AS y FROM ({picked}) GROUP BY id"
+        return f"SELECT id, CAST((2 * sum(y) + {k}) {dialect.INT_DIV} {2 * k} AS BIGINT) AS y FROM ({picked}) GROUP BY id"
     # The largest of m A + (A - 1 - y) belongs to the most frequent digit and, of those, to the lowest.
-    best = f"max(CAST(m AS HUGEINT) * {answers} + {answers - 1} - y)"
+    best = f"max(CAST(m AS {dialect.wide_int()}) * {answers} + {answers - 1} - y)"
     return f"""SELECT id, CAST({answers - 1} - {best} % {answers} AS BIGINT) AS y
         FROM (SELECT id, y, count(*) AS m FROM ({picked}) GROUP BY id, y) GROUP BY id"""
 
@@ -136,10 +138,18 @@ class Tables(Protocol):
 
 def place_people(tables: Tables, words: Sequence[str], key: str) -> None:
     """PEOPLE: the records in PACKED, which is dropped, with their places."""
+    first_id = 0
     for part, (first, last) in enumerate(_runs(tables)):
         found = tables.ask(f"SELECT * FROM {PACKED} WHERE cell0 BETWEEN {first} AND {last}")
-        tables.give(PEOPLE, quietly(labelled, found, words, key), more=part > 0)
+        placed = quietly(labelled, found, words, key)
+        tables.give(PEOPLE, _identified(placed, first_id), more=part > 0)
+        first_id += len(placed)
     tables.drop(PACKED)
+
+
+def _identified(people: pa.Table, first: int) -> pa.Table:
+    """The records with numbers of their own, from `first` on: a name to join by, which says nothing else."""
+    return people.append_column(ID, pa.array(np.arange(first, first + len(people), dtype=np.int64)))
 
 
 def _runs(tables: Tables) -> list[tuple[int, int]]:
@@ -199,7 +209,7 @@ class DonorStaging:
         }
         some, none = self._people(given, more), self._people({}, more)
         for table in tables:
-            on = exp.EQ(this=exp.column("id", table=table), expression=exp.column("rowid", table=PEOPLE))
+            on = exp.EQ(this=exp.column("id", table=table), expression=exp.column(ID, table=PEOPLE))
             some = some.join(exp.to_table(table), on=on, join_type="left", copy=False)
         some = some.where(exp.or_(*asks), copy=False)
         none = none.where(exp.not_(exp.or_(*asks)), copy=False)
@@ -247,8 +257,8 @@ class DonorStaging:
         return self._rings(ringing, classes, wants) if wants else {}
 
     def _rings(self, ringing: DonorSql, classes: ClassTable, wants: Sequence[Ring]) -> dict[Ring, RingTable]:
-        sums = [self._weight(want).sql("duckdb") for want in wants]
-        kept = [sql.column(f"cell{ringing.domain}"), sql.alias(sql.column("rowid"), "id")]
+        sums = [dialect.printed(self._weight(want)) for want in wants]
+        kept = [sql.column(f"cell{ringing.domain}"), sql.column(ID)]
         rows = self._people({}, kept).where(is_recipient(ringing.digit, ringing.place), copy=False)
         found = self.tables.ask(ringing.gaps(sql.text(rows), sums))
         return {want: quietly(_ring_table, want, classes, found, f"s{i}") for i, want in enumerate(wants)}

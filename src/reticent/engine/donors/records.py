@@ -19,6 +19,7 @@ from sqlglot import exp
 
 from reticent.engine.donors.circle import coefficients, numbers, placed, sums
 from reticent.engine.sql import build as sql
+from reticent.engine.sql import dialect
 from reticent.engine.sql.build import Sql
 from reticent.engine.sql.clean import UNIT, RowView, code
 from reticent.engine.sql.tallies import cell_of
@@ -110,7 +111,6 @@ def unpacked(schema: Schema, packing: Packing) -> RowView:
 
 
 OWNER, PLACE, LINE = "owner_", "place", "line_"
-HEX_DIGITS = 15  # of a text's digest: 60 bits
 
 
 def packed(
@@ -165,5 +165,4 @@ def order_of(packing: Packing) -> list[str]:
 def _digest(name: str) -> Sql:
     """The first 60 bits of a text's SHA-256, as a number."""
     text = exp.Coalesce(this=sql.column(name), expressions=[exp.Literal.string("")])
-    start = sql.call("left", sql.call("sha256", text), sql.number(HEX_DIGITS))
-    return sql.try_cast(exp.DPipe(this=exp.Literal.string("0x"), expression=start), "BIGINT")
+    return dialect.digest60(dialect.digest(text))

@@ -22,6 +22,7 @@ from reticent.engine.donors.records import LINE
 from reticent.engine.sources.arrow import Stream
 from reticent.engine.sources.open import DuckTable, ParquetFiles, Source, files_of
 from reticent.engine.sql import build as sql
+from reticent.engine.sql import dialect
 from reticent.engine.sql.build import Values
 from reticent.errors import EngineError, SourceError
 
@@ -60,7 +61,7 @@ def fenced(source: Source, spill: Path | None, threads: int, memory: str) -> Any
 
 
 def _quoted(path: str) -> str:
-    return exp.Literal.string(path).sql("duckdb")
+    return dialect.printed(exp.Literal.string(path))
 
 
 def private_folder() -> Path:
@@ -95,7 +96,7 @@ def types_of(source: Source) -> dict[str, str]:
                     "DESCRIBE SELECT * FROM read_parquet($1)", [[str(p) for p in source.paths]]
                 )
             else:
-                table = exp.to_identifier(source.table, quoted=True).sql("duckdb")
+                table = dialect.printed(exp.to_identifier(source.table, quoted=True))
                 found = connection.execute(f"DESCRIBE held.main.{table}")
             described = {row[0]: _word(row[1]) for row in found.fetchall()}
     except (duckdb.Error, pa.ArrowException, OSError):
@@ -217,11 +218,11 @@ class Connection:
         return blocks
 
     def make(self, name: str, statement: str, values: Values | None = None) -> None:
-        self._run(f"CREATE OR REPLACE TEMP TABLE {sql.name(name).sql('duckdb')} AS {statement}", values)
+        self._run(dialect.temp_table(dialect.printed(sql.name(name)), statement), values)
 
     def give(self, name: str, table: pa.Table, *, more: bool = False) -> None:
         """`table` under that name; with `more`, behind the rows that are there."""
-        given, into = (sql.name(each).sql("duckdb") for each in (f"given_{name}", name))
+        given, into = (dialect.printed(sql.name(each)) for each in (f"given_{name}", name))
         self._connection.register(f"given_{name}", table)
         if more:
             self._run(f"INSERT INTO {into} SELECT * FROM {given}", None)
@@ -236,7 +237,7 @@ class Connection:
 
     def drop(self, name: str) -> None:
         with suppress(duckdb.Error):
-            self._connection.execute(f"DROP TABLE IF EXISTS {sql.name(name).sql('duckdb')}")
+            self._connection.execute(f"DROP TABLE IF EXISTS {dialect.printed(sql.name(name))}")
 
     def _table(self, statement: str) -> pa.Table:
         found = None

@@ -82,11 +82,22 @@ class DuckDBEngine(Connection):
     def fingerprint(self, schema: Schema) -> str:
         """CONFIDENTIAL, for the curator: equal for the same rows in any order, from any file, under any name."""
 
-        def read(source: Source) -> Any:
-            clean, rows = self._clean(source, schema, schema.in_universe_order, NO_REPAIR)
-            return self.fetch(row_sums(rows, schema, clean.values), clean.values)
+        def summed(clean: Clean, rows: exp.Select) -> exp.Select:
+            return row_sums(rows, schema, clean.values)
 
-        return fingerprint_of(schema, self._reading(read)[0])
+        return fingerprint_of(schema, self.read_clean(schema, schema.in_universe_order, summed)[0])
+
+    def read_clean(
+        self, schema: Schema, columns: Sequence[str], build: Callable[[Clean, exp.Select], exp.Select]
+    ) -> list[tuple[Any, ...]]:
+        """CONFIDENTIAL, for the curator: what a statement over the clean rows gives, read as a tally reads them."""
+
+        def read(source: Source) -> list[tuple[Any, ...]]:
+            clean, rows = self._clean(source, schema, columns, NO_REPAIR)
+            return self.fetch(build(clean, rows), clean.values)
+
+        found: list[tuple[Any, ...]] = self._reading(read)
+        return found
 
     @contextmanager
     def coded(

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Sequence
 
 from sqlglot import exp
 
+from reticent.engine.sql import dialect
+
 Sql = exp.Expr
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,64}")  # a column's name behind one of our prefixes
 
@@ -43,11 +45,11 @@ def call(function: str, *arguments: Sql) -> Sql:
 
 
 def cast(value: Sql, to: str) -> Sql:
-    return exp.Cast(this=value, to=exp.DataType.build(to, dialect="duckdb"))
+    return exp.Cast(this=value, to=dialect.kind(to))
 
 
 def try_cast(value: Sql, to: str) -> Sql:
-    return exp.TryCast(this=value, to=exp.DataType.build(to, dialect="duckdb"))
+    return dialect.try_number(value, to)
 
 
 def case(branches: Iterable[tuple[Sql, Sql]], default: Sql | None = None) -> Sql:
@@ -86,7 +88,7 @@ def times(left: Sql, right: Sql) -> Sql:
 
 def whole_part(left: Sql, right: int) -> Sql:
     """left // right for left >= 0 and right > 0, in integers."""
-    return left if right == 1 else exp.IntDiv(this=exp.Paren(this=left), expression=number(right))
+    return left if right == 1 else dialect.int_div(exp.Paren(this=left), number(right))
 
 
 def alias(value: Sql, text: str) -> Sql:
@@ -95,8 +97,8 @@ def alias(value: Sql, text: str) -> Sql:
 
 
 def text(statement: exp.Select) -> str:
-    """The statement as DuckDB reads it. It is used up."""
-    return statement.sql("duckdb", copy=False)
+    """The statement as the engine reads it. It is used up."""
+    return dialect.printed(statement, copy=False)
 
 
 def select(columns: Sequence[Sql], source: exp.Select, where: Sql | None = None) -> exp.Select:

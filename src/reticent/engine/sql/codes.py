@@ -13,6 +13,7 @@ from typing import Any
 from sqlglot import exp
 
 from reticent.engine.sql import build as sql
+from reticent.engine.sql import dialect
 from reticent.engine.sql.build import Sql, Values
 from reticent.engine.sql.reading import canonical_text, double_of, matches, quantity_of, trimmed
 from reticent.schema import Levels, Number
@@ -89,7 +90,7 @@ def _place(text: Sql, words: dict[str, int], values: Values) -> Sql:
     if len(words) > FEW or list(words.values()) != list(range(len(words))):
         return _search(text, sorted(words.items()), values.put)
     # The engine looks a word up once for every entry of a column's dictionary, not once a row.
-    return sql.minus(sql.call("list_position", values.put(list(words)), text.copy()), sql.number(1))
+    return sql.minus(dialect.position_in(values.put(list(words)), text.copy()), sql.number(1))
 
 
 def _search(cell: Sql, keys: Sequence[tuple[Any, int]], written: Callable[[Any], Sql]) -> Sql:
@@ -134,7 +135,7 @@ def _from_integer(column: Number, raw: Sql, unit: Fraction = Fraction(1)) -> Sql
         start, rest = divmod(2 * q * base + p, 2 * p)
         last = ceil(column.upper / unit)
         fits = max(2 * q * (last - base) + rest, abs(base), abs(last)) < BEYOND
-        steps = sql.minus(sql.cast(held, "BIGINT" if fits else "HUGEINT"), sql.number(base))
+        steps = sql.minus(sql.cast(held, "BIGINT" if fits else dialect.wide_int()), sql.number(base))
         up = sql.whole_part(sql.plus(sql.times(steps, sql.number(2 * q)), sql.number(rest)), 2 * p)
         code = _clamp(sql.plus(up, sql.number(start)), column.low, column.high)
     if column.whole and unit < 1:
@@ -169,7 +170,7 @@ def _from_double(column: Number, x: Sql) -> Sql:
     if slack is None or column.grid.numerator > 1:
         counted = exp.and_(_is_whole(x), exp.LTE(this=_abs(x), expression=_double(LAST_WHOLE)))
         branches.append((counted, _from_integer(column, sql.cast(x.copy(), "BIGINT"))))
-    branches += [(sql.call("isnan", x), exp.Null()), *_silent_doubles(column, x)]
+    branches += [(dialect.is_nan(x), exp.Null()), *_silent_doubles(column, x)]
     if column.whole:
         branches.append((_is_broken(x), exp.Null()))
     low, high = _ends(column, exactly=slack is None)
@@ -237,7 +238,7 @@ def _from_shown(column: Number, x: Sql) -> Sql:
     """By the decimal that the double shows, to twelve places, in whole numbers of the last."""
     shown = sql.try_cast(sql.cast(x.copy(), "VARCHAR"), EXACT)
     digits = sql.call("replace", sql.cast(shown, "VARCHAR"), exp.Literal.string("."), exp.Literal.string(""))
-    return sql.cast(_from_integer(column, sql.try_cast(digits, "HUGEINT"), unit=SMALLEST), "BIGINT")
+    return sql.cast(_from_integer(column, sql.try_cast(digits, dialect.wide_int()), unit=SMALLEST), "BIGINT")
 
 
 def _from_text(column: Number, raw: Sql) -> Sql:

@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from reticent.engine.sql import build as sql
+from reticent.engine.sql import dialect
 from reticent.engine.sql.build import Sql, Values
 from reticent.engine.sql.clean import code
 from reticent.schema import Levels, Number, Schema
 
-HEX_DIGITS = 15  # 60 bits: sums of 2^40 of them fit the engine's 128
-PARTS = 4
+PARTS = 4  # of 60 bits: sums of 2^40 of them fit the engine's 128
 LABEL, HASH = "label_", "hash_"
 
 
@@ -27,8 +27,8 @@ def row_sums(rows: exp.Select, schema: Schema, values: Values) -> exp.Select:
     for column in in_order(schema):
         label = exp.DPipe(this=label, expression=_told(column, values))
     labelled = sql.select([sql.alias(label, LABEL)], rows)
-    hashed = sql.select([sql.alias(sql.call("sha256", sql.column(LABEL)), HASH)], labelled)
-    parts = [exp.Sum(this=_part(place)) for place in range(PARTS)]
+    hashed = sql.select([sql.alias(dialect.digest(sql.column(LABEL)), HASH)], labelled)
+    parts = [exp.Sum(this=dialect.digest60(sql.column(HASH), place)) for place in range(PARTS)]
     return sql.select([exp.Count(this=exp.Star()), *parts], hashed)
 
 
@@ -51,16 +51,9 @@ def _told(column: Levels | Number, values: Values) -> Sql:
     cell = code(column.name)
     if isinstance(column, Levels):
         place = sql.plus(cell, sql.number(1))
-        word = sql.call("list_extract", values.put(list(column.levels)), place)
+        word = dialect.element_at(values.put(list(column.levels)), place)
     else:
         word = sql.cast(cell, "VARCHAR")
-    size = sql.cast(sql.call("strlen", word), "VARCHAR")
+    size = sql.cast(dialect.byte_length(word), "VARCHAR")
     full = exp.DPipe(this=exp.DPipe(this=size, expression=exp.Literal.string(":")), expression=word.copy())
     return exp.Coalesce(this=full, expressions=[exp.Literal.string("-")])
-
-
-def _part(place: int) -> Sql:
-    """60 bits of a hash, as a number."""
-    start = sql.number(1 + place * HEX_DIGITS)
-    digits = sql.call("substr", sql.column(HASH), start, sql.number(HEX_DIGITS))
-    return sql.try_cast(exp.DPipe(this=exp.Literal.string("0x"), expression=digits), "BIGINT")

@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from reticent.engine.donors.filling import Tables
 from reticent.engine.sql import build as sql
+from reticent.engine.sql import dialect
 from reticent.engine.sql.build import Sql
 from reticent.engine.sql.clean import RowView, code
 from reticent.engine.sql.tallies import cell_of
@@ -45,9 +46,7 @@ def chosen(cells: RowView, chances: Chances, draw: Sql | None = None) -> Sql:
     number = draw.copy() if draw is not None else sql.number(chances.middle)
     level = sql.cast(sql.number(chances.low), "BIGINT")
     for row in chances.steps:
-        step = sql.call(
-            "list_extract", exp.Array(expressions=[sql.number(each) for each in row]), place.copy()
-        )
+        step = dialect.element_at(exp.Array(expressions=[sql.number(each) for each in row]), place.copy())
         is_past = exp.GTE(this=number.copy(), expression=step)
         level = sql.plus(level, sql.case([(is_past, sql.number(1))], sql.number(0)))
     return sql.case([(cells.missing(chances.column), level)], code(chances.column))
@@ -91,7 +90,7 @@ def filled(cells: RowView, line: RegressionLine, draw: Sql | None = None) -> Sql
 
     A draw goes no farther than the nearer bound, on either side: clamping alone would pull the mean away from it.
     """
-    wide = "BIGINT" if line.reach < NARROW else "HUGEINT"
+    wide = "BIGINT" if line.reach < NARROW else dialect.wide_int()
     total = sql.cast(sql.number(line.base), wide)
     for term in line.terms:
         total = sql.plus(total, _share(term, wide))

@@ -7,6 +7,7 @@ is the same whichever of them holds the cell.
 from sqlglot import exp
 
 from reticent.engine.sql import build as sql
+from reticent.engine.sql import dialect
 from reticent.engine.sql.build import Sql
 from reticent.schema.columns import Identifier
 from reticent.schema.reading import BLANKS, CODE, LAST_WHOLE, MOMENT, QUANTITY, TRUTHS
@@ -16,11 +17,11 @@ SHORT = "[+-]?[0-9]{1,15}"  # most identifiers that are numbers
 
 def trimmed(text: Sql) -> Sql:
     """Without ASCII spaces and tabs at its ends; no other character is trimmed."""
-    return sql.call("trim", text, exp.Literal.string(BLANKS))
+    return dialect.trim(text, BLANKS)
 
 
 def matches(text: Sql, pattern: str) -> Sql:
-    return sql.call("regexp_full_match", text, exp.Literal.string(pattern))
+    return dialect.full_match(text, pattern)
 
 
 def double_of(raw: Sql, source: str, pattern: str = CODE) -> Sql:
@@ -78,7 +79,7 @@ def _whole_text(raw: Sql) -> Sql:
 def _double_text(number: Sql) -> Sql:
     """`number_text`; the engine prints the shortest writing, as Python does."""
     branches = [
-        (sql.call("isnan", number.copy()), exp.Null()),
+        (dialect.is_nan(number.copy()), exp.Null()),
         (_is_whole(number), sql.cast(sql.cast(number.copy(), "BIGINT"), "VARCHAR")),
     ]
     return sql.case(branches, sql.cast(number.copy(), "VARCHAR"))
@@ -113,4 +114,4 @@ def _moment_text(text: Sql) -> Sql:
 
 
 def _replaced(text: Sql, pattern: str, by: str) -> Sql:
-    return sql.call("regexp_replace", text.copy(), exp.Literal.string(pattern), exp.Literal.string(by))
+    return dialect.replaced(text.copy(), pattern, by)

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from reticent.engine.sql import build as sql
+from reticent.engine.sql import dialect
 from reticent.engine.sql.build import Sql, Values
 
 BITS = 60
-HEX_DIGITS = 15
 NUMBER, LOT, PLACE = "number_", "lot_", "lot_place_"
 
 
@@ -57,7 +57,7 @@ def drawn(rows: exp.Select, lot: Lot, columns: Sequence[str], unit: str | None, 
     if unit is not None:
         named = _text(values.put(f"{lot.key}|u|"), sql.column(unit))
         text = sql.case([(sql.is_null(sql.column(unit)), own)], named)
-    lots = sql.select([exp.Star(), sql.alias(sql.call("sha256", text), LOT)], numbered)
+    lots = sql.select([exp.Star(), sql.alias(dialect.digest(text), LOT)], numbered)
     placed = sql.select([exp.Star(), sql.alias(_place(lot), PLACE)], lots)
     here = exp.and_(
         exp.GTE(this=sql.column(PLACE), expression=sql.number(lot.first)),
@@ -69,8 +69,7 @@ def drawn(rows: exp.Select, lot: Lot, columns: Sequence[str], unit: str | None, 
 def _place(lot: Lot) -> Sql:
     """The first bits of the lot, or how many respondents have a smaller one."""
     if lot.chance:
-        start = sql.call("left", sql.column(LOT), sql.number(HEX_DIGITS))
-        return sql.try_cast(exp.DPipe(this=exp.Literal.string("0x"), expression=start), "BIGINT")
+        return dialect.digest60(sql.column(LOT))
     order = exp.Order(expressions=[sql.column(LOT)])
     return sql.minus(exp.Window(this=sql.call("dense_rank"), order=order), sql.number(1))
 

@@ -26,6 +26,7 @@ from reticent.engine.results import (
     Tallies,
 )
 from reticent.engine.sql import build as sql
+from reticent.engine.sql import dialect
 from reticent.engine.sql.build import Sql
 from reticent.engine.sql.clean import RowView, code
 from reticent.engine.wants import (
@@ -77,7 +78,7 @@ def _product(schema: Schema, factors: Sequence[str]) -> Sql:
     largest = 1
     for factor in factors:
         largest *= max(abs(schema.coded[factor].low), abs(schema.coded[factor].high))
-    width = "BIGINT" if largest <= LARGEST_PRODUCT else "HUGEINT"
+    width = "BIGINT" if largest <= LARGEST_PRODUCT else dialect.wide_int()
     product, *rest = (sql.cast(code(f), width) if len(factors) > 1 else code(f) for f in factors)
     for next_factor in rest:
         product = sql.times(product, next_factor)
@@ -221,7 +222,7 @@ def bins(clean: RowView, rows: exp.Select, wants: Sequence[Bins]) -> exp.Select:
     columns = [sql.alias(_bin_cell(clean, first), "cell"), sql.alias(_weight(first), "w"), *matching]
     there = exp.GT(this=sql.column("w"), expression=sql.number(0))
     sums = [exp.Sum(this=sql.column(name)) for name in ("w", *(f"m{i}" for i in range(len(wants))))]
-    largest = [sql.call("max", sql.column("w"), sql.number(first.kept))] if first.kept else []
+    largest = [dialect.top_k(sql.column("w"), sql.number(first.kept))] if first.kept else []
     found = [sql.column("cell"), exp.Count(this=exp.Star()), *sums, *largest]
     return sql.select(found, sql.select(columns, rows), there).group_by(sql.column("cell"), copy=False)
 
@@ -244,12 +245,12 @@ def _weight(want: Bins) -> Sql:
 
 def _matching(clean: RowView, want: Bins) -> Sql:
     """The weight of the record where it is among the rows, times its value; else 0."""
-    worth = sql.cast(_weight(want), "HUGEINT")
+    worth = sql.cast(_weight(want), dialect.wide_int())
     chosen = clean.chosen(want.rows)
     if want.value is not None:
-        worth = sql.times(worth, sql.cast(code(want.value), "HUGEINT"))
+        worth = sql.times(worth, sql.cast(code(want.value), dialect.wide_int()))
         chosen = sql.both([chosen, sql.not_null(code(want.value))])
-    return sql.case([(chosen, worth)], sql.cast(sql.number(0), "HUGEINT"))
+    return sql.case([(chosen, worth)], sql.cast(sql.number(0), dialect.wide_int()))
 
 
 def bin_tables(
