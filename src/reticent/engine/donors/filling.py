@@ -1,9 +1,9 @@
 """Donor imputation carried out: the clean rows in a table of their own, donors' answers filled in, dropped at the end.
 
 Only names of ours and whole numbers stand in the statements. PACKED holds one line for each record, its words and its
-cells, and PEOPLE the same with an id and its place on the circle, found some cells at a time, since what is held in arrays has a
-limit. VISITS says in which other cells a cell's recipients look for donors. TAKEN, TIED and GAPS are what comes of it:
-`Matches`. FILL has each recipient's new digit.
+cells, and PEOPLE the same with an id and its place on the circle, found some cells at a time, since what is held in
+arrays has a limit. VISITS says in which other cells a cell's recipients look for donors. TAKEN, TIED and GAPS are what
+comes of it: `Matches`. FILL has each recipient's new digit.
 """
 
 from collections.abc import Callable, Mapping, Sequence
