@@ -210,7 +210,7 @@ def test_no_repr_shows_a_count(monkeypatch) -> None:
     """3,571 rows in one cell and 2,003 in another: of a fit in progress no repr says either number, nor their sum."""
     kept: list[Any] = []
 
-    class Study(mst.MarginalFit):
+    class MarginalFit(mst.MarginalFit):
         def __post_init__(self) -> None:
             super().__post_init__()
             kept.append(self)
@@ -220,7 +220,7 @@ def test_no_repr_shows_a_count(monkeypatch) -> None:
             super().__post_init__()
             kept.append(self)
 
-    monkeypatch.setattr(mst, "Study", Study)
+    monkeypatch.setattr(mst, "MarginalFit", MarginalFit)
     monkeypatch.setattr(privbayes, "Search", Search)
     cells = np.repeat([[0, 0], [1, 1]], [3571, 2003], axis=0)
     here = Records(cells, (0,) * len(cells), SMALL)
