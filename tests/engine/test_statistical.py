@@ -14,12 +14,14 @@ from hypothesis import strategies as st
 
 from reticent.engine.duckdb.engine import DuckDBEngine
 from reticent.engine.sources import arrow as statistical
-from reticent.engine.sources.open import open_path
+from reticent.engine.sources.open import open_frame, open_path
 from reticent.engine.wants import Rows, Sum
 from reticent.errors import EngineError, SourceError
 from reticent.schema.bind import Is
 from reticent.schema.codebook import schema_from
+from reticent.schema.columns import Identifier
 from tests.badinput.house import House
+from tests.engine.carriers import readings
 
 KINDS = ("plain.sav", "rows.sav", "packed.zsav", "new.dta", "old.dta", "rows.xpt", "rows.por")
 WIDTH = 8
@@ -229,3 +231,51 @@ def test_a_file_that_is_cut_fails_with_one_text(kind, tmp_path):
         f"2 source: cannot be read as a {path.suffix} file",
     }
     assert found
+
+
+NUMBERS = [17.0, 0.5, 2.5, -3.0, 99.0, 0.0, None, 12.25]
+TEXTS = ["17", "017", "17.0", "1E5", "true", "yes", None, "2026-01"]
+MEANT = {
+    "score": {
+        "kind": "decimal",
+        "bounds": [-10, 50],
+        "grid": "1",
+        "source": "number",
+        "missing_codes": ["99"],
+    },
+    "band": {"kind": "categorical", "levels": ["17", "0.5", "2.50"], "source": "number"},
+    "word": {"kind": "categorical", "levels": ["17", "1E5", "TRUE", "yes"], "source": "word"},
+    "spelled": {"kind": "categorical", "levels": ["17", "017"], "text": True, "source": "word"},
+    "whole": {"kind": "integer", "bounds": [0, 20], "source": "word"},
+}
+
+
+# covers T31 T32
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_cell_means_in_a_statistical_file_what_it_means_in_a_frame(kind, tmp_path):
+    """Numbers at half steps, missing codes, levels by number and by spelling, identifiers: the same codes and labels."""
+    frame = pd.DataFrame({"number": NUMBERS, "word": [text or "" for text in TEXTS]})
+    write = {".sav": pyreadstat.write_sav, ".zsav": pyreadstat.write_sav, ".dta": pyreadstat.write_dta}
+    write |= {".xpt": pyreadstat.write_xport, ".por": pyreadstat.write_por}
+    options = {
+        "rows.sav": {"row_compress": True},
+        "packed.zsav": {"compress": True},
+        "old.dta": {"version": 12},
+    }
+    path = tmp_path / kind
+    write[path.suffix](frame, str(path), **options.get(kind, {}))
+    table = pa.table({"number": pa.array(NUMBERS, pa.float64()), "word": pa.array(TEXTS, pa.string())})
+    known = [
+        schema_from({"survey": {"name": "s", "unit": "row"}, "columns": {n: c}}).coded[n]
+        for n, c in MEANT.items()
+    ]
+    columns = [*known, Identifier(name="i", source="number"), Identifier(name="i", source="word")]
+    for column in columns:
+        (here,) = readings(open_path(str(path)), column, [header(path, column.source)]).values()
+        (there,) = readings(open_frame(table), column, [column.source]).values()
+        assert here == there and len(set(there)) > 1, column
+
+
+def header(path: Path, name: str) -> str:
+    """SPSS portable files write names in capitals."""
+    return name.upper() if path.suffix == ".por" else name
