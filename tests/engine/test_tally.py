@@ -223,6 +223,20 @@ def test_a_tally_is_what_one_counts_by_hand(kind: str, unit: tuple[str, int], tm
         assert tallied(engine, schema, wants) == by_hand(schema, people, wants)
 
 
+def test_a_cell_of_people_without_a_value_sums_to_zero():
+    """Silence in what is summed adds nothing and fails nothing, in a cell of its own or beside others."""
+    schema = book()
+    silent = dict.fromkeys(some_people(Random(2), 1)[0])
+    people: list[Raw] = [
+        {**silent, "region": "east"},
+        {**silent, "region": "süd", "age": 40},
+        {**silent, "region": "süd"},
+    ]
+    want = Sum(rows=Rows(), value="age", power=2).by((Key(column="region", silent=True),))
+    with opened(open_frame(native(people))) as engine:
+        assert engine.tally(schema, [want]).tables[want].cells == (0, 0, 1600, 0)
+
+
 @pytest.mark.parametrize("kind", ["parquet", "csv", "arrow"])
 def test_nobody_and_nothing_are_counted_too(kind: str, tmp_path: Path):
     """No person at all (B068), and people who answered nothing (B069)."""

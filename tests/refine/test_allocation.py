@@ -5,7 +5,7 @@ from math import inf, sqrt
 import pytest
 
 from reticent.refine.allocation import choose_tables, largest, mean_variance
-from reticent.refine.combination import Law
+from reticent.refine.combination import NoiseLaw
 from reticent.refine.residuals import Agreement, Measured
 
 PAIRS = ((0, 1), (1, 2), (0, 2))
@@ -26,11 +26,13 @@ THEORY = [
 @pytest.mark.parametrize(("shape", "asked", "variance", "is_joint"), THEORY)
 def test_the_choice_is_that_of_the_statement(shape, asked, variance, is_joint):
     """THEORY 15.3: the full table at epsilon where it is better, else the margins at epsilon/k each."""
-    joint = Agreement(shape, (Measured(axes=tuple(range(len(shape))), scale=laplace(1), law=Law.GAUSSIAN),))
+    joint = Agreement(
+        shape, (Measured(axes=tuple(range(len(shape))), scale=laplace(1), law=NoiseLaw.GAUSSIAN),)
+    )
     assert mean_variance(joint, asked) == pytest.approx(variance, rel=0.01)
-    chosen = choose_tables(shape, asked, scale=laplace, law=Law.GAUSSIAN)
+    chosen = choose_tables(shape, asked, scale=laplace, law=NoiseLaw.GAUSSIAN)
     assert (len(chosen.measured) == 1) is is_joint
-    other = Agreement(shape, tuple(Measured(axes=a, scale=laplace(3), law=Law.GAUSSIAN) for a in asked))
+    other = Agreement(shape, tuple(Measured(axes=a, scale=laplace(3), law=NoiseLaw.GAUSSIAN) for a in asked))
     assert mean_variance(chosen, asked) == min(mean_variance(joint, asked), mean_variance(other, asked))
 
 
@@ -44,8 +46,8 @@ def test_a_margin_of_a_table_is_not_measured_by_itself():
 def test_asking_for_margins_too_never_costs():
     """The naive twin, a share for each of six margins, has 1.2 times the variance even after least squares."""
     shape, asked = (10, 6, 8), [(0,), (1,), (2,), *PAIRS]
-    chosen = choose_tables(shape, asked, scale=lambda k: sqrt(k), law=Law.GAUSSIAN)
-    naive = Agreement(shape, tuple(Measured(axes=a, scale=sqrt(6), law=Law.GAUSSIAN) for a in asked))
+    chosen = choose_tables(shape, asked, scale=lambda k: sqrt(k), law=NoiseLaw.GAUSSIAN)
+    naive = Agreement(shape, tuple(Measured(axes=a, scale=sqrt(6), law=NoiseLaw.GAUSSIAN) for a in asked))
     assert mean_variance(naive, asked) > 1.2 * mean_variance(chosen, asked)
 
 

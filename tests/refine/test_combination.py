@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from reticent.errors import PlanError
-from reticent.refine.combination import Draws, Law, half_width, standard_deviation
+from reticent.refine.combination import Draws, NoiseLaw, half_width, standard_deviation
 from reticent.refine.quantiles import gaussian_half_width, laplace_half_width
 
 SLACK = 1 / 20
@@ -18,7 +18,9 @@ SLACK = 1 / 20
 def probabilities(draws: Draws, reach: int) -> dict[float, float]:
     """The law of the sum of these draws, by convolution."""
     k = np.arange(-reach, reach + 1)
-    one = np.exp(-np.abs(k) / draws.scale if draws.law is Law.LAPLACE else -(k**2) / (2 * draws.scale**2))
+    one = np.exp(
+        -np.abs(k) / draws.scale if draws.law is NoiseLaw.LAPLACE else -(k**2) / (2 * draws.scale**2)
+    )
     one /= one.sum()
     found = {0.0: 1.0}
     for _ in range(draws.count):
@@ -57,8 +59,8 @@ MIXED = [
     [Draws(weight=1, scale=1.5, count=2)],
     [Draws(weight=1, scale=1.0), Draws(weight=-0.37, scale=1.0)],
     [Draws(weight=0.75, scale=1.0), Draws(weight=0.25, scale=1.0, count=2)],
-    [Draws(weight=1, scale=1.2, law=Law.GAUSSIAN), Draws(weight=0.5, scale=0.8, law=Law.GAUSSIAN)],
-    [Draws(weight=1, scale=1.2, law=Law.GAUSSIAN), Draws(weight=0.5, scale=0.8)],
+    [Draws(weight=1, scale=1.2, law=NoiseLaw.GAUSSIAN), Draws(weight=0.5, scale=0.8, law=NoiseLaw.GAUSSIAN)],
+    [Draws(weight=1, scale=1.2, law=NoiseLaw.GAUSSIAN), Draws(weight=0.5, scale=0.8)],
 ]
 
 
@@ -76,7 +78,7 @@ def test_the_width_covers_and_is_hardly_larger_than_the_least(draws, level):
 @pytest.mark.parametrize("scale", [Fraction(1, 2), Fraction(3), Fraction(40), Fraction(5000)], ids=str)
 @pytest.mark.parametrize("level", [Fraction(9, 10), Fraction(95, 100), Fraction(9999, 10000)], ids=str)
 def test_one_draw_has_the_known_width(scale, level):
-    for law, known in ((Law.LAPLACE, laplace_half_width), (Law.GAUSSIAN, gaussian_half_width)):
+    for law, known in ((NoiseLaw.LAPLACE, laplace_half_width), (NoiseLaw.GAUSSIAN, gaussian_half_width)):
         draws = [Draws(weight=1, scale=float(scale), law=law)]
         exact, found = known(scale, level), half_width(draws, float(level))
         assert exact <= found <= exact + SLACK * standard_deviation(draws) + 1e-6
@@ -105,9 +107,11 @@ def test_two_continuous_looking_laplace_draws_have_the_closed_form():
 
 def test_uniform_draws_are_what_they_are():
     """One of them, of width 10: the level-share of half its length."""
-    found = half_width([Draws(weight=10, law=Law.UNIFORM)], 0.8)
+    found = half_width([Draws(weight=10, law=NoiseLaw.UNIFORM)], 0.8)
     assert 4 <= found <= 4 + 0.05
-    triangle = half_width([Draws(weight=2, law=Law.UNIFORM), Draws(weight=-2, law=Law.UNIFORM)], 0.75)
+    triangle = half_width(
+        [Draws(weight=2, law=NoiseLaw.UNIFORM), Draws(weight=-2, law=NoiseLaw.UNIFORM)], 0.75
+    )
     assert 1 <= triangle <= 1 + 0.03
 
 
@@ -121,7 +125,7 @@ def test_what_cannot_be_told_is_refused():
     with pytest.raises(PlanError, match="level"):
         half_width([Draws(weight=1)], 0.9999999)
     with pytest.raises(PlanError, match="sigma"):
-        half_width([Draws(weight=1, scale=0.2, law=Law.GAUSSIAN)], 0.9)
+        half_width([Draws(weight=1, scale=0.2, law=NoiseLaw.GAUSSIAN)], 0.9)
     assert half_width([], 0.9) == 0.0
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from reticent.errors import PlanError
-from reticent.refine.combination import Law
+from reticent.refine.combination import NoiseLaw
 from reticent.refine.residuals import Agreement, Axes, Measured, subsets
 
 DESIGNS: list[tuple[tuple[int, ...], list[tuple[Axes, float]]]] = [
@@ -22,7 +22,7 @@ DESIGNS: list[tuple[tuple[int, ...], list[tuple[Axes, float]]]] = [
 designs = pytest.mark.parametrize(("shape", "measured"), DESIGNS, ids=str)
 
 
-def agreement(shape, measured, law=Law.LAPLACE) -> Agreement:
+def agreement(shape, measured, law=NoiseLaw.LAPLACE) -> Agreement:
     return Agreement(shape, tuple(Measured(axes=axes, scale=scale, law=law) for axes, scale in measured))
 
 
@@ -88,7 +88,7 @@ def test_consistent_tables_are_left_alone(shape, measured):
 
 
 @designs
-@pytest.mark.parametrize("law", [Law.LAPLACE, Law.GAUSSIAN])
+@pytest.mark.parametrize("law", [NoiseLaw.LAPLACE, NoiseLaw.GAUSSIAN])
 def test_the_noise_that_is_left_is_told_draw_by_draw(shape, measured, law):
     """Weights and their numbers are those of the textbook's matrix, in every cell; so is the variance."""
     found = agreement(shape, measured, law)
@@ -151,7 +151,7 @@ def test_variances_are_those_of_the_statement(shape, margins, laplace, gauss):
     """THEORY 15.3: mean variance of a cell after least squares, continuous noise at epsilon 1 or rho 1/2."""
     k = len(margins)
     for variance, expected in ((2 * k * k, laplace), (k, gauss)):
-        found = agreement(shape, [(m, variance**0.5) for m in margins], Law.GAUSSIAN)
+        found = agreement(shape, [(m, variance**0.5) for m in margins], NoiseLaw.GAUSSIAN)
         cells = [found.cells(m) for m in margins]
         mean = sum(n * found.variance(m) for n, m in zip(cells, margins, strict=True)) / sum(cells)
         assert mean == pytest.approx(expected, rel=0.006)

@@ -7,7 +7,7 @@ measured by itself: it is told by the larger one.
 from collections.abc import Callable, Sequence
 from math import prod
 
-from reticent.refine.combination import Law
+from reticent.refine.combination import NoiseLaw
 from reticent.refine.residuals import Agreement, Axes, Measured
 
 MOST_MEASURED = 1_000_000
@@ -27,7 +27,11 @@ def mean_variance(found: Agreement, asked: Sequence[Axes]) -> float:
 
 
 def choose_tables(
-    shape: tuple[int, ...], asked: Sequence[Axes], *, scale: Callable[[int], float], law: Law = Law.LAPLACE
+    shape: tuple[int, ...],
+    asked: Sequence[Axes],
+    *,
+    scale: Callable[[int], float],
+    law: NoiseLaw = NoiseLaw.LAPLACE,
 ) -> Agreement:
     """The tables to measure: the joint table alone, or the largest margins at equal shares, whichever tells more.
 
@@ -41,5 +45,5 @@ def choose_tables(
     return min(ways, key=lambda way: mean_variance(way, asked))
 
 
-def _way(shape: tuple[int, ...], tables: tuple[Axes, ...], scale: float, law: Law) -> Agreement:
+def _way(shape: tuple[int, ...], tables: tuple[Axes, ...], scale: float, law: NoiseLaw) -> Agreement:
     return Agreement(shape, tuple(Measured(axes=axes, scale=scale, law=law) for axes in tables))

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
 
-from reticent.refine.combination import Draws, Law, half_width
+from reticent.refine.combination import Draws, NoiseLaw, half_width
 
 ROUNDS = 40
 CLOSE = 1e-6
@@ -91,8 +91,12 @@ def _width(tops: int, bottoms: int, scale: float, level: float) -> Callable[[flo
     def width(r: float) -> float:
         draws = [
             Draws(weight=1.0, scale=scale, count=tops),
-            Draws(weight=1.0, law=Law.UNIFORM),
-            *([Draws(weight=r, scale=scale, count=bottoms), Draws(weight=r, law=Law.UNIFORM)] if r else []),
+            Draws(weight=1.0, law=NoiseLaw.UNIFORM),
+            *(
+                [Draws(weight=r, scale=scale, count=bottoms), Draws(weight=r, law=NoiseLaw.UNIFORM)]
+                if r
+                else []
+            ),
         ]
         return half_width(draws, level) + (1 + r) / 2
 

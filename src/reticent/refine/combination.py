@@ -29,7 +29,7 @@ NUMERIC = 1e-9
 """What the series may be wrong by, generously: what lies beyond the period, left-out terms, rounding."""
 
 
-class Law(Enum):
+class NoiseLaw(Enum):
     """What kind of noise a draw is."""
 
     LAPLACE = "discrete Laplace"
@@ -47,7 +47,7 @@ class Draws:
     weight: float
     scale: float = 1.0
     count: int = 1
-    law: Law = Law.LAPLACE
+    law: NoiseLaw = NoiseLaw.LAPLACE
 
     @property
     def variance(self) -> float:
@@ -57,15 +57,15 @@ class Draws:
     @property
     def reach(self) -> float:
         """What one draw hardly ever passes, however small its standard deviation."""
-        return 0.0 if self.law is Law.UNIFORM else abs(self.weight) * (PERIOD * self.scale + 2)
+        return 0.0 if self.law is NoiseLaw.UNIFORM else abs(self.weight) * (PERIOD * self.scale + 2)
 
     def log_characteristic(self, at: Floats) -> Floats:
         """The logarithm of their characteristic function."""
         u = self.weight * at
-        if self.law is Law.UNIFORM:
+        if self.law is NoiseLaw.UNIFORM:
             with np.errstate(divide="ignore"):
                 return np.asarray(self.count * np.log(np.abs(np.sinc(u / (2 * pi)))))
-        if self.law is Law.LAPLACE:
+        if self.law is NoiseLaw.LAPLACE:
             q = exp(-1 / self.scale)
             steep = 4 * q / expm1(-1 / self.scale) ** 2
             return np.asarray(-self.count * np.log1p(steep * np.sin(u / 2) ** 2))
@@ -74,11 +74,11 @@ class Draws:
 
 def _variance(draws: Draws) -> float:
     match draws.law:
-        case Law.UNIFORM:
+        case NoiseLaw.UNIFORM:
             return 1 / 12
-        case Law.LAPLACE:
+        case NoiseLaw.LAPLACE:
             return 2 * exp(-1 / draws.scale) / expm1(-1 / draws.scale) ** 2
-        case Law.GAUSSIAN:
+        case NoiseLaw.GAUSSIAN:
             return draws.scale**2
 
 
@@ -115,7 +115,7 @@ def half_width(draws: Sequence[Draws], level: float) -> float:
         return 0.0
     half = max(PERIOD * spread, *(each.reach for each in draws))
     smooth = SMOOTH * half
-    u = pi / half * np.arange(1, TERMS)
+    u = np.asarray(pi / half * np.arange(1, TERMS), dtype=np.float64)
     log_series = sum((each.log_characteristic(u) for each in draws), -((smooth * u) ** 2) / 2)
     weights = 2 * _signed(draws, u) * np.exp(log_series) / (pi * np.arange(1, TERMS))
     inside = np.arange(1, TERMS) / TERMS + dst(weights, type=1) / 2
@@ -128,6 +128,6 @@ def _signed(draws: Sequence[Draws], u: Floats) -> Floats:
     """The sign of the characteristic function: those of the integer noises are positive."""
     sign = np.ones_like(u)
     for each in draws:
-        if each.law is Law.UNIFORM and each.count % 2:
+        if each.law is NoiseLaw.UNIFORM and each.count % 2:
             sign *= np.sign(np.sinc(each.weight * u / (2 * pi)))
     return sign

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import PlanError
-from reticent.refine.combination import Draws, Law, half_width
+from reticent.refine.combination import Draws, NoiseLaw, half_width
 
 Floats = NDArray[np.float64]
 Axes = tuple[int, ...]
@@ -34,7 +34,7 @@ class Measured:
 
     axes: Axes
     scale: float
-    law: Law = Law.LAPLACE
+    law: NoiseLaw = NoiseLaw.LAPLACE
 
     @property
     def variance(self) -> float:
