@@ -19,7 +19,7 @@ from reticent.noise.laplace import add_laplace, add_laplace_many
 from reticent.noise.reals import line
 from reticent.noise.selection import exponential, permute_and_flip
 from reticent.noise.tabled import discrete_table, rounded_table
-from reticent.noise.vector import draw_laplace, draw_lomax
+from reticent.noise.vector import draw_gaussian, draw_laplace, draw_lomax
 from reticent.sensitivity.bounds import Global
 
 BITS = SystemBits()
@@ -43,6 +43,7 @@ SAMPLERS: list[tuple[str, int, Callable[[int], Any]]] = [
     ("opendp laplace, call by call", 10**4, _loop(lambda: add_laplace(0, sensitivity=ONE, epsilon=THIRD))),
     ("opendp gaussian, sigma 4096", 10**4, lambda n: opendp_gaussian(4096.0)([0] * n)),
     ("exact gaussian, sigma 4096", 10**6, lambda n: discrete_table(4096.0).draw(n, BITS)),
+    ("exact gaussian, sigma 1e6", 10**5, lambda n: draw_gaussian(n, sigma=1e6, bits=BITS)),
     ("rounded normal, sigma 4096", 10**6, lambda n: rounded_table(4096.0).draw(n, BITS)),
     ("exact laplace, scale 10/3", 10**5, lambda n: draw_laplace(n, scale=Fraction(10, 3), bits=BITS)),
     ("exact laplace, scale 1e6", 10**5, lambda n: draw_laplace(n, scale=Fraction(10**6), bits=BITS)),

@@ -12,6 +12,7 @@ from reticent.noise import gaussian
 from reticent.noise.gaussian import add_gaussian_many, add_rounded_many
 from reticent.noise.reals import Uniform
 from reticent.noise.tabled import FULL, LARGEST, WordTable, discrete_bracket, discrete_table, rounded_table
+from reticent.noise.vector import draw_gaussian
 from reticent.sensitivity.bounds import Global
 from tests.audit import ALARM, chi_square
 from tests.noise import laws
@@ -83,6 +84,21 @@ def test_tables_have_the_stated_scale_and_no_other(name: str, sigma: float) -> N
     assert chi_square(draws, law(off * sigma), cells=12) < ALARM
 
 
+@pytest.mark.parametrize("sigma", [0.4, 10 / 3, 37.0, 5e5, 1e12])
+def test_draws_by_rejection_have_the_stated_scale_and_no_other(sigma: float) -> None:  # covers T26
+    """The same law without a table, for any sigma."""
+    draws = draw_gaussian(DRAWS, sigma=sigma, bits=chosen_bits(20))
+    off = 1.05 if sigma > 1 else 1.25
+    assert chi_square(draws, laws.gaussian(sigma), cells=12) > ALARM
+    assert chi_square(draws, laws.gaussian(off * sigma), cells=12) < ALARM
+
+
+@pytest.mark.parametrize("sigma", [0.0, -1.0, float("nan"), 2.0**48])
+def test_no_draws_for_what_is_no_scale(sigma: float) -> None:
+    with pytest.raises(ValueError, match="scale"):
+        draw_gaussian(1, sigma=sigma, bits=SeededBits(1))
+
+
 def rounded_law(sigma: float) -> laws.Law:
     """P(floor(sigma Z + 1/2) <= k)."""
     return lambda k: ndtr((np.asarray(k) + 0.5) / sigma)
@@ -138,12 +154,18 @@ def test_a_draw_settles_what_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_long_lists_take_the_table_and_short_ones_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
     """The choice rests on the length of the list and on sigma, both public."""
-    used: list[float] = []
-    monkeypatch.setattr(gaussian, "discrete_table", lambda sigma: used.append(sigma) or discrete_table(sigma))
-    three = Global(bound=Fraction(3))
-    for n in (2, 50):
-        assert len(add_gaussian_many([7] * n, sensitivity=three, rho=Fraction(1, 2))) == n
-    assert [round(sigma) for sigma in used] == [3]
+    used: list[tuple[str, float]] = []
+
+    def noting(name: str, call):
+        return lambda *a, **k: used.append((name, round(k.get("sigma", a[0])))) or call(*a, **k)
+
+    monkeypatch.setattr(gaussian, "discrete_table", noting("table", discrete_table))
+    monkeypatch.setattr(gaussian, "draw_gaussian", noting("rejection", draw_gaussian))
+    for n, bound in ((2, 3), (50, 3), (50, 10**6)):
+        made = add_gaussian_many([7] * n, sensitivity=Global(bound=Fraction(bound)), rho=Fraction(1, 2))
+        assert len(made) == n
+        assert {type(each) for each in made} == {int}
+    assert used == [("table", 3), ("rejection", 10**6)]
 
 
 def test_rounded_noise_is_added_to_its_answer() -> None:

@@ -16,7 +16,11 @@ from reticent.errors import PlanError
 from reticent.noise.bits import SystemBits
 from reticent.noise.laplace import check_whole, float_up
 from reticent.noise.tabled import LARGEST, Whole, discrete_table, rounded_table
+from reticent.noise.vector import draw_gaussian
 from reticent.sensitivity.bounds import Global
+
+MANY, FARTHEST = 32, float(1 << 48)
+"""Lists from this length on are drawn by our own samplers, where sigma fits them; shorter ones, and single answers, by OpenDP."""
 
 enable_features("contrib")  # OpenDP's integer samplers are behind this door
 
@@ -53,6 +57,8 @@ def add_gaussian_many(answers: Sequence[int], *, sensitivity: Global, rho: Fract
         len(answers), LARGEST
     ):  # a table is about sixteen times as long as sigma: a longer list pays for it
         return _moved(answers, discrete_table(sigma).draw(len(answers), SystemBits()))
+    if MANY <= len(answers) and sigma < FARTHEST:
+        return _moved(answers, np.array(draw_gaussian(len(answers), sigma=sigma, bits=SystemBits())))
     return [int(x) for x in _vector(sigma)(list(answers))]
 
 
