@@ -53,11 +53,10 @@ def add_gaussian_many(answers: Sequence[int], *, sensitivity: Global, rho: Fract
     """
     check_whole(answers)
     sigma = gaussian_scale(sensitivity, rho)
-    if sigma <= min(
-        len(answers), LARGEST
-    ):  # a table is about sixteen times as long as sigma: a longer list pays for it
+    # A table takes about as long to make as OpenDP takes for one and a half sigmas of draws.
+    if sigma <= min(len(answers), LARGEST):
         return _moved(answers, discrete_table(sigma).draw(len(answers), SystemBits()))
-    if MANY <= len(answers) and sigma < FARTHEST:
+    if len(answers) >= MANY and sigma < FARTHEST:
         return _moved(answers, np.array(draw_gaussian(len(answers), sigma=sigma, bits=SystemBits())))
     return [int(x) for x in _vector(sigma)(list(answers))]
 
