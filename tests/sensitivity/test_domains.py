@@ -7,9 +7,9 @@ from math import ceil
 
 import pytest
 
-from reticent.answer.parts import FINE, plan_part
+from reticent.answer.parts import plan_part
 from reticent.answer.quantile import scores
-from reticent.sensitivity.bounds import Global, Neighbours
+from reticent.sensitivity.bounds import FINE, Global, Neighbours
 from reticent.sensitivity.domains import additive_bound, within_domains
 from reticent.sensitivity.linear import bound_rank, bound_sum
 
@@ -120,6 +120,15 @@ EACH = [2**19, 2**19 + 1, 2**20 - 1, 2**20 + 3, 3 * 2**21 + 1, 10**9 + 7, 10**12
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 10, 1000])
 def test_records_in_different_domains_are_covered_after_rounding(count):
     assert all(is_covered(additive, each, count) for each in [1, 5, *EACH])
+
+
+@pytest.mark.parametrize("count", [1, 2, 7])
+def test_a_sum_apart_has_the_bound_that_is_shared_out_evenly(count):
+    """So whoever asks for the bound of a sum in a domain has it, by whatever door."""
+    neighbours = within_domains(Neighbours(records=count))
+    for each in EACH:
+        bound = bound_sum(0, each, neighbours=neighbours)
+        assert bound == additive(Global(bound=Fraction(each * count)), count)
 
 
 def test_rounding_all_records_at_once_does_not_cover_them():

@@ -67,6 +67,7 @@ class Query:
     - `takes_size`: whether a public size can take the place of its noisy count.
     - `adds_up`: whether the answers for the pieces of a survey add up to that for the whole.
     - `counts_respondents`: whether the answer is a number of respondents, or of people.
+    - `takes_domains`: whether it can be asked `by` domains.
     - `has_one_estimate`: whether the answer is one number, from which others can be derived.
     - `is_variance`: whether the sampling error of a mean can be told from the answer.
     - `not_imputed`: what no theorem bounds where donors fill its columns, and what to ask for instead. It is said of kinds
@@ -79,6 +80,7 @@ class Query:
     takes_size: ClassVar[bool] = False
     adds_up: ClassVar[bool] = False
     counts_respondents: ClassVar[bool] = False
+    takes_domains: ClassVar[bool] = False
     has_one_estimate: ClassVar[bool] = True
     is_variance: ClassVar[bool] = False
     not_imputed: ClassVar[str] = "this of imputed answers; ask for a count, a total, a mean or a proportion."

@@ -7,7 +7,7 @@ domain for another. So each domain is answered as if every record that can chang
 from fractions import Fraction
 
 from reticent.errors import PlanError
-from reticent.sensitivity.bounds import Global, Neighbours
+from reticent.sensitivity.bounds import FINE, Global, Neighbours
 
 
 def within_domains(neighbours: Neighbours) -> Neighbours:
@@ -21,10 +21,10 @@ def within_domains(neighbours: Neighbours) -> Neighbours:
     Assumes     a public list of domains; the domain of a record depends on that record alone; independent noise.
     Keeps back  nothing: every input is public.
     """
-    return Neighbours(records=neighbours.steps)
+    return Neighbours(records=neighbours.steps, apart=True)
 
 
-def additive_bound(bound: Global, *, records: int, fine: int) -> Global:
+def additive_bound(bound: Global, *, records: int, fine: int = FINE) -> Global:
     """The least bound, not below `bound`, of which a share of 1/`records` is a whole number of coarser steps.
 
     A bound of more than 2^`fine` steps is counted in coarser steps, and a record's own move is rounded up to them. Two
