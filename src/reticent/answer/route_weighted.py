@@ -196,8 +196,12 @@ class WeightedRoute(BaseRoute[Query]):
 
         return least_epsilon(enough) if self.setting.rows and allowed else None
 
-    def answer(self, context: Context) -> Answer:
+    @property
+    def scale(self) -> Fraction:
         """It speaks of the whole population as it is."""
+        return Fraction(1)
+
+    def measured(self, context: Context) -> Answer:
         if context.weighed is None:
             raise ValueError("bins are found before a statistic is weighted to them")
         return answer_weighted(
