@@ -16,6 +16,8 @@ from reticent.schema.bind import Is
 from reticent.schema.codebook import schema_from
 from tests.engine.test_tally import book, native, opened, some_people
 
+pytestmark = pytest.mark.usefixtures("every_engine")
+
 KEY = "ab" * 32
 AGES = Table(rows=Rows(), keys=(Key(column="age", silent=True),))
 COLUMNS = {"x": {"kind": "integer", "bounds": [0, 999]}, "y": {"kind": "integer", "bounds": [0, 1]}}
