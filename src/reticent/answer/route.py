@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, Protocol
 
+from reticent.answer.cells import FromCellsRoute
 from reticent.answer.context import Context
 from reticent.answer.copies import Copiable, CopiesRoute
 from reticent.answer.correlation import CorrelationRoute
@@ -27,6 +28,7 @@ from reticent.answer.weighted import NOT_WEIGHTED, weightable
 from reticent.engine.wants import Aggregate
 from reticent.errors import PlanError
 from reticent.query.base import Query, RowQuery
+from reticent.query.cells import FromCells
 from reticent.query.domains import ByDomain
 from reticent.query.filled import roles
 from reticent.query.kinds import (
@@ -104,6 +106,8 @@ def route_of(statistic: Statistic, setting: Setting, *, field: str = "query") ->
             return QuantileRoute(query=query, **here)
         case Derived():
             return DerivedRoute(query=query, **here)
+        case FromCells():
+            return FromCellsRoute(query=query, **here)
         case CrossTabulation():
             return TableRoute(query=query, **here)
         case Count():

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from reticent.engine.wants import MOST_CELLS, Rows, Table
 from reticent.errors import PlanError
 from reticent.query.base import Query, RowQuery
-from reticent.query.sides import MISSING, NOT_ASKED, Sides, read_sides
+from reticent.query.sides import MISSING, NOT_ASKED, Sides
 from reticent.query.written import WrittenQuery
 from reticent.schema import Schema
 from reticent.schema.predicate import Predicate
@@ -38,6 +38,10 @@ class ByDomain(Query):
     @property
     def predicates(self) -> tuple[Predicate, ...]:
         return self.of.predicates
+
+    @property
+    def has_cells(self) -> bool:
+        return self.of.counts_respondents and self.of.weight is None
 
     @property
     def values(self) -> frozenset[str]:
@@ -87,7 +91,7 @@ def read_domains(query: Query, written: WrittenQuery) -> Query:
         )
     raw = written.raw
     like = f'{written.key} = "...", by = ["region", "sex"]'
-    sides = read_sides(raw["by"], raw.get("bins", {}), replace(written, field=at), like=like)
+    sides = replace(written, field=at).sides(raw["by"], like=like)
     shown = raw.get("show_missing", True)
     if not isinstance(shown, bool):
         raise PlanError("is true or false", field=at.replace(".by", ".show_missing"))

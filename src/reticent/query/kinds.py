@@ -13,6 +13,7 @@ from reticent.engine.wants import MOST_CELLS, Key, Rows, Sum, Table, has_univers
 from reticent.errors import PlanError
 from reticent.exact import show
 from reticent.query.base import COMMON, EVERYONE, Query, RowQuery
+from reticent.query.cells import FromCells
 from reticent.query.shapes import (
     CodedMean,
     CodedSum,
@@ -21,7 +22,7 @@ from reticent.query.shapes import (
     SquaresAboutMean,
     centre_code,
 )
-from reticent.query.sides import BinEdges, Sides, read_sides
+from reticent.query.sides import BinEdges, Sides
 from reticent.query.written import WrittenQuery
 from reticent.schema import Number, Schema
 from reticent.schema.predicate import Predicate, columns_compared
@@ -367,9 +368,7 @@ class CrossTabulation(RowQuery):
 
     @classmethod
     def read(cls, written: WrittenQuery) -> Self:
-        sides = read_sides(
-            written.value, written.raw.get("bins", {}), written, like='table = ["sex", "region"]'
-        )
+        sides = written.sides(written.value, like='table = ["sex", "region"]')
         query = cls(columns=sides.columns, among=written.among, bins=sides.bins)
         if sides.size(written.schema) > MOST_CELLS:
             raise PlanError(
@@ -380,6 +379,10 @@ class CrossTabulation(RowQuery):
     @property
     def sides(self) -> Sides:
         return Sides(columns=self.columns, bins=self.bins)
+
+    @property
+    def has_cells(self) -> bool:
+        return True
 
     @property
     def values(self) -> frozenset[str]:
@@ -432,7 +435,18 @@ class Derived(Query):
         return f"{self.of[0]!r} {joined} {self.of[1]!r}"
 
 
-AnyQuery = Count | Total | Mean | Variance | Correlation | Proportion | Quantile | CrossTabulation | Derived
+AnyQuery = (
+    Count
+    | Total
+    | Mean
+    | Variance
+    | Correlation
+    | Proportion
+    | Quantile
+    | CrossTabulation
+    | Derived
+    | FromCells
+)
 
 KINDS: tuple[type[AnyQuery], ...] = (
     Count,
@@ -444,5 +458,6 @@ KINDS: tuple[type[AnyQuery], ...] = (
     Quantile,
     CrossTabulation,
     Derived,
+    FromCells,
 )
 """Every kind there is; its key in a plan leads to it."""

@@ -4,16 +4,12 @@ Cells are declared: the levels or bins of each column, one for a missing answer,
 has a universe. No row has been seen.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise, product
-from typing import Any
 
 from reticent.engine.wants import Key, has_universe
-from reticent.errors import PlanError
 from reticent.exact import show
-from reticent.query.written import WrittenQuery
 from reticent.schema import Levels, Number, Schema
 
 MISSING, NOT_ASKED = "(missing)", "(not asked)"
@@ -60,18 +56,3 @@ class Sides:
         for key in self.keys(schema):
             cells *= key.size(schema)
         return cells
-
-
-def read_sides(columns: Any, bins: Any, written: WrittenQuery, *, like: str) -> Sides:
-    """The sides that a plan lists; `like` shows how, in a refusal."""
-    schema, at = written.schema, written.field
-    if not isinstance(columns, list) or not columns or len(set(map(str, columns))) < len(columns):
-        raise PlanError(f"lists columns, each once: {like}", field=at)
-    found = {str(name): schema.column(str(name), field=at) for name in columns}
-    if not isinstance(bins, Mapping):
-        raise PlanError("is a table: bins = { age = [0, 18, 65, 99] }", field=f"{at}.bins")
-    for name in bins:
-        if not isinstance(found.get(name), Number):
-            raise PlanError(f"{name} is not a number of this table", field=f"{at}.bins")
-    edges = ((n, written.edges(bins.get(n), c)) for n, c in found.items() if isinstance(c, Number))
-    return Sides(columns=tuple(found), bins=tuple(edges))
