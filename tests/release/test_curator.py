@@ -146,7 +146,7 @@ def test_a_plan_over_budget_is_refused_and_says_what_is_left(survey, ledger, out
 
 def test_what_is_run_costs_what_was_planned(survey, ledger, plan, out, monkeypatch):
     """Should the two ever differ, nothing is published: the planned claim is asked for again of what was run."""
-    from reticent.release import run as module
+    from reticent.release import statistics as module
 
     plain = module.evaluate
 

@@ -8,18 +8,21 @@ from rich.table import Table
 from rich.text import Text
 
 from reticent.exact import show
+from reticent.plan.cells import CellTables
 from reticent.plan.plan import Plan
+from reticent.plan.synth import SyntheticTables
 from reticent.release.release import Release
 
 
 def foreseen_cells(plan: Plan) -> list[dict[str, Any]]:
     """What each table of cells will cost and how noisy it will be, as plain values."""
-    if not plan.cells:
+    asked = plan.product(CellTables)
+    if asked is None:
         return []
     from reticent.preview.cells import foresee  # compiles, so loaded only where a plan has cells
 
     found = []
-    for cells in plan.cells:
+    for cells in asked.tables:
         seen = foresee(cells, plan.schema, plan.neighbours)
         found.append(
             {
@@ -80,7 +83,8 @@ def show_tables(release: Release) -> None:
 def foreseen_synths(plan: Plan) -> list[dict[str, Any]]:
     """What each synthetic table will cost and write, as plain values."""
     found: list[dict[str, Any]] = []
-    for each in plan.synths:
+    asked = plan.product(SyntheticTables)
+    for each in asked.tables if asked else ():
         first = 1 + sum(len(before["files"]) for before in found)
         found.append(
             {
