@@ -1,5 +1,6 @@
-"""Products register, and nobody enumerates them: a kind that the library has never heard of is charged, made, told and written."""
+"""Products register, and nobody enumerates them: a kind that the library has never heard of is charged, made, told and shown."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -8,6 +9,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 import pytest
 
+from reticent.cli.show import show_preview, show_release
 from reticent.engine.nobody import Nobody
 from reticent.engine.wants import Aggregate, Rows, Sum
 from reticent.errors import PlanError
@@ -15,15 +17,21 @@ from reticent.plan.plan import Plan
 from reticent.plan.product import Product
 from reticent.plan.products import PRODUCTS
 from reticent.plan.sections import PlanSections
+from reticent.preview import products as foreseen
+from reticent.preview.foreseen import Foreseen
 from reticent.privacy.claim import Claim
 from reticent.privacy.ledger import Ledger
 from reticent.release import products as registered
 from reticent.release.curator import Curator
-from reticent.release.product import PlanRun, Producer, ReleasedSection, Result
+from reticent.release.product import Grid, PlanRun, Producer, ReleasedSection, Result
 from reticent.release.release import Release, files_of, planned_files
 from reticent.release.run import run_plan
 from reticent.release.survey import Survey
 from reticent.release.trial import try_plan
+from reticent.report import sections
+from reticent.report.charts import specs
+from reticent.report.drawing import Drawing
+from reticent.report.page import page
 from tests.tables import REPLACE, book
 
 EVERYBODY = Sum(rows=Rows())
@@ -130,6 +138,24 @@ def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(registered.RELEASED, "heads", told)  # type: ignore[arg-type]
 
 
+def drawing() -> Drawing:
+    return Drawing(
+        heading="Heads",
+        template="synth.html.j2",
+        view=lambda document: {
+            "asked": [(h["name"], "how many <heads>") for h in document["heads"]],
+            "tables": [],
+        },
+        lines=lambda document: iter(
+            [Grid(headings=("heads",), rows=[("[bold]many",)]), "heads were counted"]
+        ),
+        charts=lambda document: iter(
+            [("Heads", "heads", ("One bar.", {"mark": "bar", "data": {"values": []}}))]
+        ),
+        uses=("Count heads with care.",),
+    )
+
+
 def with_heads(plan: Plan, epsilon: str = "0.5", **reserved: str) -> Plan:
     amounts = {name: Fraction(amount) for name, amount in reserved.items()}
     return replace(
@@ -169,6 +195,26 @@ def test_the_guarantee_is_that_of_every_product():
     proofs = {ground["proof"] for ground in told["guarantee"]["rests_on"]}
     for product in plan.products:
         assert {page for claim in product.claims(plan) for _, page in claim.rests_on} <= proofs
+
+
+def test_a_section_that_was_registered_is_shown_everywhere(monkeypatch, capsys):
+    """On the page, escaped; in the pictures; on the terminal, after a preview and after a release."""
+    plan = with_heads(planned(cells=(), synth=()))
+    made = Release(run_plan(plan, Nobody(), None).told(plan, receipt=None, engine="nobody"))
+    assert "many &lt;heads&gt;" not in page(made).decode()
+    monkeypatch.setitem(sections.DRAWN, "heads", drawing())
+    text = page(made).decode()
+    assert "many &lt;heads&gt;" in text and "How heads may be used" in text
+    assert [chart.title for chart in specs(made)][-1] == "Heads"
+    show_release(made)
+    said = capsys.readouterr().out
+    assert "[bold]many" in said and "heads were counted" in said
+    seen = Foreseen(key="heads", told=[{"name": "heads"}], lines=["heads will be counted"])
+    monkeypatch.setitem(foreseen.FORESEEN, Heads, lambda asked, plan, cv: seen)
+    show_preview(plan, "", as_json=False)
+    assert "heads will be counted" in capsys.readouterr().out
+    show_preview(plan, "", as_json=True)
+    assert json.loads(capsys.readouterr().out)["heads"] == [{"name": "heads"}]
 
 
 def test_a_product_is_refused_before_the_charge():

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from reticent.cli.show_tables import foreseen_cells, show_foreseen, show_tables
 from reticent.plan.plan import Plan
 from reticent.preview.cells import foresee
+from reticent.preview.products import foresee_plan
 from reticent.release.cells import cells_csv
 from reticent.release.release import Release
-from reticent.report.cells import BINS, SHOWN, cell_charts, cell_tables
+from reticent.report.cells import BINS, SHOWN, cell_charts, cell_lines, cell_tables
 from reticent.report.page import page
 from reticent.smallcells.local import local_sensitivity
 from reticent.smallcells.observed import LABEL
@@ -64,14 +64,19 @@ def test_the_usual_smoothness_lets_the_variance_be_told(epsilon: str, level: str
     assert m == 64 or Fraction(epsilon) / m / Fraction(level) <= Fraction(2, 5)
 
 
-def test_a_preview_says_what_is_not_protected(capsys: pytest.CaptureFixture[str]):
-    show_foreseen(foreseen_cells(plan_of(SMOOTH, OBSERVED)))
-    said = capsys.readouterr().out
+def previewed(*raw: dict[str, Any]) -> tuple[str, str]:
+    """What a preview says of the tables: the sentences, and the JSON."""
+    (found,) = foresee_plan(plan_of(*raw))
+    assert found.key == "cells" and len(found.told) == len(raw)
+    return "\n".join(line for line in found.lines if isinstance(line, str)), json.dumps(found.told)
+
+
+def test_a_preview_says_what_is_not_protected():
+    said, told = previewed(SMOOTH, OBSERVED)
+    assert told.count("noise_sd") == 2
     assert f"seen: {LABEL}" in said and said.count("not protected:") >= 4
     assert "smooth: 6-DP" in said and "5 cells" in said
-    show_foreseen(foreseen_cells(plan_of(SMOOTH)))
-    assert "not protected" not in capsys.readouterr().out
-    json.dumps(foreseen_cells(plan_of(SMOOTH, OBSERVED)))
+    assert "not protected" not in previewed(SMOOTH)[0]
 
 
 # --- pages ----------------------------------------------------------------------------------------------------------------
@@ -135,11 +140,10 @@ def test_names_from_a_plan_are_text_on_the_page_and_in_the_csv():
     assert b"\nr-1,'=<script>" in cells_csv(release.document)
 
 
-def test_an_observed_table_is_never_named_without_its_label(capsys: pytest.CaptureFixture[str]):
+def test_an_observed_table_is_never_named_without_its_label():
     release = released(OBSERVED, 500)
     assert all(LABEL in title for title, _, _ in cell_charts(release.document))
-    show_tables(release)
-    said = capsys.readouterr().out
+    said = "\n".join(map(str, cell_lines(release.document)))
     assert LABEL in said and "not protected: the scale is seen" in said and "-DP" not in said
     text = page(release).decode()
     assert text.count(LABEL) >= 3 and "the scale is seen" in text and "-DP" not in text

@@ -123,6 +123,18 @@ Document = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Grid:
+    """A small table for the terminal; every cell is plain text."""
+
+    headings: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+Line = str | Grid
+"""What a terminal prints at a time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReleasedSection:
     """How one section of a released document is read back.
 
