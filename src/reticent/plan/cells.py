@@ -18,7 +18,7 @@ from reticent.files import Section, fill
 from reticent.plan.product import Given, Product
 from reticent.prepare.repair import NO_REPAIR, Repair
 from reticent.privacy.claim import Claim, amount
-from reticent.query.kinds import AVAILABLE, COMPLETE, Subpopulation
+from reticent.query.base import AVAILABLE, COMPLETE, Subpopulation
 from reticent.schema import Levels, Schema
 from reticent.schema.bind import bind
 from reticent.schema.parse import parse

@@ -12,14 +12,16 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
 
+from reticent.answer.route import Route, route_of
+from reticent.answer.statistic import Setting, Statistic
 from reticent.answer.weighting import Weighting
 from reticent.errors import PlanError, is_printable
 from reticent.exact import read_decimal, show
 from reticent.files import fill, read_toml
 from reticent.former import FormerDigests, check_format
-from reticent.plan.asks import Statistic, read_epsilon
+from reticent.plan.asks import read_epsilon
 from reticent.plan.digest import plan_digest
-from reticent.plan.models import AnyModel, ImputationModels
+from reticent.plan.models import AnyModel, ImputationModels, directions_of
 from reticent.plan.partition import Partition, check_moved, check_partition, read_partition
 from reticent.plan.product import Given, Product
 from reticent.plan.products import PRODUCTS, asked, listed
@@ -30,13 +32,13 @@ from reticent.plan.statistics import Statistics
 from reticent.plan.synth import SyntheticTables
 from reticent.plan.totals import with_totals
 from reticent.plan.weights import read_weight
+from reticent.plan.words import copied_stand_in
 from reticent.prepare.repair import NO_REPAIR, Repair
 from reticent.privacy.claim import Change, Claim, amount, check_exact, compose
 from reticent.privacy.sampling import resting_on_key
-from reticent.query.kinds import Derived, Proportion
 from reticent.schema import Schema
 from reticent.schema.codebook import schema_from
-from reticent.schema.predicate import Status, statuses
+from reticent.schema.predicate import statuses
 from reticent.schema.public_files import PublicFiles, Read
 from reticent.sensitivity.bounds import Neighbours
 
@@ -45,20 +47,13 @@ def check_silence(asks: Sequence[Statistic], models: Sequence[AnyModel]) -> None
     """As for donors: a question about silence would always have the answer nobody. Who was asked stays as it was."""
     filled = {model.column for model in models}
     for place, ask in enumerate(asks):
-        for status in _statuses(ask):
+        for status in (each for predicate in ask.query.predicates for each in statuses(predicate)):
             if status.column in filled and status.kind != "structural":
                 raise PlanError(
                     f"a model fills {status.column}, so after the repair nobody's is missing and {status} says "
                     "nothing; ask it in a release without this repair, or of a column that is not filled.",
                     field=f"statistic[{place}].query",
                 )
-
-
-def _statuses(ask: Statistic) -> list[Status]:
-    if isinstance(ask.query, Derived):
-        return []
-    of = [ask.query.of] if isinstance(ask.query, Proportion) else []
-    return [status for predicate in (ask.query.among.where, *of) for status in statuses(predicate)]
 
 
 LARGE = 20
@@ -141,6 +136,26 @@ class Plan:
     def models(self) -> tuple[AnyModel, ...]:
         """The private models that fill gaps, in order."""
         return found.models if (found := self.product(ImputationModels)) else ()
+
+    @property
+    def setting(self) -> Setting:
+        """What is public of the survey, as far as the ways of answering depend on it."""
+        return Setting(
+            schema=self.schema,
+            neighbours=self.neighbours,
+            repair=self.repair,
+            weighting=self.weight,
+            copied=copied_stand_in(self.models),
+            directions=directions_of(self.models),
+            rows=self.rows,
+            share=self.partition.share if self.partition else Fraction(1),
+        )
+
+    @property
+    def routes(self) -> tuple[Route, ...]:
+        """How each statistic is answered, in their order: what it wants, measures, costs, rests on, and to expect."""
+        setting = self.setting
+        return tuple(route_of(ask, setting) for ask in self.asks)
 
     @property
     def claims(self) -> tuple[Claim, ...]:
@@ -260,7 +275,7 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
             field="protect.epsilon",
         )
     for place, each in enumerate(sections.statistic):
-        check_partition(partition, plan.asks[place].query, each.size, f"statistic[{place}].size")
+        check_partition(partition, each.size, f"statistic[{place}].size")
     others = [product for product in plan.products if not product.proved_for_moves]
     check_moved(partition, change, repair=plan.repair, others=others)
     _check_delta(plan, sections.protect)

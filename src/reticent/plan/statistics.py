@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from reticent.answer.statistic import Setting, Statistic
 from reticent.answer.weighting import Weighting
-from reticent.plan.asks import Statistic, read_asks
+from reticent.plan.asks import read_asks
 from reticent.plan.claims import claim_of, claim_of_bins
 from reticent.plan.product import Given, Product
 from reticent.plan.sections import StatisticSection
 from reticent.plan.weights import serving
+from reticent.plan.words import copied_stand_in
 from reticent.privacy.claim import Claim
 
 if TYPE_CHECKING:
@@ -35,24 +37,19 @@ class Statistics(Product):
     def claims(self, plan: "Plan") -> tuple[Claim, ...]:
         """One for finding the bins of the weights, and one for each statistic that costs anything."""
         bins = claim_of_bins(self.weight.parts(plan.neighbours), plan.change) if self.weight else None
-        found = (
-            claim_of(
-                ask.query,
-                ask.epsilon,
-                ask.bar,
-                plan.change,
-                schema=plan.schema,
-                repair=plan.repair,
-                weighting=self.weight if ask.weighted else None,
-            )
-            for ask in self.asks
-        )
+        found = (claim_of(route, plan.change) for route in plan.routes)
         return tuple(claim for claim in (bins, *found) if claim is not None)
 
 
 def read_statistics(raw: Sequence[StatisticSection], given: Given) -> Statistics:
     """All `[[statistic]]` sections, in order; weights to known totals are fitted to what uses them."""
-    repairs, weight = given.repairs, given.weight
-    asks = read_asks(raw, given.schema, repairs.repair, weight, repairs.copied)
-    served = serving(weight, asks, given.schema, given.neighbours) if weight else None
-    return Statistics(asks=asks, weight=served)
+    setting = Setting(
+        schema=given.schema,
+        neighbours=given.neighbours,
+        repair=given.repairs.repair,
+        weighting=given.weight,
+        copied=copied_stand_in(given.repairs.models),
+    )
+    asks = read_asks(raw, setting)
+    weight = serving(given.weight, asks, given.schema, given.neighbours) if given.weight else None
+    return Statistics(asks=asks, weight=weight)

@@ -7,13 +7,14 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from math import isfinite
 
+from reticent.answer.expect import Assumed
+from reticent.answer.expect_donors import ASSUMED_HUB, HUBS, NOBODY
 from reticent.answer.parts import AnyMeasurement, HiddenScale
 from reticent.exact import show
 from reticent.plan.plan import Plan
 from reticent.plan.statistics import Statistics
 from reticent.preview.foreseen import Foreseen
-from reticent.preview.parts import HUBS, NOBODY
-from reticent.preview.preview import ASSUMED_HUB, LEGEND, Assumed, Expectation, epsilon_for, expectations
+from reticent.preview.preview import LEGEND, Expectation, expectations
 from reticent.release.product import Grid, Line
 
 Foretold = Sequence[tuple[Expectation, Fraction | None]]
@@ -22,8 +23,8 @@ Foretold = Sequence[tuple[Expectation, Fraction | None]]
 def foresee_statistics(asked: Statistics, plan: Plan, cv: float = 0.0) -> Foreseen:
     """What each statistic will cost and how noisy it will be; for a wanted `cv`, which epsilon would do."""
     found = [
-        (each, epsilon_for(each, ask, plan, cv) if cv else None)
-        for each, ask in zip(expectations(plan), asked.asks, strict=True)
+        (each, route.epsilon_for(cv) if cv else None)
+        for each, route in zip(expectations(plan), plan.routes, strict=True)
     ]
     told = [_told(each, wanted) for each, wanted in found]
     return Foreseen(key="statistics", told=told, lines=tuple(_lines(found, target=bool(cv))))

@@ -16,9 +16,10 @@ from typing import Any
 from reticent import __version__
 from reticent.answer.choose_bins import Weighed, alphas
 from reticent.answer.parts import COPIES_WORDS, UNBOUNDED, Answer, AnyMeasurement, Estimate, HiddenScale
+from reticent.answer.route import Route
+from reticent.answer.statistic import Statistic
 from reticent.answer.weighting import Choice, RakedTotals, Weighting
 from reticent.exact import show
-from reticent.plan.asks import Statistic
 from reticent.plan.claims import claim_of_bins, claim_of_parts
 from reticent.plan.partition import Partition
 from reticent.plan.plan import Plan
@@ -26,7 +27,6 @@ from reticent.plan.repairs import external_imputation_section
 from reticent.plan.words import ask_words, bar_words, lent_words
 from reticent.privacy.claim import compose, while_secret
 from reticent.privacy.sampling import KEY, KEY_GROUND
-from reticent.query.kinds import Correlation, Derived, NumericQuery, Proportion, Quantile, Variance
 from reticent.release.format import CAUTION, COVERS, FORMAT, RELIABLE
 from reticent.release.product import Result
 
@@ -240,10 +240,18 @@ def document(
     return {name: resting_told(each, plan) for name, each in made.items()}
 
 
-def answer_section(ask: Statistic, answer: Answer, plan: Plan) -> dict[str, Any]:
-    """One statistic as a release tells it."""
-    claim = claim_of_parts(ask.query, answer.parts, plan.change)
-    unit = _unit(ask, plan)
+def answers_section(plan: Plan, answers: Mapping[str, Answer]) -> list[dict[str, Any]]:
+    """Every statistic in order; what is derived has a unit that follows from those above it."""
+    told, units = [], dict[str, str]()
+    for route in plan.routes:
+        name = route.statistic.name
+        units[name] = route.unit(units)
+        told.append(_answer(route, answers[name], plan, units[name]))
+    return told
+
+
+def _answer(route: Route, answer: Answer, plan: Plan, unit: str) -> dict[str, Any]:
+    ask, claim = route.statistic, claim_of_parts(route, answer.parts, plan.change)
     return {
         "name": ask.name,
         "query": {key: _plain(value) for key, value in ask.written.items()},
@@ -317,25 +325,6 @@ def _part(part: AnyMeasurement) -> dict[str, Any]:
         scale = float(part.scale * part.unit) if part.mechanism == "discrete Laplace" else None
         told = {"sensitivity": show(part.bound), "grid": show(part.unit), "scale": scale}
     return {**known, **told, "proof": part.proof}
-
-
-def _unit(ask: Statistic, plan: Plan) -> str:
-    query = ask.query
-    if isinstance(query, Variance):
-        unit = plan.schema.columns[query.column].unit
-        return f"{unit} squared" if unit else ""
-    if isinstance(query, NumericQuery | Quantile):
-        return plan.schema.columns[query.column].unit
-    if isinstance(query, Derived):
-        units = {_unit(other, plan) for other in plan.asks if other.name in query.of}
-        return units.pop() if query.kind == "difference" and len(units) == 1 else ""
-    if isinstance(query, Proportion):
-        return "share"
-    if isinstance(query, Correlation):
-        return ""
-    if ask.weighted:
-        return "people"
-    return "respondents, weighted" if query.among.weight else "respondents"
 
 
 def number(value: Fraction) -> int | float:

@@ -12,9 +12,9 @@ from reticent.plan.claims import claim_of_bins, claim_of_parts
 from reticent.plan.plan import Plan
 from reticent.plan.statistics import Statistics
 from reticent.privacy.claim import Claim
-from reticent.release.asks import book_of, evaluate, rings_of, wants_of, weigh_plan
+from reticent.release.asks import book_of, check_ran, evaluate, rings_of, wants_of, weigh_plan
 from reticent.release.copies import tally_copies
-from reticent.release.document import answer_section, weights_section
+from reticent.release.document import answers_section, weights_section
 from reticent.release.models import NO_MODELS, Modelled, ModelsResult
 from reticent.release.product import Document, PlanRun, Producer, ReleasedSection, Result
 
@@ -34,10 +34,8 @@ class StatisticsResult(Result):
 
     @property
     def claims(self) -> Sequence[Claim]:
-        found = (
-            claim_of_parts(ask.query, self.answers[ask.name].parts, self.plan.change)
-            for ask in self.plan.asks
-        )
+        ran = ((route, self.answers[route.statistic.name].parts) for route in self.plan.routes)
+        found = (claim_of_parts(route, parts, self.plan.change) for route, parts in ran)
         return [claim for claim in found if claim is not None]
 
     @property
@@ -49,8 +47,7 @@ class StatisticsResult(Result):
         return weights_section(self.plan, self.weighed)
 
     def document(self) -> dict[str, Any]:
-        told = [answer_section(ask, self.answers[ask.name], self.plan) for ask in self.plan.asks]
-        return {"statistics": told}
+        return {"statistics": answers_section(self.plan, self.answers)}
 
 
 class StatisticsProducer(Producer[Statistics]):
@@ -83,8 +80,8 @@ class StatisticsProducer(Producer[Statistics]):
             book=book,
             weighed=weighed,
             copied=copied,
-            modelled=modelled,
         )
+        check_ran(on.plan, answers)
         return StatisticsResult(plan=on.plan, answers=answers, weighed=weighed)
 
 
