@@ -20,6 +20,7 @@ from reticent.plan.synth import Synth, SyntheticTables
 from reticent.release.asks import evaluate, wants_of
 from reticent.release.document import document
 from reticent.release.release import Release
+from reticent.release.run import Results
 from reticent.release.statistics import StatisticsResult
 from reticent.schema import Levels, Schema
 from reticent.schema.bind import MISSING, STRUCTURAL, Absent, Cell, truth
@@ -203,6 +204,12 @@ def _place(key: Key, cell: Cell, schema: Schema) -> int:
     if key.starts:
         return max(i for i, start in enumerate(key.starts) if start <= cell)
     return cell
+
+
+def answers_of(done: Results) -> dict[str, Answer]:
+    """The answers to the statistics of a plan that was run."""
+    (found,) = (each for each in done.products if isinstance(each, StatisticsResult))
+    return dict(found.answers)
 
 
 def cell_tables(plan: Plan) -> tuple[SmallCells, ...]:

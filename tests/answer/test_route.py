@@ -27,7 +27,7 @@ from reticent.schema import Schema
 from tests.answer import test_bars as donors
 from tests.answer.weighing import weighted_plan
 from tests.release import test_model_copies as copies
-from tests.tables import ADD, REPLACE, every_plan, make_plan
+from tests.tables import ADD, REPLACE, answers_of, every_plan, make_plan
 
 BARS = {place: "0.5" for place in range(len(donors.KINDS))}
 
@@ -46,9 +46,7 @@ def plans(change: str) -> dict[str, Plan]:
 @pytest.fixture(scope="module", params=[ADD, REPLACE])
 def ran(request) -> list[tuple[Plan, dict[str, Any]]]:
     """Every plan with what it measures on nobody: the number of calls, their prices and their noise are the plan's."""
-    return [
-        (plan, dict(run.run_plan(plan, Nobody(), None).answers)) for plan in plans(request.param).values()
-    ]
+    return [(plan, answers_of(run.run_plan(plan, Nobody(), None))) for plan in plans(request.param).values()]
 
 
 def test_a_route_measures_exactly_its_parts(ran):
@@ -99,7 +97,7 @@ def test_the_way_is_chosen_from_public_words():
 def test_what_was_planned_otherwise_than_it_ran_is_not_published(field):
     """Each word of a measurement counts, and so does a measurement more or less."""
     plan = every_plan()
-    answers = dict(run.run_plan(plan, Nobody(), None).answers)
+    answers = answers_of(run.run_plan(plan, Nobody(), None))
     check_ran(plan, answers)
     name = "ask 6"
     part, rest = answers[name].parts[0], answers[name].parts[1:]
@@ -170,3 +168,29 @@ def test_kinds_without_a_shape_are_refused_where_donors_fill_and_where_totals_ar
 def test_every_kind_has_its_keys_and_no_key_is_two_kinds():
     keys = [key for kind in KINDS for key in kind.KEYS]
     assert len(keys) == len(set(keys)) == 11
+
+
+def test_what_is_expected_speaks_of_what_is_published():
+    """A third of a survey, by lot: its counts are multiplied by three, and so is the noise to expect, donors or not."""
+    query = [{"count": "*", "where": "y > 4"}, {"mean": "z"}]
+    third = {"partition": {"name": "thirds", "pieces": 3, "piece": 1}, "expect": {"rows": 90}}
+    for repair in (donors.DONORS, []):
+        whole = donors.plan_of(query, {}, repair=repair, expect={"rows": 30})
+        piece = donors.plan_of(query, {}, repair=repair, **third)
+        (count, mean), (of_whole, mean_of_whole) = (
+            [route.expect() for route in plan.routes] for plan in (piece, whole)
+        )
+        assert float(count.margin) == pytest.approx(3 * float(of_whole.margin))
+        assert [each.sd for each in count.assumed] == pytest.approx(
+            [3 * each.sd for each in of_whole.assumed]
+        )
+        assert mean.margin == mean_of_whole.margin
+
+
+def test_the_epsilon_for_a_target_is_that_of_the_number_itself():
+    """What an interval over copies is bought with does not enter the noise of the number."""
+    expected = {"expect": {"value": "100", "size": 200}}
+    bought, plain = (
+        copies.plan_of(queries=[{"mean": "y"}], asks={0: {**expected, **bar}}) for bar in (copies.BARS[0], {})
+    )
+    assert bought.routes[0].epsilon_for(0.05) == plain.routes[0].epsilon_for(0.05) > 0
