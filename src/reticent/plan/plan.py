@@ -24,7 +24,7 @@ from reticent.plan.claims import claim_of, claim_of_bins
 from reticent.plan.digest import plan_digest
 from reticent.plan.models import AnyModel, directions_of
 from reticent.plan.partition import Partition, check_moved, check_partition, read_partition
-from reticent.plan.repairs import Brought, check_brought, read_brought, read_repairs
+from reticent.plan.repairs import ExternalImputation, check_external, read_external, read_repairs
 from reticent.plan.sample import FrameSample, check_sample, frame_claims, read_sample
 from reticent.plan.sections import FORMAT, PlanSections, ProtectSection
 from reticent.plan.synth import Synth, read_synths
@@ -80,7 +80,7 @@ class Plan:
     - `repair`: edits and donor imputation.
     - `models`: private models that fill gaps.
     - `repair_words`: what the repairs do, in sentences.
-    - `brought`: imputation that was done before.
+    - `brought`: external imputation: what was filled before the data came.
     - `rows`: how many respondents are expected.
     - `design_effect`: the expected design effect.
     - `source`: where the rows are.
@@ -108,7 +108,7 @@ class Plan:
     repair: Repair = NO_REPAIR
     models: tuple[AnyModel, ...] = ()
     repair_words: tuple[str, ...] = ()
-    brought: Brought | None = None
+    brought: ExternalImputation | None = None
     rows: int | None = None
     design_effect: Fraction | None = None
     source: str = ""
@@ -260,7 +260,7 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
         repair=repairs.repair,
         models=repairs.models,
         repair_words=repairs.words,
-        brought=read_brought(sections.survey.imputed_before),
+        brought=read_external(sections.survey.imputed_before),
         digest=plan_digest(data, codebook),
         former=FormerDigests(data, codebook),
         rows=rows,
@@ -282,7 +282,7 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
     _check_delta(plan, sections.protect)
     _check_names(plan)
     check_sample(plan.sample, asks, weight, schema)
-    check_brought(plan.brought, is_sampled=plan.sample is not None)
+    check_external(plan.brought, is_sampled=plan.sample is not None)
     check_silence(asks, plan.models)
     return plan
 
