@@ -299,7 +299,7 @@ def _cap(section: ProtectSection) -> Fraction:
     cap = read_epsilon(section.epsilon, field="protect.epsilon")
     if cap > LARGE and not section.accept_large:
         raise PlanError(
-            f"is above {LARGE}, which promises little; write accept_large = true to go on",
+            f"is above {LARGE}, which guarantees little; write accept_large = true to go on",
             field="protect.epsilon",
         )
     return cap

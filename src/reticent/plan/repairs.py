@@ -312,7 +312,7 @@ def check_external(brought: ExternalImputation | None, *, is_sampled: bool) -> N
     """Refuse to speak of a frame: amplification is for a respondent who is in one row, and here is in `reach` more."""
     if brought is not None and is_sampled:
         raise PlanError(
-            "gaps were filled before, by rows of others who were drawn, and that is not amplified; claim the promise of "
+            "missing values were filled before, by rows of others who were drawn, and that is not amplified; claim the guarantee of "
             "the sample itself",
             field="sample",
         )

@@ -208,7 +208,7 @@ def _delta(text: str | None, field: str) -> Fraction:
         return Fraction(0)
     delta = amount(text, field=field)
     if delta > LARGEST_DELTA:
-        raise PlanError("is above 0.01, which promises nothing to one in a hundred", field=field)
+        raise PlanError("is above 0.01, which guarantees nothing to one in a hundred", field=field)
     return delta
 
 
