@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from reticent.synth.base import Holes, Spend, SynthesisMethod, SynthNoise
+from reticent.synth.base import MissingMethod, Spend, SynthesisMethod, SynthNoise
 from reticent.synth.domain import Domain
 from reticent.synth.network import Network
 from reticent.synth.spending import rho_within
@@ -13,7 +13,7 @@ from tests.synth.standins import ArrayCounts, FrozenSynthNoise, spent
 
 PURE = Spend(epsilon=Fraction(1))
 APPROXIMATE = Spend(epsilon=Fraction(1), delta=Fraction(1, 10**6))
-NOT_FILLED = (Holes.COMPLETE, Holes.AVAILABLE, Holes.VALUES)
+NOT_FILLED = (MissingMethod.COMPLETE, MissingMethod.AVAILABLE, MissingMethod.VALUES)
 
 
 def random_rows(domain: Domain, rows: int, seed: int) -> ArrayCounts:
@@ -34,12 +34,12 @@ def neighbours(counts: ArrayCounts) -> Iterator[ArrayCounts]:
 
 
 def run(
-    method: SynthesisMethod, counts: ArrayCounts, holes: Holes, spend: Spend, noise: SynthNoise
+    method: SynthesisMethod, counts: ArrayCounts, holes: MissingMethod, spend: Spend, noise: SynthNoise
 ) -> Network:
     return method.fit(counts, counts.domain, holes, spend, noise=noise, step=lambda _: None)
 
 
-def faults(method: SynthesisMethod, counts: ArrayCounts, holes: Holes, spend: Spend) -> list[str]:
+def faults(method: SynthesisMethod, counts: ArrayCounts, holes: MissingMethod, spend: Spend) -> list[str]:
     """What a reader of one transcript could hold against the method; nothing, where it keeps its promise."""
     found = []
     first = FrozenSynthNoise()

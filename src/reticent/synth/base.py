@@ -21,8 +21,8 @@ Places = tuple[int, ...]
 Step = Callable[[str], None]
 
 
-class Holes(StrEnum):
-    """What is done about cells that nobody answered."""
+class MissingMethod(StrEnum):
+    """What a synthesizer does about missing values."""
 
     COMPLETE = "complete"
     RANDOM = "impute-random"
@@ -141,11 +141,11 @@ class SynthesisMethod(Protocol):
     @property
     def name(self) -> str: ...
 
-    def check(self, domain: Domain, holes: Holes, spend: Spend) -> None:
+    def check(self, domain: Domain, missing: MissingMethod, spend: Spend) -> None:
         """Refuse from public numbers what cannot be fitted."""
         ...
 
-    def claim(self, domain: Domain, holes: Holes, spend: Spend) -> Claim: ...
+    def claim(self, domain: Domain, missing: MissingMethod, spend: Spend) -> Claim: ...
 
     def rounds(self, domain: Domain) -> int:
         """At most how often `step` is called, for a progress bar."""
@@ -155,7 +155,7 @@ class SynthesisMethod(Protocol):
         self,
         counts: Counts,
         domain: Domain,
-        holes: Holes,
+        missing: MissingMethod,
         spend: Spend,
         *,
         noise: SynthNoise,
