@@ -13,7 +13,7 @@ from reticent.models.fit import SystemModelNoise
 from reticent.noise.bits import SystemBits
 from reticent.noise.source import SystemNoise
 from reticent.plan.plan import Plan
-from reticent.release.asks import book_of, check_ran, evaluate, wants_of, weigh_plan
+from reticent.release.asks import book_of, evaluate, ran_as_planned, wants_of, weigh_plan
 from reticent.release.cells import cell_wants, run_cells
 from reticent.release.copies import tally_copies
 from reticent.release.document import document
@@ -43,6 +43,10 @@ class Results:
         spent += sum((table.epsilon for table in self.tables.values()), start=Fraction(0))
         spent += sum((table.claim.epsilon for table in self.synths.values()), start=Fraction(0))
         return spent + (self.weighed.epsilon if self.weighed else 0)
+
+    def is_as_planned(self, plan: Plan) -> bool:
+        """Whether it cost what was planned, and every statistic was measured as planned. Both sides are public."""
+        return self.epsilon == plan.cost and ran_as_planned(plan, self.answers)
 
     def told(
         self,
@@ -76,7 +80,6 @@ def run_plan(plan: Plan, engine: Engine, lot: Lot | None, *, step: Step = lambda
     book = book_of(plan, tallies, step=step)
     weighed = weigh_plan(plan, tallies, noise)
     answers = evaluate(plan, tallies, noise, step=step, book=book, weighed=weighed, copied=copied)
-    check_ran(plan, answers)
     tables = run_cells(plan, tallies, bits, step=step)
     synths = run_synths(plan, engine, lot, repair=modelled.repair, noise=SystemSynthNoise(), step=step)
     return Results(answers=answers, tables=tables, synths=synths, weighed=weighed, modelled=modelled)
