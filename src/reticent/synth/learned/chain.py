@@ -4,7 +4,7 @@ Each column is drawn given all columns before it, by one line of weights for eac
 open is absent from the loss and from the inputs: nothing is filled, and no row is dropped.
 """
 
-from collections.abc import Sequence
+import hashlib
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -19,14 +19,18 @@ from reticent.synth.fills import SHARE, check_spend, filling, prepared
 from reticent.synth.learned.descent import Pace, calibrated, descend, drawn, logits, starting
 from reticent.synth.learned.gradient import LENGTH, ChainGradient, ChainLayout, Whole
 from reticent.synth.marginals.independent import total_of
+from reticent.synth.marginals.mst import MST
 from reticent.synth.marginals.views import View, plain
 from reticent.synth.spending import Accountant, NoisyCounts, claim_of
 from reticent.synth.tables import one_scale, simplex
+from reticent.synth.written import bytes_of, common, sealed
 
+CHAIN, PARAMETERS = "chain", "parameters.npy"
 PAGE = "proofs/synth/learned/chain.md"
 MOST_PARAMETERS = 5_000_000
 MOST_COLUMNS = 500
 BLOCK = 1 << 15
+PACE = Pace()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +64,13 @@ class ChainModel:
         cells = [_cells(view, place)[made[:, place]] for place in range(made.shape[1])]
         return np.stack(cells, axis=1).astype(np.int32)
 
+    def files(self) -> dict[str, bytes]:
+        """A TOML file that says what it is, and the array of its parameters."""
+        data = bytes_of(self.parameters)
+        digest = hashlib.sha256(data).hexdigest()
+        said = {"kind": CHAIN, "missing": str(self.holes), "parameters": digest}
+        return sealed({**common(self.domain, self.total, self.claim), **said}, {PARAMETERS: data})
+
     def _fill(self, layout: ChainLayout, rows: Whole, bits: Bits) -> None:
         for place in range(rows.shape[1]):
             block = layout.block(self.parameters, place)
@@ -75,6 +86,8 @@ def _cells(view: View, place: int) -> Whole:
 class Chain:
     """A quarter of the amount for columns one by one, the rest for gradients, in equal parts.
 
+    Missing values are left out by default. Where they are imputed first by a model, that model is MST.
+
     Parameters
     ----------
     pace : steps, rate and momentum of the descent
@@ -83,10 +96,10 @@ class Chain:
     name : what a plan calls it
     """
 
-    pace: Pace = Pace()
+    pace: Pace = PACE
     ones: Fraction = Fraction(1, 4)
     share: Fraction = SHARE
-    name: str = "chain"
+    name: str = CHAIN
 
     def check(self, domain: Domain, holes: Holes, spend: Spend) -> None:
         if spend.delta == 0:
@@ -103,17 +116,13 @@ class Chain:
                 f"{self.name} would learn {many:,} numbers, above {MOST_PARAMETERS:,}; name fewer columns or bins",
                 field="columns",
             )
-        if holes is Holes.MODEL:
-            raise PlanError(
-                f"{self.name} leaves missing values out by itself; use available, or impute-mean", field="missing"
-            )
         check_spend(holes, spend, self.share)
 
     def claim(self, domain: Domain, holes: Holes, spend: Spend) -> Claim:
         return claim_of(spend, *filling(holes), ("clipped gradients, summed as whole numbers", PAGE))
 
     def rounds(self, domain: Domain) -> int:
-        return self.pace.steps + 2
+        return self.pace.steps + 1 + MST().rounds(domain)
 
     def fit(
         self, counts: Counts, domain: Domain, holes: Holes, spend: Spend, *, noise: SynthNoise, step: Step
@@ -128,7 +137,7 @@ class Chain:
         Keeps back  all sums and tables before the noise, and the number of rows.
         """
         rows, left = prepared(
-            counts, domain, holes, spend, noise=noise, model=self, share=self.share, step=step
+            counts, domain, holes, spend, noise=noise, model=MST(), share=self.share, step=step
         )
         purse = Accountant(spend=left, noise=noise)
         view = plain(domain, holes)
@@ -142,10 +151,14 @@ class Chain:
             step("gradient")
             return purse.add(summed, length=LENGTH, amount=each)
 
-        weights = descend(noisy, starting(layout, shares), total, self.pace)
+        weights = descend(noisy, layout, starting(layout, shares), total, self.pace)
         weights = calibrated(layout, weights, shares, noise.bits)
         return ChainModel(
-            domain=domain, holes=holes, parameters=weights, total=total, claim=self.claim(domain, holes, spend)
+            domain=domain,
+            holes=holes,
+            parameters=weights,
+            total=total,
+            claim=self.claim(domain, holes, spend),
         )
 
 

@@ -34,23 +34,26 @@ class Pace:
     steps : how many noisy gradients are taken
     rate : how far a mean gradient of length one moves the weights, once momentum has gathered
     momentum : which share of the last direction is kept
+    decay : which share of every weight is given up in a step, biases excepted: what the data do not hold up falls to zero
     averaged : which share of the steps, the last ones, the weights are averaged over
     """
 
     steps: int = 60
     rate: float = 30.0
-    momentum: float = 0.8
+    momentum: float = 0.5
+    decay: float = 0.005
     averaged: float = 0.5
 
 
-def descend(noisy: Noisy, start: Floats, rows: float, pace: Pace) -> Floats:
+def descend(noisy: Noisy, layout: ChainLayout, start: Floats, rows: float, pace: Pace) -> Floats:
     """The averaged weights after all steps; `rows` is the noisy number of respondents, which a mean is taken over."""
+    held = np.where(layout.is_bias, 1.0, 1.0 - pace.decay)
     weights, direction = start.copy(), np.zeros_like(start)
     kept, summed = int(pace.steps * pace.averaged), np.zeros_like(start)
     for left in range(pace.steps, 0, -1):
         mean = noisy(np.rint(weights * GRID).astype(np.int64)) / (LENGTH * rows)
         direction = pace.momentum * direction + (1 - pace.momentum) * mean
-        weights = np.clip(weights - pace.rate * direction, -FARTHEST, FARTHEST)
+        weights = np.clip(held * (weights - pace.rate * direction), -FARTHEST, FARTHEST)
         if left <= kept:
             summed += weights
     return summed / kept
@@ -101,4 +104,4 @@ def drawn(odds: Floats, bits: Bits) -> NDArray[np.int64]:
     even = (np.argsort(uniforms(n, bits)) + uniforms(n, bits)) / max(n, 1)
     reached = np.cumsum(odds, axis=1)
     place = (reached <= even[:, None] * reached[:, -1:]).sum(axis=1)
-    return np.minimum(place, odds.shape[1] - 1)
+    return np.asarray(np.minimum(place, odds.shape[1] - 1), dtype=np.int64)

@@ -15,7 +15,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.engine.coded import Cells, compiled
+from reticent.engine.coded import compiled
+from reticent.engine.protocol import Cells
 from reticent.noise.coins import exp_bracket
 from reticent.synth.marginals.views import View
 
@@ -64,6 +65,14 @@ class ChainLayout:
     @property
     def parameters(self) -> int:
         return int(self.starts[-1])
+
+    @property
+    def is_bias(self) -> NDArray[np.bool_]:
+        """Which parameters are biases."""
+        found = np.zeros(self.parameters, dtype=np.bool_)
+        for end, size in zip(self.starts[1:], self.sizes, strict=True):
+            found[end - size : end] = True
+        return found
 
     def block(self, parameters: Floats, place: int) -> Floats:
         """The lines of one column, its bias last; a view, so that what is written there stays."""
@@ -138,14 +147,14 @@ def chances(
 
 
 @compiled
-def divisor(square: int) -> int:
+def divisor(square: np.int64) -> np.int64:
     """The least whole number whose square is not below `square`, and never less than 2**20."""
     root = np.int64(np.sqrt(square))
     while root * root < square:
         root += 1
     while root > 0 and (root - 1) * (root - 1) >= square:
         root -= 1
-    return max(root, 1 << 20)
+    return root if root > 1 << 20 else np.int64(1 << 20)
 
 
 @compiled
