@@ -9,7 +9,7 @@ import pytest
 from reticent.errors import PlanError, SourceError
 from reticent.synth.base import Holes
 from reticent.synth.learned import chain
-from reticent.synth.learned.chain import Chain
+from reticent.synth.learned.chain import AutoregressiveChain
 from reticent.synth.learned.descent import Pace
 from reticent.synth.learned.gradient import LENGTH, ChainGradient
 from reticent.synth.saved import load, save
@@ -20,7 +20,7 @@ from tests.synth.standins import ArrayCounts, NoSynthNoise, QuickSynthNoise, toy
 
 # covers T20 T21 T23 T27
 
-QUICK = Chain(pace=Pace(steps=4))
+QUICK = AutoregressiveChain(pace=Pace(steps=4))
 DOMAIN = toy([2, 3, 2], universes={"b": "a = '1'"})
 
 
@@ -78,7 +78,11 @@ def together(n: int, seed: int, lost: float) -> ArrayCounts:
 def test_without_noise_it_learns_the_table(lost: float) -> None:
     """Pairs within .03 of the truth, half of the summed differences; independent columns would be .4 away."""
     model = run(
-        Chain(pace=Pace(steps=150)), together(20_000, 3, lost), Holes.AVAILABLE, APPROXIMATE, NoSynthNoise()
+        AutoregressiveChain(pace=Pace(steps=150)),
+        together(20_000, 3, lost),
+        Holes.AVAILABLE,
+        APPROXIMATE,
+        NoSynthNoise(),
     )
     truth, made = together(20_000, 3, 0.0).cells, model.draw(20_000, SeededBits(4))
     pairs = [np.bincount(3 * rows[:, 0] + rows[:, 1], minlength=9) / len(rows) for rows in (truth, made)]
@@ -111,7 +115,7 @@ def test_missing_values_are_drawn_only_where_they_are_a_category() -> None:
 )
 def test_what_cannot_be_fitted_is_refused_before_a_row(domain, spend, words: str) -> None:
     with pytest.raises(PlanError, match=words):
-        Chain().check(domain, Holes.AVAILABLE, spend)
+        AutoregressiveChain().check(domain, Holes.AVAILABLE, spend)
 
 
 def test_it_spends_what_it_says() -> None:

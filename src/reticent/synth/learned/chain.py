@@ -83,7 +83,7 @@ def _cells(view: View, place: int) -> Whole:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chain:
+class AutoregressiveChain:
     """A quarter of the amount for columns one by one, the rest for gradients, in equal parts.
 
     Missing values are left out by default. Where they are imputed first by a model, that model is MST.
