@@ -72,7 +72,7 @@ _WORDS = {
 
 def data_folder() -> Path | None:
     """Where the real tables lie, or nothing when they are not at hand."""
-    beside = Path(__file__).parents[3] / ".." / "shared" / "data"
+    beside = Path(__file__).parents[4] / ".." / "shared" / "data"
     folder = Path(os.environ.get("RETICENT_DATA", beside))
     return folder.resolve() if (folder / FILE).is_file() else None
 
