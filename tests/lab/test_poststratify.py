@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from reticent.lab.experiments import find, partition, poststratify
+from reticent.lab.experiments import anonymity, find, partition, poststratify
 from reticent.lab.noise import QuickNoise
 from reticent.lab.run.experiment import OURS, table_of
 from reticent.lab.world.poverty import BY_MARGINS, QUERIES, OneWay, one_way_state, small_state
@@ -141,3 +141,58 @@ def test_a_piece_has_the_noise_of_a_tenth_of_epsilon_and_sampling_error_on_top()
     assert spread[partition.SHARED, 10.0] < spread[partition.PIECE, 10.0]
     ratio = spread[partition.PIECE, 0.1] / spread[partition.SHARED, 0.1]
     assert 0.4 < ratio < 2.5  # a tenth of the people, or a tenth of epsilon: the same noise
+
+
+def test_counts_at_full_size_have_the_law_of_drawn_people():
+    """2,000 draws of a sample and a piece, counted, against the same by their numbers: means and spreads, 5 sd.
+
+    A naive twin that draws the piece from everybody has too much spread, given the sample.
+    """
+    rng, adults, everybody = np.random.default_rng(4), 700, 1_000
+    people = np.arange(everybody) < adults
+    drawn = [int(rng.choice(people, 100, replace=False)[:10].sum()) for _ in range(2_000)]
+    told = rng.hypergeometric(adults, everybody - adults, 100, 2_000)
+    counted = rng.hypergeometric(told, 100 - told, 10)
+    sd = np.std(drawn)
+    assert abs(np.mean(drawn) - counted.mean()) < 5 * sd * (2 / 2_000) ** 0.5
+    assert abs(counted.std() / sd - 1) < 5 * (2 / (2 * 2_000)) ** 0.5
+
+
+@pytest.fixture(scope="module")
+def full():
+    made = partition.full(size=20_000)
+    runs = {index: made.run(index, made.seed_of(index, 1)) for index in range(400)}
+    return made, table_of(runs)
+
+
+def test_variances_are_those_of_the_thesis(full):
+    """400 runs of Laplace noise: kurtosis 6, so a variance has a relative error of 0.11; 5 of them."""
+    made, outcomes = full
+    rows = [r for r in made.more(outcomes) if r["item"].endswith(partition.LAPLACE)]
+    assert len(rows) == 2 * len(partition.SMALL)
+    for row in rows:
+        assert abs(row["value"] / row["as_printed"] - 1) < 0.56
+    (added,) = [r for r in made.more(outcomes) if r["item"].startswith("variance that a piece adds")]
+    assert 0.5 * added["as_printed"] < added["value"] <= added["as_printed"]
+
+
+def test_what_the_thesis_says_of_its_figure_holds_at_its_sizes():
+    """By the formulas: alike up to 0.001 and no more at 0.005."""
+    rows = 5_000_000
+    for epsilon, alike in ((0.0005, True), (0.001, True), (0.005, False)):
+        found = partition.variances(rows=rows, share=0.786, epsilon=epsilon)
+        assert (found[partition.PIECE] < 1.21 * found[partition.SHARED]) == alike
+
+
+def test_pieces_together_are_as_anonymous_as_the_worst_and_not_as_close():
+    found = {(line.item, line.query): line.value for line in anonymity.run(0, 0)}
+    for way in ("local recoding", "global recoding"):
+        for what in ("k", "distinct l"):
+            pieces = [found[f"{what}, piece {n + 1}", way] for n in range(anonymity.PIECES)]
+            assert found[f"{what}, pieces put together", way] >= min(pieces)
+    closest = max(found[f"t, piece {n + 1}", "local recoding"] for n in range(anonymity.PIECES))
+    assert found["t, pieces put together", "local recoding"] > closest
+    told = {item: value for (item, _), value in found.items()}
+    assert told["recodings in use over the pieces; more than one is no global recoding"] > 1
+    assert told["t of the set with the illness alone"] == told["t of the other set alone"] == 0
+    assert told["t of both sets together"] == pytest.approx(0.025)

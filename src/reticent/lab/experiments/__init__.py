@@ -4,6 +4,7 @@ from reticent.errors import PlanError, nearest
 from reticent.lab.experiments import (
     amplification,
     amplification_missing,
+    anonymity,
     donors_example,
     donors_figures,
     donors_income,
@@ -16,6 +17,7 @@ from reticent.lab.experiments import (
     poststratify,
     poststratify_example,
     small_cells,
+    small_cells_printed,
     synth_heaps,
     synth_missing,
 )
@@ -30,6 +32,8 @@ EXPERIMENTS: dict[str, Experiment] = {
         amplification_missing.experiment(),
         poststratify_example.experiment(),
         partition.experiment(),
+        partition.full(),
+        anonymity.experiment(),
         poststratify.experiment(),
         poststratify.joint(),
         poststratify.small_bin(),
@@ -41,6 +45,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         model_imputation.experiment(),
         model_workers.experiment(),
         small_cells.experiment(),
+        small_cells_printed.experiment(),
         synth_missing.experiment(),
         synth_heaps.experiment(),
     )
