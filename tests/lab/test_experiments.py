@@ -71,6 +71,15 @@ def test_cross_terms_close_the_split(outcomes):
         assert np.isclose(sum(squares) + sum(crossed), rows[OURS, query]["rmse"] ** 2, rtol=1e-4)
 
 
+def test_sampling_swamps_noise_from_the_epsilon_told(outcomes):
+    """At ten times that epsilon the noise has a tenth of the sampling error, by the errors of the same runs."""
+    found = {row["query"]: row for row in noise_in_context.swamped(outcomes)}
+    assert set(found) == set(tenasks.ASKS) and {row["printed"] for row in found.values()} == {0.05}
+    made = errors(outcomes)
+    noise, sampling = (np.sqrt(np.mean(made[part, "adults"] ** 2)) for part in ("privacy", "sampling"))
+    assert np.isclose(found["adults"]["value"], 1.0 * noise / sampling)  # a tenth of the plan's epsilon of 10
+
+
 def test_error_bars_cover_the_same_respondents_without_noise(outcomes):
     """At least 95 %: of 240 intervals, fewer than 214 would be a chance of 1e-4."""
     lines = only(outcomes, method="privacy").to_pylist()

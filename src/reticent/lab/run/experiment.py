@@ -79,7 +79,8 @@ class Experiment:
 
     Where one repeat takes long, `pieces` name what it is made of, words with strokes between them. Then each piece of each
     repeat is a run, and a repeat can be made in parts; a piece that `lacks` its data is left out. `told` says everything
-    that there is to say, in place of the usual summary.
+    that there is to say, in place of the usual summary. `check` is given the pieces to be made before the first of them, and
+    refuses what is sure to fail in one of them.
     """
 
     name: str
@@ -96,6 +97,7 @@ class Experiment:
     pieces: tuple[str, ...] = field(default=(), repr=False)
     lacks: Callable[[str], bool] | None = field(default=None, repr=False)
     told: Callable[[pa.Table], list[Row]] | None = field(default=None, repr=False)
+    check: Callable[[Sequence[str]], None] | None = field(default=None, repr=False)
 
     def wanted(self, repeats: int, only: Sequence[str] = ()) -> list[int]:
         """The runs of so many repeats. Each of `only` holds words, of which a piece's name must have one."""
