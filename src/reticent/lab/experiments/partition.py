@@ -155,21 +155,33 @@ def _error(lines: dict[str, Floats]) -> Floats:
     return np.asarray(lines["estimate"] - lines["truth"])
 
 
-def figures(outcomes: pa.Table, *, size: int, rows: int, name: str = "partition") -> dict[str, Spec]:
-    """Boxes around the truth, by epsilon."""
+SHORT = {
+    SHARED + LAPLACE: "everybody, Laplace noise",
+    PIECE + LAPLACE: "a piece, Laplace noise",
+    SHARED: "everybody, a plan",
+    PIECE: "a piece, a plan",
+}
+"""Labels of the large figure; everybody is asked at a tenth of epsilon there."""
+
+
+def figures(
+    outcomes: pa.Table, *, said: str, labels: dict[str, str] | None = None, name: str = "partition"
+) -> dict[str, Spec]:
+    """Boxes around the truth, by epsilon; with `labels`, the lines in their order."""
+    order = list(labels or {})
+    found = list(groups(outcomes))
+    if labels:
+        found.sort(key=lambda one: (one[0]["epsilon"], order.index(one[0]["method"])))
     lines = [
         box(
             100 * (values["estimate"] / values["truth"] - 1),
             panel=f"epsilon {key['epsilon']:g}",
-            label=key["method"],
-            noisy=key["method"] == PIECE,
+            label=labels[key["method"]] if labels else key["method"],
+            noisy=key["method"].startswith(PIECE),
         )
-        for key, values in groups(outcomes)
+        for key, values in found
     ]
     runs = len(outcomes["run"].unique())
-    said = (
-        f"A simple sample of {rows:,} males of a simulated state of {size:,}; a piece has {rows // PIECES:,}."
-    )
     return {name: titled(boxes(lines), "Ten analysts, one sample", said, f"{runs:,} runs. {BOX_WORDS}")}
 
 
@@ -182,7 +194,10 @@ def experiment(*, size: int = 200_000, rows: int = 10_000) -> Experiment:
         params={"size": size, "rows": rows, "epsilons": EPSILONS, "pieces": PIECES},
         runs=1000,
         batch=50,
-        figures=partial(figures, size=size, rows=rows),
+        figures=partial(
+            figures,
+            said=f"A simple sample of {rows:,} males of a simulated state of {size:,}; a piece has {rows // PIECES:,}.",
+        ),
     )
 
 
@@ -196,6 +211,12 @@ def full(*, size: int = 1_000_000, copies: int = COPIES) -> Experiment:
         params={"size": size, "copies": copies, "epsilons": SMALL, "pieces": PIECES},
         runs=1000,
         batch=100,
-        figures=partial(figures, size=size * copies, rows=size * copies // PIECES, name="partition-full"),
+        figures=partial(
+            figures,
+            said=f"A tenth of the males among {size * copies:,} simulated people, and a tenth of that for a piece. "
+            "Everybody is asked at a tenth of the epsilon of a piece.",
+            labels=SHORT,
+            name="partition-full",
+        ),
         more=partial(findings, size=size, copies=copies),
     )
