@@ -8,6 +8,7 @@ differential privacy: it is read off the rows, without noise. Nothing is drawn t
 
 from collections.abc import Iterator, Mapping
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -34,7 +35,7 @@ HIERARCHIES: dict[str, Hierarchy] = {
     "sex": Hierarchy({level: ["anybody"] for level in LEVELS["sex"]}),
     "region": Hierarchy({level: ["anywhere"] for level in LEVELS["region"]}),
 }
-Columns = dict[str, list[object]]
+Columns = dict[str, list[Any]]
 
 
 @cache

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, partial
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -113,7 +114,7 @@ def _aged(question: Question, table: pa.Table) -> Flags:
     return np.asarray((age >= low) & (age <= high))
 
 
-def _values(question: Question, wage: NDArray[np.generic]) -> Floats:
+def _values(question: Question, wage: NDArray[Any]) -> Floats:
     return np.asarray(wage > wages.POVERTY if question.share else wage, dtype=float)
 
 

@@ -100,7 +100,7 @@ def run_full(index: int, seed: int, *, size: int, copies: int) -> list[Outcome]:
         for method, asked, count, shared in ((SHARED, rows, told, PIECES), (PIECE, held, in_piece, 1)):
             outcomes.append(_outcome(method, asked, count, epsilon, shared, truth, rng))
             noisy = count / asked + float(rng.laplace(0, shared / (asked * float(epsilon))))
-            at = {"query": QUERY, "epsilon": float(epsilon), "truth": truth}
+            at: dict[str, Any] = {"query": QUERY, "epsilon": float(epsilon), "truth": truth}
             outcomes.append(Outcome(method=method + LAPLACE, estimate=noisy, **at))
     return outcomes
 
