@@ -1,43 +1,49 @@
-"""Synthetic tables of a release: a private network for each, and rows that are drawn, completed, decoded and lawful.
+"""Synthetic tables of a release: a private model for each, and rows that are drawn, completed, decoded and lawful.
 
 Only the learning costs anything. What is drawn comes after the noise.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import partial
 from math import floor
+from typing import Any
 
 from reticent.engine.protocol import Engine
 from reticent.engine.sql.sampling import Lot
 from reticent.errors import ResourceError
 from reticent.noise.bits import Bits
 from reticent.plan.plan import Plan
-from reticent.plan.synth import Synth
+from reticent.plan.synth import Synth, SyntheticTables
 from reticent.prepare.repair import Repair
-from reticent.release.synth_table import SynthTable
-from reticent.synth.base import Network, SynthNoise
+from reticent.privacy.claim import Claim
+from reticent.release.product import Document, PlanRun, Producer, ReleasedSection, Result
+from reticent.release.synth_table import SynthTable, synths_section, to_csv, to_parquet
+from reticent.synth.base import Model, SynthNoise
 from reticent.synth.complete import complete_rows
 from reticent.synth.decode import Rows
 from reticent.synth.lawful import Cells, lawful_rows
-from reticent.synth.network import draw
+from reticent.synth.noise import SystemSynthNoise
 from reticent.synth.rules import Rules
 
 
-def table_of(synth: Synth, network: Network, bits: Bits) -> SynthTable:
+def table_of(synth: Synth, model: Model, bits: Bits) -> SynthTable:
     """The rows that the plan asks for. How many there are does not depend on how many were read."""
     return SynthTable(
-        claim=network.claim,
-        respondents=max(0, floor(network.total + 0.5)),
-        tables=draw_tables(network, synth.rules, synth.rows, synth.copies, bits),
+        claim=model.claim,
+        respondents=max(0, floor(model.total + 0.5)),
+        tables=draw_tables(model, synth.rules, synth.rows, synth.copies, bits),
     )
 
 
-def draw_tables(network: Network, rules: Rules, rows: int, copies: int, bits: Bits) -> tuple[Rows, ...]:
+def draw_tables(model: Model, rules: Rules, rows: int, copies: int, bits: Bits) -> tuple[Rows, ...]:
     """One table of codes, or one for each completed copy of the same rows, every row as the rules want it."""
 
     def drawn(count: int) -> Sequence[Cells]:
-        cells = draw(network, count, bits)
-        return complete_rows(cells, network.domain, bits, copies) if copies else [cells]
+        cells = model.draw(count, bits)
+        return complete_rows(cells, model.domain, bits, copies) if copies else [cells]
 
     return lawful_rows(drawn, rules, rows, bits)
 
@@ -50,7 +56,7 @@ Step = Callable[[str], None]
 
 
 def run_synths(
-    plan: Plan,
+    synths: Sequence[Synth],
     engine: Engine,
     lot: Lot | None,
     *,
@@ -60,19 +66,19 @@ def run_synths(
 ) -> dict[str, SynthTable]:
     """Every synthetic table of the plan, in order; each must have cost what was planned."""
     made: dict[str, SynthTable] = {}
-    for synth in plan.synths:
-        network = learn(synth, engine, lot, repair=repair, noise=noise, step=step)
-        if network.claim != synth.claim:
+    for synth in synths:
+        model = learn(synth, engine, lot, repair=repair, noise=noise, step=step)
+        if model.claim != synth.claim:
             raise ResourceError("was planned otherwise than it ran; nothing is published", field="synth")
-        made[synth.name] = table_of(synth, network, noise.bits)
+        made[synth.name] = table_of(synth, model, noise.bits)
         step(synth.name)
     return made
 
 
 def learn(
     synth: Synth, engine: Engine, lot: Lot | None, *, repair: Repair, noise: SynthNoise, step: Step
-) -> Network:
-    """The network of one table, in one reading of the rows.
+) -> Model:
+    """The model of one table, in one reading of the rows.
 
     Guarantee   that of `synth.claim`.
     Adjacency   `synth.spend.neighbours`.
@@ -81,11 +87,83 @@ def learn(
     Assumes     the method keeps its promise; `repair` deduces from a record itself or from released lines.
     Keeps back  the rows, and why a fit failed.
     """
-    network = None
+    model = None
     keys = tuple(axis.key for axis in synth.domain.axes)
     # Whatever a fit says when it fails may hold something read from a row.
     with engine.coded(synth.domain.schema, keys, repair, lot) as counts, suppress(Exception):
-        network = synth.method.fit(counts, synth.domain, synth.holes, synth.spend, noise=noise, step=step)
-    if network is None:
+        model = synth.method.fit(counts, synth.domain, synth.holes, synth.spend, noise=noise, step=step)
+    if model is None:
         raise ResourceError(FAILED, field="synth")
-    return network
+    return model
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyntheticResult(Result):
+    """The synthetic tables by name."""
+
+    asked: SyntheticTables
+    plan: Plan
+    tables: Mapping[str, SynthTable] = field(repr=False)
+
+    @property
+    def epsilon(self) -> Fraction:
+        return sum((table.claim.epsilon for table in self.tables.values()), start=Fraction(0))
+
+    @property
+    def claims(self) -> Sequence[Claim]:
+        return [self.tables[synth.name].claim for synth in self.asked.tables]
+
+    def document(self) -> dict[str, Any]:
+        return synths_section(self.asked.tables, self.tables, self.plan.release_id)
+
+
+FEW = 20
+
+
+class SyntheticProducer(Producer[SyntheticTables]):
+    """Learns and draws every synthetic table, in order, each in a reading of the rows of its own."""
+
+    __slots__ = ()
+
+    @property
+    def steps(self) -> int:
+        return sum(synth.rounds for synth in self.asked.tables)
+
+    @property
+    def endings(self) -> tuple[str, ...]:
+        return tuple(_endings(sum(synth.tables for synth in self.asked.tables)))
+
+    def small(self) -> SyntheticTables:
+        """A few rows: more are more of the same."""
+        tables = (replace(synth, rows=min(synth.rows, FEW)) for synth in self.asked.tables)
+        return SyntheticTables(tables=tuple(tables))
+
+    def run(self, on: PlanRun) -> SyntheticResult:
+        tables = run_synths(
+            self.asked.tables, on.engine, on.lot, repair=on.repair, noise=SystemSynthNoise(), step=on.step
+        )
+        return SyntheticResult(asked=self.asked, plan=on.plan, tables=tables)
+
+
+WRITERS: Mapping[str, Callable[[Document, int], bytes]] = {".csv": to_csv, ".parquet": to_parquet}
+
+
+def _endings(count: int) -> dict[str, Callable[[Document], bytes]]:
+    """By ending: `.1.synth.csv`, `.1.synth.parquet`, and so on for `count` tables."""
+    return {
+        f".{number}.synth{ending}": partial(_file, number=number, write=write)
+        for number in range(1, count + 1)
+        for ending, write in WRITERS.items()
+    }
+
+
+def _file(document: Document, *, number: int, write: Callable[[Document, int], bytes]) -> bytes:
+    tables = [(table, copy) for table in document["synth"] for copy in range(len(table["tables"]))]
+    return write(*tables[number - 1])
+
+
+def _files(document: Document) -> dict[str, Callable[[Document], bytes]]:
+    return _endings(sum(len(table["tables"]) for table in document["synth"]))
+
+
+SYNTH = ReleasedSection(files=_files)

@@ -40,7 +40,7 @@ from reticent.lab.trials.masks import Mask, mask
 from reticent.lab.trials.tables import Codes, cells_of
 from reticent.lab.trials.teaching import TrialSize, taught
 from reticent.report.marks import BLUE, GREY, IN_ORDER, Spec
-from reticent.synth.base import Holes
+from reticent.synth.base import MissingMethod
 
 MEASURED = ("complete", "tvd1", "tvd2", "tvd3", "f1")
 
@@ -268,7 +268,7 @@ def _panels(values: list[Row], spec: Spec) -> Spec:
 
 
 METHODS = ("privbayes", "mst", "aim")
-STRATEGIES = (*("holes" if each is Holes.VALUES else str(each) for each in Holes), NO_MISSING)
+STRATEGIES = (*("holes" if each is MissingMethod.VALUES else str(each) for each in MissingMethod), NO_MISSING)
 BASELINE = ("independent", "available")
 LINES = (
     BASELINE,

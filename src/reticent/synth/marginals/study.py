@@ -8,12 +8,13 @@ from functools import reduce
 import numpy as np
 
 from reticent.privacy.claim import Claim
-from reticent.synth.base import Counted, Counts, Floats, Holes, Network, Places
+from reticent.synth.base import Counted, Counts, Floats, MissingMethod, Places
 from reticent.synth.domain import Domain
 from reticent.synth.graph.beliefs import FittedGraph
 from reticent.synth.graph.estimate import NoisyTable, Zeroes, estimate
 from reticent.synth.marginals.independent import total_of
 from reticent.synth.marginals.views import SHARES, UNIT, Flags, View, distance, merged, misfit, plain
+from reticent.synth.network import Network
 from reticent.synth.rules import lawful_pairs
 from reticent.synth.spending import Accountant, NoisyCounts
 from reticent.synth.tables import one_scale, simplex
@@ -31,7 +32,7 @@ class MarginalFit:
 
     counts: Counts = field(repr=False)
     domain: Domain
-    holes: Holes
+    missing: MissingMethod
     purse: Accountant
     lawful: dict[Places, Flags] = field(init=False, repr=False)
     view: View = field(init=False, repr=False)
@@ -42,12 +43,12 @@ class MarginalFit:
 
     def __post_init__(self) -> None:
         self.lawful = lawful_pairs(self.domain)
-        self.view = plain(self.domain, self.holes)
+        self.view = plain(self.domain, self.missing)
 
     @property
     def is_parted(self) -> bool:
         """Whether tables leave out rows, each its own."""
-        return self.holes is Holes.AVAILABLE
+        return self.missing is MissingMethod.AVAILABLE
 
     def hold(self, sets: Sequence[Places]) -> None:
         """Count these tables now, by one pass, and keep them here."""
