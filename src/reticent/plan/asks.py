@@ -9,11 +9,10 @@ from reticent.answer.statistic import Setting, Statistic
 from reticent.errors import PlanError, is_printable, nearest
 from reticent.exact import read_decimal
 from reticent.plan.sections import StatisticSection
-from reticent.privacy.claim import amount
+from reticent.privacy.claim import read_epsilon
 from reticent.query.read import read_query
 from reticent.schema import Schema
 
-LEAST = Fraction(1, 10**6)
 DEEPEST = 2  # exact quotients of quotients double in length each time, and leave the doubles
 
 
@@ -75,14 +74,6 @@ def _expected(section: StatisticSection, at: str) -> tuple[Fraction, int | None]
     if value is None:
         raise PlanError("is a plain decimal", field=f"{at}.expect.value")
     return value, section.expect.size
-
-
-def read_epsilon(text: str | None, *, field: str) -> Fraction:
-    """An amount of epsilon, large enough to say anything."""
-    epsilon = amount(text, field=field)
-    if epsilon < LEAST:
-        raise PlanError("is smaller than 0.000001; the estimate would be noise alone", field=field)
-    return epsilon
 
 
 def _check_names(asks: tuple[Statistic, ...], schema: Schema) -> None:
