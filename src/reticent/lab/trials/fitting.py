@@ -10,6 +10,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.engine.protocol import RowSum
 from reticent.lab.judge.distances import tally
 from reticent.lab.noise import NoSynthNoise, QuickSynthNoise
 from reticent.lab.trials.masks import Mask
@@ -49,6 +50,11 @@ class Held:
                     np.broadcast_to(chances, (len(rows), chances.shape[-1])), bits
                 )
         return Held(domain=self.domain, cells=cells)
+
+    def summed(self, work: RowSum) -> Counted:
+        totals = np.zeros(work.length, dtype=np.int64)
+        work.add(np.ascontiguousarray(self.cells.T, dtype=np.uint16), totals)
+        return totals
 
     def batches(self, size: int, bits: Bits) -> Iterator[Cells]:
         order = np.argsort(words(len(self.cells), bits))
