@@ -24,7 +24,7 @@ from reticent.plan.models import AnyModel, ImputationModels
 from reticent.plan.partition import Partition, check_moved, check_partition, read_partition
 from reticent.plan.product import Given, Product
 from reticent.plan.products import PRODUCTS, asked, listed
-from reticent.plan.repairs import Brought, Repairs, check_brought, read_brought, read_repairs
+from reticent.plan.repairs import ExternalImputation, Repairs, check_external, read_external, read_repairs
 from reticent.plan.sample import FrameSample, check_sample, frame_claims, read_sample
 from reticent.plan.sections import FORMAT, PlanSections, ProtectSection
 from reticent.plan.statistics import Statistics
@@ -77,7 +77,7 @@ class Plan:
     - `sample`: how the survey was drawn, for amplification.
     - `repair`: edits and donor imputation.
     - `repair_words`: what the repairs do, in sentences.
-    - `brought`: imputation that was done before.
+    - `brought`: external imputation: what was filled before the data came.
     - `rows`: how many respondents are expected.
     - `design_effect`: the expected design effect.
     - `source`: where the rows are.
@@ -101,7 +101,7 @@ class Plan:
     sample: FrameSample | None = None
     repair: Repair = NO_REPAIR
     repair_words: tuple[str, ...] = ()
-    brought: Brought | None = None
+    brought: ExternalImputation | None = None
     rows: int | None = None
     design_effect: Fraction | None = None
     source: str = ""
@@ -265,7 +265,7 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
         else None,
         repair=repairs.repair,
         repair_words=repairs.words,
-        brought=read_brought(before) if (before := sections.survey.imputed_before) is not None else None,
+        brought=read_external(before) if (before := sections.survey.imputed_before) is not None else None,
         digest=plan_digest(data, codebook),
         former=FormerDigests(data, codebook),
         rows=rows,
@@ -287,7 +287,7 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
     _check_names(plan)
     if plan.sample is not None:
         check_sample(plan.sample, plan.asks, weight, schema)
-        check_brought(plan.brought, is_sampled=True)
+        check_external(plan.brought, is_sampled=True)
     check_silence(plan.asks, plan.models)
     return plan
 
@@ -323,7 +323,7 @@ def _cap(section: ProtectSection) -> Fraction:
     cap = read_epsilon(section.epsilon, field="protect.epsilon")
     if cap > LARGE and not section.accept_large:
         raise PlanError(
-            f"is above {LARGE}, which promises little; write accept_large = true to go on",
+            f"is above {LARGE}, which guarantees little; write accept_large = true to go on",
             field="protect.epsilon",
         )
     return cap

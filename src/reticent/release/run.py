@@ -29,6 +29,10 @@ class Results:
         """What was spent on all of it."""
         return sum((each.epsilon for each in self.products), Fraction(0))
 
+    def is_as_planned(self, plan: Plan) -> bool:
+        """Whether it cost what was planned, and every statistic was measured as planned. Both sides are public."""
+        return self.epsilon == plan.cost and all(each.is_as_planned for each in self.products)
+
     def told(
         self,
         plan: Plan,
