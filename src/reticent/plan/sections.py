@@ -164,6 +164,7 @@ class PlanSections(Section):
     - `impute`: imputations.
     - `statistic`: statistics.
     - `cells`: tables of small cells.
+    - `tables`: tables that add up.
     - `synth`: synthetic tables.
     - `weight`: post-stratification.
     - `partition`: the piece that is read.
@@ -179,6 +180,7 @@ class PlanSections(Section):
     impute: list[dict[str, Any]] = Field(default=[])
     statistic: list[StatisticSection] = Field(default=[], max_length=1000)
     cells: list[dict[str, Any]] = Field(default=[])
+    tables: list[dict[str, Any]] = Field(default=[])
     synth: list[dict[str, Any]] = Field(default=[])
     weight: dict[str, Any] | None = None
     partition: dict[str, Any] | None = None
