@@ -171,7 +171,7 @@ def answer_tables(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class ToldMargin:
     """A margin as it is told: what least squares says, what is published, and the law of what is left of the noise."""
 
     linear: Floats
@@ -184,16 +184,16 @@ class Told:
         return sqrt(self.agreement.variance(self.axes))
 
 
-def _told(agreement: Agreement, noisy: Sequence[Floats], margins: Sequence[Axes]) -> dict[Axes, Told]:
+def _told(agreement: Agreement, noisy: Sequence[Floats], margins: Sequence[Axes]) -> dict[Axes, ToldMargin]:
     residuals = agreement.estimate(noisy)
     linear = {axes: agreement.margin(residuals, axes) for axes in margins}
     return {
-        axes: Told(linear=table, published=table, agreement=agreement, axes=axes)
+        axes: ToldMargin(linear=table, published=table, agreement=agreement, axes=axes)
         for axes, table in linear.items()
     }
 
 
-def _together(asked: MarginTables, agreement: Agreement, noisy: Sequence[Floats]) -> dict[Axes, Told]:
+def _together(asked: MarginTables, agreement: Agreement, noisy: Sequence[Floats]) -> dict[Axes, ToldMargin]:
     """All margins and their totals from one table."""
     wanted = list(dict.fromkeys(s for axes in asked.margins for s in subsets(axes)))
     told = _told(agreement, noisy, wanted)
@@ -202,13 +202,13 @@ def _together(asked: MarginTables, agreement: Agreement, noisy: Sequence[Floats]
     tables = {axes: (each.linear, agreement.variance(axes)) for axes, each in told.items()}
     whole = whole_tables(Margins(agreement.shape, tables))
     return {
-        axes: Told(linear=each.linear, published=whole[axes], agreement=agreement, axes=axes)
+        axes: ToldMargin(linear=each.linear, published=whole[axes], agreement=agreement, axes=axes)
         for axes, each in told.items()
     }
 
 
 def _lines(
-    asked: MarginTables, axes: Axes, told: Mapping[Axes, Told], schema: Schema
+    asked: MarginTables, axes: Axes, told: Mapping[Axes, ToldMargin], schema: Schema
 ) -> tuple[TableLine, ...]:
     """The cells of a margin, then its totals, the grand total last."""
     found: list[TableLine] = []

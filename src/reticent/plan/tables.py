@@ -13,9 +13,8 @@ from reticent.engine.wants import MOST_CELLS
 from reticent.errors import PlanError, is_printable
 from reticent.exact import read_decimal
 from reticent.files import Section, fill
-from reticent.plan.asks import read_epsilon
 from reticent.plan.product import Given, Product
-from reticent.privacy.claim import Claim
+from reticent.privacy.claim import Claim, read_epsilon
 from reticent.query.base import AVAILABLE, EVERYONE, Subpopulation
 from reticent.query.sides import Sides
 from reticent.query.written import WrittenQuery, predicate_of

@@ -10,10 +10,10 @@ from reticent.answer.add_up import MarginAnswer, MarginTables, TableLine, answer
 from reticent.engine.wants import Aggregate
 from reticent.errors import PlanError, ResourceError
 from reticent.exact import show
+from reticent.files import tidy_csv
 from reticent.plan.plan import Plan
 from reticent.plan.tables import AddUpTables
 from reticent.privacy.claim import Claim
-from reticent.release.format import tidy_csv
 from reticent.release.product import Document, PlanRun, Producer, ReleasedSection, Result
 
 CSV = ".tables.csv"
