@@ -16,8 +16,9 @@ import pytest
 from scipy.stats import binom
 
 from reticent.answer.parts import Answer
+from reticent.lab.noise import gaussian
 from reticent.noise.bits import Bits
-from reticent.noise.selection import permute_and_flip
+from reticent.noise.selection import exponential, permute_and_flip
 from reticent.plan.plan import Plan
 from reticent.refine import ratio
 from reticent.release.asks import evaluate
@@ -47,6 +48,15 @@ class SeededNoise:
 
     def laplace_many(self, answers: Any, *, sensitivity: int, epsilon: Fraction) -> list[int]:
         return [self.laplace(answer, sensitivity=sensitivity, epsilon=epsilon) for answer in answers]
+
+    def gaussian(self, answer: int, *, sensitivity: int, rho: Fraction) -> int:
+        return answer + int(gaussian(self.generator, sigma=sensitivity / float(2 * rho) ** 0.5, size=1)[0])
+
+    def gaussian_many(self, answers: Any, *, sensitivity: int, rho: Fraction) -> list[int]:
+        return [self.gaussian(answer, sensitivity=sensitivity, rho=rho) for answer in answers]
+
+    def choose(self, scores: Any, *, sensitivity: int, epsilon: Fraction) -> int:
+        return exponential(scores, sensitivity=sensitivity, epsilon=epsilon, bits=self.bits)
 
     def select(self, scores: Any, *, sensitivity: int, epsilon: Fraction) -> int:
         return permute_and_flip(scores, sensitivity=sensitivity, epsilon=epsilon, bits=self.bits)
