@@ -57,6 +57,7 @@ def test_with_an_even_step_it_is_more_peaked_than_the_normal_with_two(sigma):
         (1.0, 7.3, 2.0),
         (20.0, 1.0, 13.0),
         (0.3, 4.0, 0.5),
+        (40.0, 40.0, 1.0),
     ],
 )
 def test_the_width_covers_by_the_exact_law_of_both(s1, s2, c, level):
