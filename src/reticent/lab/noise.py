@@ -104,8 +104,10 @@ class QuickNoise:
     def gaussian(self, answer: int, *, sensitivity: int, rho: Fraction) -> int:
         return self.gaussian_many([answer], sensitivity=sensitivity, rho=rho)[0]
 
-    def gaussian_many(self, answers: Sequence[int], *, sensitivity: int, rho: Fraction) -> list[int]:
-        sigma = sensitivity / (2 * float(rho)) ** 0.5
+    def gaussian_many(
+        self, answers: Sequence[int], *, sensitivity: int | Fraction, rho: Fraction
+    ) -> list[int]:
+        sigma = float(sensitivity) / (2 * float(rho)) ** 0.5
         steps = gaussian(self.rng, sigma=sigma, size=len(answers)).tolist()
         return [answer + step for answer, step in zip(answers, steps, strict=True)]
 
@@ -163,7 +165,9 @@ class NoNoise:
     def gaussian(self, answer: int, *, sensitivity: int, rho: Fraction) -> int:
         return answer
 
-    def gaussian_many(self, answers: Sequence[int], *, sensitivity: int, rho: Fraction) -> list[int]:
+    def gaussian_many(
+        self, answers: Sequence[int], *, sensitivity: int | Fraction, rho: Fraction
+    ) -> list[int]:
         return list(answers)
 
     def choose(self, scores: Sequence[int], *, sensitivity: int, epsilon: Fraction) -> int:
@@ -257,7 +261,9 @@ class NoSynthNoise:
     def laplace_many(self, answers: Sequence[int], *, sensitivity: int, epsilon: Fraction) -> list[int]:
         return list(answers)
 
-    def gaussian_many(self, answers: Sequence[int], *, sensitivity: int, rho: Fraction) -> list[int]:
+    def gaussian_many(
+        self, answers: Sequence[int], *, sensitivity: int | Fraction, rho: Fraction
+    ) -> list[int]:
         return list(answers)
 
     def choose(self, scores: Sequence[int], *, sensitivity: int, epsilon: Fraction) -> int:

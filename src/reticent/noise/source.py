@@ -34,7 +34,9 @@ class Noise(Protocol):
         """The answer with discrete Gaussian noise."""
         ...
 
-    def gaussian_many(self, answers: Sequence[int], *, sensitivity: int, rho: Fraction) -> list[int]:
+    def gaussian_many(
+        self, answers: Sequence[int], *, sensitivity: int | Fraction, rho: Fraction
+    ) -> list[int]:
         """The answers with discrete Gaussian noise each; `sensitivity` bounds the Euclidean length of their moves."""
         ...
 
@@ -86,7 +88,9 @@ class SystemNoise:
         """See `add_gaussian`."""
         return add_gaussian(answer, sensitivity=Global(bound=Fraction(sensitivity)), rho=rho)
 
-    def gaussian_many(self, answers: Sequence[int], *, sensitivity: int, rho: Fraction) -> list[int]:
+    def gaussian_many(
+        self, answers: Sequence[int], *, sensitivity: int | Fraction, rho: Fraction
+    ) -> list[int]:
         """See `add_gaussian_many`."""
         return add_gaussian_many(answers, sensitivity=Global(bound=Fraction(sensitivity)), rho=rho)
 

@@ -23,13 +23,15 @@ def claim_of(route: Route, change: Change) -> Claim | None:
 
 def claim_of_parts(route: Route, parts: Iterable[AnyMeasurement], change: Change) -> Claim | None:
     """The claim of what was run: the parts' budgets, added, and what the route rests on."""
-    return _claim(route, sum((part.epsilon for part in parts), Fraction(0)), change)
+    return _claim(route, sum((part.amount for part in parts), Fraction(0)), change)
 
 
-def _claim(route: Route, epsilon: Fraction, change: Change) -> Claim | None:
-    if not epsilon:
+def _claim(route: Route, amount: Fraction, change: Change) -> Claim | None:
+    if not amount:
         return None
-    return Claim(measure="pure", epsilon=epsilon, change=change, rests_on=route.rests_on)
+    if route.statistic.in_rho:
+        return Claim(measure="zcdp", rho=amount, change=change, rests_on=route.rests_on)
+    return Claim(measure="pure", epsilon=amount, change=change, rests_on=route.rests_on)
 
 
 def claim_of_bins(parts: Iterable[Measurement], change: Change) -> Claim | None:
