@@ -170,3 +170,29 @@ def test_kinds_without_a_shape_are_refused_where_donors_fill_and_where_totals_ar
 def test_every_kind_has_its_keys_and_no_key_is_two_kinds():
     keys = [key for kind in KINDS for key in kind.KEYS]
     assert len(keys) == len(set(keys)) == 11
+
+
+def test_what_is_expected_speaks_of_what_is_published():
+    """A third of a survey, by lot: its counts are multiplied by three, and so is the noise to expect, donors or not."""
+    query = [{"count": "*", "where": "y > 4"}, {"mean": "z"}]
+    third = {"partition": {"name": "thirds", "pieces": 3, "piece": 1}, "expect": {"rows": 90}}
+    for repair in (donors.DONORS, []):
+        whole = donors.plan_of(query, {}, repair=repair, expect={"rows": 30})
+        piece = donors.plan_of(query, {}, repair=repair, **third)
+        (count, mean), (of_whole, mean_of_whole) = (
+            [route.expect() for route in plan.routes] for plan in (piece, whole)
+        )
+        assert float(count.margin) == pytest.approx(3 * float(of_whole.margin))
+        assert [each.sd for each in count.assumed] == pytest.approx(
+            [3 * each.sd for each in of_whole.assumed]
+        )
+        assert mean.margin == mean_of_whole.margin
+
+
+def test_the_epsilon_for_a_target_is_that_of_the_number_itself():
+    """What an interval over copies is bought with does not enter the noise of the number."""
+    expected = {"expect": {"value": "100", "size": 200}}
+    bought, plain = (
+        copies.plan_of(queries=[{"mean": "y"}], asks={0: {**expected, **bar}}) for bar in (copies.BARS[0], {})
+    )
+    assert bought.routes[0].epsilon_for(0.05) == plain.routes[0].epsilon_for(0.05) > 0
