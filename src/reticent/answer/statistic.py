@@ -18,6 +18,7 @@ from reticent.answer.parts import Answer, AnyMeasurement, Measurement, plan_part
 from reticent.answer.weighting import Weighting
 from reticent.engine.wants import Aggregate
 from reticent.prepare.repair import NO_REPAIR, Repair
+from reticent.privacy.units import Unit
 from reticent.query.base import Query
 from reticent.query.filled import check as check_imputed
 from reticent.schema import Schema
@@ -76,6 +77,7 @@ class Setting:
     - `directions`: in how many directions the lines of those models are uncertain.
     - `rows`: how many respondents are expected.
     - `share`: the share of the survey that is read, where it is a piece by lot.
+    - `unit`: what the privacy budget is counted in.
     """
 
     schema: Schema
@@ -86,6 +88,7 @@ class Setting:
     directions: int = 0
     rows: int | None = None
     share: Fraction = Fraction(1)
+    unit: Unit = "epsilon"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

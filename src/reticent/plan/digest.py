@@ -21,6 +21,7 @@ from reticent.plan.repairs import BroughtSection, EditSection
 from reticent.plan.sample import SampleSection
 from reticent.plan.sections import PlanSections, WeightSection
 from reticent.plan.synth import SynthSection
+from reticent.plan.wave import WaveSection
 from reticent.schema.codebook import CodebookPart, ColumnPart
 
 READ: dict[str, type[Section]] = {
@@ -30,6 +31,7 @@ READ: dict[str, type[Section]] = {
     "weight": WeightSection,
     "partition": PartitionSection,
     "sample": SampleSection,
+    "wave": WaveSection,
     "imputed_before": BroughtSection,
     "match": MatchSection,
     "columns": ColumnPart,
@@ -39,6 +41,7 @@ READ: dict[str, type[Section]] = {
 AMOUNTS = {
     *(
         "epsilon",
+        "rho",
         "delta",
         "count_epsilon",
         "noise_epsilon",

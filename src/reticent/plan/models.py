@@ -21,7 +21,7 @@ from reticent.errors import PlanError, nearest
 from reticent.exact import show
 from reticent.files import Section, fill
 from reticent.models.table import PAGE, THEOREM, Grouped, TableDesign
-from reticent.plan.asks import read_epsilon
+from reticent.plan.budgets import read_epsilon
 from reticent.plan.donors import repairable
 from reticent.prepare.repair import PredictorCells
 from reticent.privacy.claim import Change, Claim

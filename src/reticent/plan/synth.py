@@ -5,7 +5,7 @@ Public, all of it: made of the plan and the codebook. What does not fit is named
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -15,9 +15,10 @@ from reticent.engine.sql.coded import Coding, check_coding
 from reticent.errors import PlanError, is_printable, nearest
 from reticent.exact import show
 from reticent.files import Section, fill
-from reticent.plan.asks import read_epsilon
+from reticent.plan.budgets import LARGEST_DELTA, read_spent
 from reticent.prepare.repair import NO_REPAIR, Repair
 from reticent.privacy.claim import Change, Claim, amount
+from reticent.privacy.units import Unit
 from reticent.schema import Schema
 from reticent.synth.base import Holes, Spend, SynthesisMethod
 from reticent.synth.domain import BINS, Domain, domain_of, heap_words
@@ -59,7 +60,8 @@ class Synth:
 
     @property
     def cost(self) -> Fraction:
-        return self.spend.epsilon
+        """In its own unit."""
+        return self.spend.rho or self.spend.epsilon
 
     @property
     def tables(self) -> int:
@@ -73,7 +75,7 @@ class Synth:
 
     def words(self) -> str:
         """`30,000 rows of 15 columns by aim (epsilon 1, delta 0.000001); each table was counted over those ...`."""
-        cost = f"epsilon {show(self.spend.epsilon)}"
+        cost = f"rho {show(self.spend.rho)}" if self.spend.rho else f"epsilon {show(self.spend.epsilon)}"
         cost += f", delta {show(self.spend.delta)}" if self.spend.delta else ""
         said = f"{self.rows:,} rows of {len(self.domain.axes)} columns by {self.method.name} ({cost})"
         return f"{said}; {self.holes_words()}"
@@ -94,7 +96,6 @@ class Synth:
 
 MOST_SECTIONS = 20
 MOST_VALUES = 20_000_000
-LARGEST_DELTA = Fraction(1, 100)
 
 
 class SynthSection(Section):
@@ -107,6 +108,7 @@ class SynthSection(Section):
     - `missing`: what is done about missing values.
     - `rows`: how many to draw.
     - `epsilon`: its privacy budget.
+    - `rho`: the same in zCDP, in place of epsilon and delta.
     - `delta`: the chance that the guarantee leaves open.
     - `columns`: which columns, all where not said.
     - `bins`: into how many bins a number is cut.
@@ -121,7 +123,8 @@ class SynthSection(Section):
     method: str = Field(max_length=100)
     missing: str = Holes.AVAILABLE.value
     rows: int = Field(ge=1, le=MOST_VALUES)
-    epsilon: str
+    epsilon: str | None = None
+    rho: str | None = None
     delta: str | None = None
     columns: list[str] | None = Field(default=None, min_length=1, max_length=1000)
     bins: int = Field(default=BINS, ge=2, le=1000)
@@ -153,6 +156,7 @@ def read_synth(
     *,
     change: Change = Change.ADD_REMOVE,
     repair: Repair = NO_REPAIR,
+    unit: Unit = "epsilon",
     at: str = "synth",
 ) -> Synth:
     """The table that `raw` writes down."""
@@ -171,12 +175,7 @@ def read_synth(
         bins=section.bins,
         heaps=heap_words(section.point_masses, schema, domain.columns),
         domain=domain,
-        spend=Spend(
-            epsilon=read_epsilon(section.epsilon, field=f"{at}.epsilon"),
-            delta=_delta(section.delta, f"{at}.delta"),
-            change=change,
-            records=schema.at_most,
-        ),
+        spend=replace(_spend(section, unit, at), change=change, records=schema.at_most),
         rules=rules,
         copies=_copies(section, at),
         never=tuple(section.never),
@@ -201,6 +200,17 @@ def _holes(word: str, field: str) -> Holes:
     if word not in known:
         raise PlanError(f"is one of {', '.join(known)}{nearest(word[:80], known)}", field=field)
     return Holes(word)
+
+
+def _spend(section: SynthSection, unit: Unit, at: str) -> Spend:
+    """Epsilon, epsilon and delta, or rho."""
+    if section.epsilon is None and section.rho is None and unit == "epsilon":
+        raise PlanError("Field required", field=f"{at}.epsilon")
+    spent, is_rho = read_spent(section.epsilon, section.rho, unit=unit, no_rho="", at=at)
+    delta = _delta(section.delta, f"{at}.delta")
+    if is_rho and delta:
+        raise PlanError("does not go with rho, which needs none; remove it", field=f"{at}.delta")
+    return Spend(rho=spent) if is_rho else Spend(epsilon=spent, delta=delta)
 
 
 def _delta(text: str | None, field: str) -> Fraction:

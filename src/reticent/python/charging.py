@@ -12,8 +12,8 @@ from secrets import token_hex
 from typing import Any, ClassVar, Protocol, Self
 
 from reticent.errors import PlanError
+from reticent.plan.budgets import LARGE
 from reticent.plan.digest import digest_of
-from reticent.plan.plan import LARGE
 from reticent.privacy.claim import Change, Claim, check_exact
 from reticent.privacy.ledger import Ledger, Origin, Reservation
 from reticent.privacy.units import Unit, in_unit
