@@ -27,7 +27,7 @@ from reticent.schema import Schema
 from tests.answer import test_bars as donors
 from tests.answer.weighing import weighted_plan
 from tests.release import test_model_copies as copies
-from tests.tables import ADD, REPLACE, every_plan, make_plan
+from tests.tables import ADD, REPLACE, answers_of, every_plan, make_plan
 
 BARS = {place: "0.5" for place in range(len(donors.KINDS))}
 
@@ -46,9 +46,7 @@ def plans(change: str) -> dict[str, Plan]:
 @pytest.fixture(scope="module", params=[ADD, REPLACE])
 def ran(request) -> list[tuple[Plan, dict[str, Any]]]:
     """Every plan with what it measures on nobody: the number of calls, their prices and their noise are the plan's."""
-    return [
-        (plan, dict(run.run_plan(plan, Nobody(), None).answers)) for plan in plans(request.param).values()
-    ]
+    return [(plan, answers_of(run.run_plan(plan, Nobody(), None))) for plan in plans(request.param).values()]
 
 
 def test_a_route_measures_exactly_its_parts(ran):
@@ -99,7 +97,7 @@ def test_the_way_is_chosen_from_public_words():
 def test_what_was_planned_otherwise_than_it_ran_is_not_published(field):
     """Each word of a measurement counts, and so does a measurement more or less."""
     plan = every_plan()
-    answers = dict(run.run_plan(plan, Nobody(), None).answers)
+    answers = answers_of(run.run_plan(plan, Nobody(), None))
     check_ran(plan, answers)
     name = "ask 6"
     part, rest = answers[name].parts[0], answers[name].parts[1:]

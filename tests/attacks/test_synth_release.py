@@ -25,7 +25,7 @@ from tests.attacks.people import ORDINARY, Person, person
 from tests.attacks.synth_worlds import METHODS, allows, within
 from tests.release.synthetic import plan
 from tests.synth.standins import FrozenSynthNoise, Met
-from tests.tables import ADD, REPLACE, arrow, book
+from tests.tables import ADD, REPLACE, arrow, book, synths_of, with_synths
 
 ROWS = 9
 BASE = ORDINARY[:ROWS]
@@ -53,10 +53,9 @@ def planned(change: str, holes: Holes) -> Plan:
         codebook=book(sample_size=ROWS) if change == REPLACE else book(),
         protect={"change": change},
     )
-    assert all(allows(method, holes, each.spend) for method, each in zip(some, made.synths, strict=True))
-    return replace(
-        made, synths=tuple(replace(s, method=method) for s, method in zip(made.synths, some, strict=True))
-    )
+    assert all(allows(method, holes, each.spend) for method, each in zip(some, synths_of(made), strict=True))
+    swapped = zip(synths_of(made), some, strict=True)
+    return with_synths(made, [replace(synth, method=method) for synth, method in swapped])
 
 
 @dataclass(frozen=True)
@@ -73,10 +72,10 @@ def released(wanted: Plan, people: Sequence[Person], along: Sequence[tuple[int, 
     engine = DuckDBEngine(open_frame(arrow(people, wanted.schema)), threads=1)
     try:
         engine.check(wanted.schema)
-        made = run_synths(wanted, engine, None, repair=wanted.repair, noise=noise)
+        made = run_synths(synths_of(wanted), engine, None, repair=wanted.repair, noise=noise)
     finally:
         engine.close()
-    told = synths_section(wanted.synths, made, wanted.release_id)
+    told = synths_section(synths_of(wanted), made, wanted.release_id)
     seen = json.dumps([told, *(to_csv(table).decode().splitlines() for table in told["synth"])])
     return Run(tuple(noise.met), tuple(noise.given), seen)
 
@@ -130,7 +129,7 @@ def test_bins_from_the_data_are_caught(monkeypatch) -> None:
         return honest(replace(synth, domain=replace(synth.domain, axes=tuple(axes))), engine, lot, **given)
 
     wanted = planned(ADD, Holes.AVAILABLE)
-    wanted = replace(wanted, synths=wanted.synths[:1])
+    wanted = with_synths(wanted, synths_of(wanted)[:1])
     young = [person("f", age, 1, 1) for age in (3, 15, 30, 44, 30, 15)]
     others = [[*young, person("f", 99, 1, 1)]]
     assert violations(wanted, young, others) == set()
@@ -154,14 +153,14 @@ def test_as_many_rows_as_were_read_are_caught(monkeypatch) -> None:
     )
     wanted = planned(ADD, Holes.AVAILABLE)
     with pytest.raises(ReticentError, match="not whole"):
-        released(replace(wanted, synths=wanted.synths[:1]), BASE)
+        released(with_synths(wanted, synths_of(wanted)[:1]), BASE)
 
 
 def test_a_fit_that_stops_at_a_strange_answer_is_caught(monkeypatch) -> None:
     """The naive twin refuses a table without a complete row: one respondent decides whether there is a release."""
     wanted = planned(ADD, Holes.COMPLETE)
-    wanted = replace(wanted, synths=wanted.synths[:1])
-    method = wanted.synths[0].method
+    wanted = with_synths(wanted, synths_of(wanted)[:1])
+    method = synths_of(wanted)[0].method
     honest = type(method).fit
 
     def strict(self: Any, counts: Any, *given: Any, **more: Any) -> Any:
@@ -196,10 +195,10 @@ def test_the_public_size_of_a_survey_is_not_that_of_a_piece(monkeypatch) -> None
     printed = {"method": "privbayes-printed", "missing": "impute-random"}
     with pytest.raises(PlanError, match="with n public"):
         plan(printed, **given)
-    assert plan({"method": "privbayes"}, **given).synths[0].domain.schema.sample_size is None
-    assert plan(printed, **{**given, "partition": None}).synths[0].domain.schema.sample_size == ROWS
+    assert synths_of(plan({"method": "privbayes"}, **given))[0].domain.schema.sample_size is None
+    assert synths_of(plan(printed, **{**given, "partition": None}))[0].domain.schema.sample_size == ROWS
     naive_partition(monkeypatch)
-    assert plan(printed, **given).synths[0].domain.schema.sample_size == ROWS
+    assert synths_of(plan(printed, **given))[0].domain.schema.sample_size == ROWS
 
 
 @pytest.mark.parametrize(
@@ -210,7 +209,7 @@ def test_the_public_size_of_a_survey_is_not_that_of_a_piece(monkeypatch) -> None
 def test_a_network_that_promises_otherwise_than_planned_is_not_published(other, monkeypatch) -> None:
     """Another epsilon, another change, another proof: each is another promise than the one that was charged."""
     wanted = planned(ADD, Holes.AVAILABLE)
-    wanted = replace(wanted, synths=wanted.synths[:1])
+    wanted = with_synths(wanted, synths_of(wanted)[:1])
     honest = synth_run.learn
 
     def learned(*given: Any, **more: Any) -> Any:
@@ -231,7 +230,7 @@ def test_more_pairs_than_are_counted_at_once_are_refused_before_the_charge(metho
     wanted = {"method": method, "bins": 98, "rows": 10}
     with pytest.raises(PlanError, match=r"synth\[0\]\.columns: makes pairs of 140,\d+,\d+ cells"):
         plan(wanted, codebook=book(columns))
-    assert plan({**wanted, "bins": 90}, codebook=book(columns)).synths[0].method.name == method
+    assert synths_of(plan({**wanted, "bins": 90}, codebook=book(columns)))[0].method.name == method
     held = coded.LocalCodedRows(sizes=[99] * 170, silences=[98] * 170, blocks=[])
     with pytest.raises(PlanError, match="ask for less"):
         held.count([(a, b) for a in range(170) for b in range(a)])

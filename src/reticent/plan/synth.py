@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
@@ -16,6 +16,7 @@ from reticent.errors import PlanError, is_printable, nearest
 from reticent.exact import show
 from reticent.files import Section, fill
 from reticent.plan.budgets import LARGEST_DELTA, read_spent
+from reticent.plan.product import Given, Product
 from reticent.prepare.repair import NO_REPAIR, Repair
 from reticent.privacy.claim import Change, Claim, amount
 from reticent.privacy.units import Unit
@@ -23,6 +24,9 @@ from reticent.schema import Schema
 from reticent.synth.base import Holes, Spend, SynthesisMethod
 from reticent.synth.domain import BINS, Domain, domain_of, heap_words
 from reticent.synth.rules import Rules, read_rules
+
+if TYPE_CHECKING:
+    from reticent.plan.plan import Plan
 
 DONE = {
     Holes.COMPLETE: "rows with a missing answer were left out before anything was counted",
@@ -252,3 +256,25 @@ def _placed(at: str, *, keep: bool = True) -> Iterator[None]:
         return
     inner = f"{at}.{field}" if keep and field in SynthSection.model_fields else at
     raise PlanError(said.rstrip("."), field=field if field == "impute" else inner)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyntheticTables(Product):
+    """The synthetic tables of a plan, in order."""
+
+    section: ClassVar[str] = "synth"
+
+    tables: tuple[Synth, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(synth.name for synth in self.tables)
+
+    def claims(self, plan: "Plan") -> tuple[Claim, ...]:
+        return tuple(synth.claim for synth in self.tables)
+
+
+def read_synthetic_tables(raw: Sequence[Mapping[str, Any]], given: Given) -> SyntheticTables:
+    """All `[[synth]]` sections as a product."""
+    tables = read_synths(raw, given.held, change=given.change, repair=given.repairs.repair)
+    return SyntheticTables(tables=tables)
