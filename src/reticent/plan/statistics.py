@@ -49,6 +49,7 @@ def read_statistics(raw: Sequence[StatisticSection], given: Given) -> Statistics
         repair=given.repairs.repair,
         weighting=given.weight,
         copied=copied_stand_in(given.repairs.models),
+        unit=given.unit,
     )
     asks = read_asks(raw, setting)
     weight = serving(given.weight, asks, given.schema, given.neighbours) if given.weight else None

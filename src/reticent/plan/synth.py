@@ -140,7 +140,12 @@ class SynthSection(Section):
 
 
 def read_synths(
-    raw: Sequence[Mapping[str, Any]], schema: Schema, *, change: Change, repair: Repair = NO_REPAIR
+    raw: Sequence[Mapping[str, Any]],
+    schema: Schema,
+    *,
+    change: Change,
+    repair: Repair = NO_REPAIR,
+    unit: Unit = "epsilon",
 ) -> tuple[Synth, ...]:
     """All sections of a plan, in order."""
     if len(raw) > MOST_SECTIONS:
@@ -148,7 +153,7 @@ def read_synths(
     found: list[Synth] = []
     for place, each in enumerate(raw):
         at = f"synth[{place}]"
-        found.append(read_synth(each, schema, change=change, repair=repair, at=at))
+        found.append(read_synth(each, schema, change=change, repair=repair, unit=unit, at=at))
         if found[-1].name in [before.name for before in found[:-1]]:
             raise PlanError(f"two sections are called {found[-1].name!r}", field=f"{at}.name")
     return tuple(found)
@@ -276,5 +281,5 @@ class SyntheticTables(Product):
 
 def read_synthetic_tables(raw: Sequence[Mapping[str, Any]], given: Given) -> SyntheticTables:
     """All `[[synth]]` sections as a product."""
-    tables = read_synths(raw, given.held, change=given.change, repair=given.repairs.repair)
+    tables = read_synths(raw, given.held, change=given.change, repair=given.repairs.repair, unit=given.unit)
     return SyntheticTables(tables=tables)

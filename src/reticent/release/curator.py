@@ -121,10 +121,11 @@ class Curator:
             plan_hash=self._digest(plan),
             dataset=plan.schema.name,
             change=plan.change.value,
-            unit="epsilon",
+            unit=plan.unit,
             amount=plan.cost,
             claim={**plan.claim.as_dict(), "accept_large": plan.accepts_large, **_observed(plan)},
             piece=plan.partition.piece if plan.partition else None,
+            wave=plan.wave,
             files=files,
         )
 
@@ -133,7 +134,7 @@ class Curator:
         cut = plan.partition
         lot = cut.lot(self._ledger.key(cut.piece.partition)) if cut else None
         done = run_plan(plan, engine, lot, step=step)
-        if done.epsilon != plan.cost:
+        if done.spent(plan) != plan.cost:
             raise ResourceError(
                 f"was planned at {show(plan.cost)} but ran otherwise; nothing is published", field="statistic"
             )
