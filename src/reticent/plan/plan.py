@@ -73,12 +73,12 @@ class Plan:
     - `schema`: the codebook.
     - `change`: the adjacency.
     - `cap`: the privacy budget that the plan may not exceed.
-    - `unit`: what it is counted in: epsilon, or rho (zCDP).
-    - `delta`: at which a sum of rho is shown.
-    - `wave`: the wave of a panel that is read.
     - `products`: what is asked for, kind by kind; models that fill rows come first.
     - `digest`: by which a ledger knows the plan again.
     - `former`: the digests that it had in earlier formats.
+    - `unit`: what the budget is counted in: epsilon, or rho (zCDP).
+    - `delta`: at which a sum of rho is shown.
+    - `wave`: the wave of a panel that is read.
     - `partition`: the piece of the survey that is read.
     - `sample`: how the survey was drawn, for amplification.
     - `repair`: edits and donor imputation.
