@@ -20,7 +20,7 @@ from reticent.privacy.claim import Change
 from reticent.release import synth as synth_run
 from reticent.release.synth import run_synths
 from reticent.release.synth_table import synths_section, to_csv
-from reticent.synth.base import Holes
+from reticent.synth.base import MissingMethod
 from tests.attacks.people import ORDINARY, Person, person
 from tests.attacks.synth_worlds import METHODS, allows, within
 from tests.release.synthetic import plan
@@ -42,11 +42,13 @@ def draws_by_place(monkeypatch) -> None:
 
 
 @cache
-def planned(change: str, holes: Holes) -> Plan:
+def planned(change: str, holes: MissingMethod) -> Plan:
     """Every method that can promise this, a section each, fitted quickly."""
     wanted = {"missing": holes.value, "rows": 12, "bins": 4}
     some = [
-        m for m in METHODS if m.name != "privbayes-printed" or (change == REPLACE and holes is Holes.MEAN)
+        m
+        for m in METHODS
+        if m.name != "privbayes-printed" or (change == REPLACE and holes is MissingMethod.MEAN)
     ]
     made = plan(
         *({"name": method.name, "method": method.name, **wanted} for method in some),
@@ -96,8 +98,10 @@ def violations(wanted: Plan, people: Sequence[Person], others: Sequence[Sequence
 
 
 # covers T06 T10 T11 T12 T20 T27 R02
-@pytest.mark.parametrize("holes", [Holes.COMPLETE, Holes.MODEL, Holes.AVAILABLE, Holes.VALUES])
-def test_a_respondent_more_or_less_is_not_seen(holes: Holes) -> None:
+@pytest.mark.parametrize(
+    "holes", [MissingMethod.COMPLETE, MissingMethod.MODEL, MissingMethod.AVAILABLE, MissingMethod.VALUES]
+)
+def test_a_respondent_more_or_less_is_not_seen(holes: MissingMethod) -> None:
     """Three strangers, one record less, and nobody at all against one: the same rows, as many as planned, no canary."""
     wanted = planned(ADD, holes)
     assert violations(wanted, BASE, [[*BASE, each] for each in SOME] + [BASE[:-1]]) == set()
@@ -105,8 +109,8 @@ def test_a_respondent_more_or_less_is_not_seen(holes: Holes) -> None:
 
 
 # covers T20 T27
-@pytest.mark.parametrize("holes", [Holes.MEAN, Holes.VALUES])
-def test_a_respondent_who_answers_otherwise_is_not_seen(holes: Holes) -> None:
+@pytest.mark.parametrize("holes", [MissingMethod.MEAN, MissingMethod.VALUES])
+def test_a_respondent_who_answers_otherwise_is_not_seen(holes: MissingMethod) -> None:
     """The printed PrivBayes among them, where it can promise: the codebook says how many rows there are."""
     wanted = planned(REPLACE, holes)
     assert violations(wanted, BASE, [[*BASE[:-1], each] for each in SOME]) == set()
@@ -128,7 +132,7 @@ def test_bins_from_the_data_are_caught(monkeypatch) -> None:
         axes[1] = replace(axes[1], key=replace(axes[1].key, starts=starts))
         return honest(replace(synth, domain=replace(synth.domain, axes=tuple(axes))), engine, lot, **given)
 
-    wanted = planned(ADD, Holes.AVAILABLE)
+    wanted = planned(ADD, MissingMethod.AVAILABLE)
     wanted = with_synths(wanted, synths_of(wanted)[:1])
     young = [person("f", age, 1, 1) for age in (3, 15, 30, 44, 30, 15)]
     others = [[*young, person("f", 99, 1, 1)]]
@@ -151,14 +155,14 @@ def test_as_many_rows_as_were_read_are_caught(monkeypatch) -> None:
     monkeypatch.setattr(
         synth_run, "table_of", lambda synth, *given: honest_table(replace(synth, rows=read[-1]), *given)
     )
-    wanted = planned(ADD, Holes.AVAILABLE)
+    wanted = planned(ADD, MissingMethod.AVAILABLE)
     with pytest.raises(ReticentError, match="not whole"):
         released(with_synths(wanted, synths_of(wanted)[:1]), BASE)
 
 
 def test_a_fit_that_stops_at_a_strange_answer_is_caught(monkeypatch) -> None:
     """The naive twin refuses a table without a complete row: one respondent decides whether there is a release."""
-    wanted = planned(ADD, Holes.COMPLETE)
+    wanted = planned(ADD, MissingMethod.COMPLETE)
     wanted = with_synths(wanted, synths_of(wanted)[:1])
     method = synths_of(wanted)[0].method
     honest = type(method).fit
@@ -208,7 +212,7 @@ def test_the_public_size_of_a_survey_is_not_that_of_a_piece(monkeypatch) -> None
 )
 def test_a_network_that_promises_otherwise_than_planned_is_not_published(other, monkeypatch) -> None:
     """Another epsilon, another change, another proof: each is another promise than the one that was charged."""
-    wanted = planned(ADD, Holes.AVAILABLE)
+    wanted = planned(ADD, MissingMethod.AVAILABLE)
     wanted = with_synths(wanted, synths_of(wanted)[:1])
     honest = synth_run.learn
 

@@ -59,7 +59,7 @@ def read_protection(section: ProtectSection) -> Protection:
     cap = read_epsilon(section.epsilon, field="protect.epsilon")
     if cap > LARGE and not section.accept_large:
         raise PlanError(
-            f"is above {LARGE}, which promises little; write accept_large = true to go on",
+            f"is above {LARGE}, which guarantees little; write accept_large = true to go on",
             field="protect.epsilon",
         )
     allowed = None if section.delta is None else amount(section.delta, field="protect.delta")
@@ -79,7 +79,7 @@ def _in_rho(section: ProtectSection) -> Protection:
     cap, delta = amount(section.rho, field="protect.rho"), _shown_at(section.delta)
     if as_approximate(cap, delta) > LARGE and not section.accept_large:
         raise PlanError(
-            f"stands for an epsilon above {LARGE}, which promises little; write accept_large = true to go on",
+            f"stands for an epsilon above {LARGE}, which guarantees little; write accept_large = true to go on",
             field="protect.rho",
         )
     return Protection(unit="rho", cap=cap, delta=delta)
@@ -90,7 +90,7 @@ def _shown_at(text: str | None) -> Fraction:
         return DELTA
     delta = amount(text, field="protect.delta")
     if delta > LARGEST_DELTA:
-        raise PlanError("is above 0.01, which promises nothing to one in a hundred", field="protect.delta")
+        raise PlanError("is above 0.01, which guarantees nothing to one in a hundred", field="protect.delta")
     return delta
 
 

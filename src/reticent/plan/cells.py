@@ -191,7 +191,7 @@ def read_amount(text: str, field: str) -> Fraction:
     if epsilon < LEAST_EPSILON:
         raise PlanError("is smaller than 0.000001; the answer would be noise alone", field=field)
     if epsilon > MOST_EPSILON:
-        raise PlanError(f"is above {MOST_EPSILON}, which promises nothing at all", field=field)
+        raise PlanError(f"is above {MOST_EPSILON}, which guarantees nothing at all", field=field)
     return epsilon
 
 

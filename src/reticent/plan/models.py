@@ -164,7 +164,7 @@ def check_estimator(name: str, *, field: str) -> None:
     if name in IN_THE_LAB:
         raise PlanError(
             f"{name!r} is proved for ideal reals, which no computer has, so a plan does not offer it; "
-            "write 'output', its nearest with an exact promise, or 'centred', which is more accurate",
+            "write 'output', its nearest with an exact guarantee, or 'centred', which is more accurate",
             field=field,
         )
     if name not in LINES:

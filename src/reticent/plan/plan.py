@@ -25,7 +25,7 @@ from reticent.plan.models import AnyModel, ImputationModels, directions_of
 from reticent.plan.partition import Partition, check_moved, check_partition, read_partition
 from reticent.plan.product import Given, Product
 from reticent.plan.products import PRODUCTS, asked, listed
-from reticent.plan.repairs import Brought, check_brought, read_brought, read_repairs
+from reticent.plan.repairs import ExternalImputation, check_external, read_external, read_repairs
 from reticent.plan.sample import FrameSample, check_sample, frame_claims, read_sample
 from reticent.plan.sections import FORMAT, PlanSections
 from reticent.plan.statistics import Statistics
@@ -83,7 +83,7 @@ class Plan:
     - `sample`: how the survey was drawn, for amplification.
     - `repair`: edits and donor imputation.
     - `repair_words`: what the repairs do, in sentences.
-    - `brought`: imputation that was done before.
+    - `brought`: external imputation: what was filled before the data came.
     - `rows`: how many respondents are expected.
     - `design_effect`: the expected design effect.
     - `source`: where the rows are.
@@ -110,7 +110,7 @@ class Plan:
     sample: FrameSample | None = None
     repair: Repair = NO_REPAIR
     repair_words: tuple[str, ...] = ()
-    brought: Brought | None = None
+    brought: ExternalImputation | None = None
     rows: int | None = None
     design_effect: Fraction | None = None
     source: str = ""
@@ -278,7 +278,7 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
         sample=read_sample(sections.sample, schema, change, partition),
         repair=repairs.repair,
         repair_words=repairs.words,
-        brought=read_brought(sections.survey.imputed_before),
+        brought=read_external(sections.survey.imputed_before),
         digest=plan_digest(data, codebook),
         former=FormerDigests(data, codebook),
         rows=rows,
@@ -297,7 +297,7 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
     _check_delta(plan, protection.allowed)
     _check_names(plan)
     check_sample(plan.sample, plan.asks, weight, schema)
-    check_brought(plan.brought, is_sampled=plan.sample is not None)
+    check_external(plan.brought, is_sampled=plan.sample is not None)
     check_silence(plan.asks, plan.models)
     return plan
 

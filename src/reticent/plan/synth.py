@@ -21,21 +21,21 @@ from reticent.prepare.repair import NO_REPAIR, Repair
 from reticent.privacy.claim import Change, Claim, amount
 from reticent.privacy.units import Unit
 from reticent.schema import Schema
-from reticent.synth.base import Holes, Spend, SynthesisMethod
-from reticent.synth.domain import BINS, Domain, domain_of, heap_words
+from reticent.synth.base import MissingMethod, Spend, SynthesisMethod
+from reticent.synth.domain import BINS, Domain, domain_of, point_mass_words
 from reticent.synth.rules import Rules, read_rules
 
 if TYPE_CHECKING:
     from reticent.plan.plan import Plan
 
 DONE = {
-    Holes.COMPLETE: "rows with a missing answer were left out before anything was counted",
-    Holes.RANDOM: "missing answers were drawn evenly from all possible ones before anything was counted",
-    Holes.MEAN: "missing answers were replaced by a noisy mean, or drawn from a noisy histogram, before anything was "
+    MissingMethod.COMPLETE: "rows with a missing answer were left out before anything was counted",
+    MissingMethod.RANDOM: "missing answers were drawn evenly from all possible ones before anything was counted",
+    MissingMethod.MEAN: "missing answers were replaced by a noisy mean, or drawn from a noisy histogram, before anything was "
     "counted",
-    Holes.MODEL: "missing answers were drawn from a private model of the answers that were given, each row from itself",
-    Holes.AVAILABLE: "each table was counted over those who answered its own questions",
-    Holes.VALUES: "a missing answer was counted as a value of its own",
+    MissingMethod.MODEL: "missing answers were drawn from a private model of the answers that were given, each row from itself",
+    MissingMethod.AVAILABLE: "each table was counted over those who answered its own questions",
+    MissingMethod.VALUES: "a missing answer was counted as a value of its own",
 }
 
 
@@ -45,7 +45,7 @@ class Synth:
 
     name: str
     method: SynthesisMethod
-    holes: Holes
+    holes: MissingMethod
     rows: int
     bins: int
     domain: Domain
@@ -86,7 +86,7 @@ class Synth:
 
     def holes_words(self) -> str:
         """What is done about missing answers, from the rows that are read to the rows that are written."""
-        if self.holes is not Holes.VALUES:
+        if self.holes is not MissingMethod.VALUES:
             return DONE[self.holes]
         if not self.copies:
             return f"{DONE[self.holes]}, and the synthetic rows keep their own"
@@ -125,7 +125,7 @@ class SynthSection(Section):
 
     name: str = Field(min_length=1, max_length=200)
     method: str = Field(max_length=100)
-    missing: str = Holes.AVAILABLE.value
+    missing: str = MissingMethod.AVAILABLE.value
     rows: int = Field(ge=1, le=MOST_VALUES)
     epsilon: str | None = None
     rho: str | None = None
@@ -173,7 +173,7 @@ def read_synth(
     if not is_printable(section.name):
         raise PlanError("holds a control character", field=f"{at}.name")
     with _placed(at):
-        domain = domain_of(schema, section.columns, bins=section.bins, heaps=section.point_masses)
+        domain = domain_of(schema, section.columns, bins=section.bins, point_masses=section.point_masses)
         check_coding(Coding(keys=tuple(axis.key for axis in domain.axes)), schema, repair)
         rules = read_rules(domain, never=section.never, determines=section.determines, known=section.known)
     synth = Synth(
@@ -182,7 +182,7 @@ def read_synth(
         holes=_holes(section.missing, f"{at}.missing"),
         rows=section.rows,
         bins=section.bins,
-        heaps=heap_words(section.point_masses, schema, domain.columns),
+        heaps=point_mass_words(section.point_masses, schema, domain.columns),
         domain=domain,
         spend=replace(_spend(section, unit, at), change=change, records=schema.at_most),
         rules=rules,
@@ -204,11 +204,11 @@ def _method(name: str, field: str) -> SynthesisMethod:
         return find(name)
 
 
-def _holes(word: str, field: str) -> Holes:
-    known = [each.value for each in Holes]
+def _holes(word: str, field: str) -> MissingMethod:
+    known = [each.value for each in MissingMethod]
     if word not in known:
         raise PlanError(f"is one of {', '.join(known)}{nearest(word[:80], known)}", field=field)
-    return Holes(word)
+    return MissingMethod(word)
 
 
 def _spend(section: SynthSection, unit: Unit, at: str) -> Spend:
@@ -227,15 +227,15 @@ def _delta(text: str | None, field: str) -> Fraction:
         return Fraction(0)
     delta = amount(text, field=field)
     if delta > LARGEST_DELTA:
-        raise PlanError("is above 0.01, which promises nothing to one in a hundred", field=field)
+        raise PlanError("is above 0.01, which guarantees nothing to one in a hundred", field=field)
     return delta
 
 
 def _copies(section: SynthSection, at: str) -> int:
-    is_values = section.missing == Holes.VALUES.value
+    is_values = section.missing == MissingMethod.VALUES.value
     if section.copies is not None and not is_values:
         raise PlanError(
-            f"goes with missing = {Holes.VALUES.value!r} alone; other rows have nothing left to fill",
+            f"goes with missing = {MissingMethod.VALUES.value!r} alone; other rows have nothing left to fill",
             field=f"{at}.copies",
         )
     if section.copies is None:

@@ -134,7 +134,7 @@ class Curator:
         cut = plan.partition
         lot = cut.lot(self._ledger.key(cut.piece.partition)) if cut else None
         done = run_plan(plan, engine, lot, step=step)
-        if done.spent(plan) != plan.cost:
+        if not done.is_as_planned(plan):
             raise ResourceError(
                 f"was planned at {show(plan.cost)} but ran otherwise; nothing is published", field="statistic"
             )

@@ -324,7 +324,7 @@ def check_models(plan: Plan) -> None:
         except PlanError as problem:
             raise PlanError(str(problem.args[0]), field=f"impute: {model.column}") from None
         if Modelled(repair=plan.repair, fits=(fit,)).claims != [model.claim(plan.change)]:
-            raise PlanError("a line would promise otherwise than was planned.", field=f"models[{place}]")
+            raise PlanError("a line would guarantee otherwise than was planned.", field=f"models[{place}]")
 
 
 def _nobody(model: AnyModel, plan: Plan) -> Fit | TabledFit:

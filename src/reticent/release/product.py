@@ -40,6 +40,11 @@ class Result(Protocol):
         ...
 
     @property
+    def is_as_planned(self) -> bool:
+        """Whether it was measured as planned, beyond its price. Both sides are public."""
+        return True
+
+    @property
     def repair(self) -> Repair | None:
         """How rows are filled from then on; None where it fills none."""
         return None

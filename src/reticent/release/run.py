@@ -37,6 +37,10 @@ class Results:
         ran = (claim for each in self.products for claim in (*each.claims, *each.ground_claims))
         return sum((cost(claim, plan.unit) for claim in ran), Fraction(0))
 
+    def is_as_planned(self, plan: Plan) -> bool:
+        """Whether it cost what was planned, and every statistic was measured as planned. Both sides are public."""
+        return self.spent(plan) == plan.cost and all(each.is_as_planned for each in self.products)
+
     def told(
         self,
         plan: Plan,

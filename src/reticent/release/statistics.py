@@ -12,7 +12,7 @@ from reticent.plan.claims import claim_of_bins, claim_of_parts
 from reticent.plan.plan import Plan
 from reticent.plan.statistics import Statistics
 from reticent.privacy.claim import Claim
-from reticent.release.asks import book_of, check_ran, evaluate, rings_of, wants_of, weigh_plan
+from reticent.release.asks import book_of, evaluate, ran_as_planned, rings_of, wants_of, weigh_plan
 from reticent.release.copies import tally_copies
 from reticent.release.document import answers_section, weights_section
 from reticent.release.models import NO_MODELS, Modelled, ModelsResult
@@ -31,6 +31,10 @@ class StatisticsResult(Result):
     def epsilon(self) -> Fraction:
         bins = self.weighed.epsilon if self.weighed else Fraction(0)
         return sum((answer.epsilon for answer in self.answers.values()), start=bins)
+
+    @property
+    def is_as_planned(self) -> bool:
+        return ran_as_planned(self.plan, self.answers)
 
     @property
     def claims(self) -> Sequence[Claim]:
@@ -81,7 +85,6 @@ class StatisticsProducer(Producer[Statistics]):
             weighed=weighed,
             copied=copied,
         )
-        check_ran(on.plan, answers)
         return StatisticsResult(plan=on.plan, answers=answers, weighed=weighed)
 
 

@@ -51,7 +51,7 @@ def try_plan(plan: Plan) -> None:
 def _carry_out(plan: Plan, step: Callable[[str], None]) -> None:
     lot = plan.partition.lot(token_hex(32)) if plan.partition else None
     done = run_plan(plan, Nobody(), lot, step=step)
-    if done.spent(plan) != plan.cost:
+    if not done.is_as_planned(plan):
         raise PlanError(f"was planned at {show(plan.cost)} but would run otherwise", field="statistic")
     made = Release(done.told(plan, receipt=None, engine=Nobody.version))
     for write in files_of(made).values():
