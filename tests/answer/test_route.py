@@ -16,8 +16,8 @@ from reticent.answer.statistic import PublicRoute, Statistic
 from reticent.engine.nobody import Nobody
 from reticent.engine.wants import Ring
 from reticent.errors import PlanError
-from reticent.plan.claims import claim_of, claim_of_parts
 from reticent.plan.plan import Plan
+from reticent.plan.statistics import claim_of, claim_of_parts
 from reticent.query.base import RowQuery, Subpopulation
 from reticent.query.filled import check
 from reticent.query.kinds import KINDS

@@ -7,6 +7,7 @@ GAUSS = ("discrete Gaussian mechanism", "proofs/noise/gaussian.md")
 CHOICE = ("exponential mechanism in zCDP", "proofs/noise/selection.md")
 FLIP = ("permute-and-flip", "proofs/noise/selection.md")
 LINEAR = ("linear sensitivity", "proofs/sensitivity/linear.md")
+DOMAINS = ("domains under one epsilon", "proofs/sensitivity/domains.md")
 DONORS = (
     ("answer: imputed", "proofs/answer/imputed.md"),
     ("what a donor moves", "proofs/sensitivity/constants.md"),

@@ -13,9 +13,8 @@ from reticent.noise.gaussian import gaussian_scale
 from reticent.noise.laplace import float_up
 from reticent.noise.source import Noise
 from reticent.refine.quantiles import GRID_STEPS, gaussian_half_width, laplace_half_width
-from reticent.sensitivity.bounds import Global
+from reticent.sensitivity.bounds import FINE, Global
 
-FINE = 20  # a bound of more than 2^20 steps is counted in coarser steps
 GAUSSIAN = "discrete Gaussian"
 LEAST_LEVEL, WIDE = Fraction(3, 4), 1000
 """A half-width of wide Gaussian noise is decided at this level or above; at a lower one it covers more often than asked."""

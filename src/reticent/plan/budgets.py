@@ -10,10 +10,9 @@ from fractions import Fraction
 from reticent.errors import PlanError, nearest
 from reticent.exact import show
 from reticent.plan.sections import ProtectSection
-from reticent.privacy.claim import amount
+from reticent.privacy.claim import amount, read_epsilon
 from reticent.privacy.units import DELTA, Unit, as_approximate, in_words
 
-LEAST = Fraction(1, 10**6)
 LARGE = 20
 LARGEST_DELTA = Fraction(1, 100)
 MEASURES: dict[str, Unit] = {"epsilon": "epsilon", "zcdp": "rho"}
@@ -92,14 +91,6 @@ def _shown_at(text: str | None) -> Fraction:
     if delta > LARGEST_DELTA:
         raise PlanError("is above 0.01, which guarantees nothing to one in a hundred", field="protect.delta")
     return delta
-
-
-def read_epsilon(text: str | None, *, field: str) -> Fraction:
-    """An amount of epsilon, large enough to say anything."""
-    epsilon = amount(text, field=field)
-    if epsilon < LEAST:
-        raise PlanError("is smaller than 0.000001; the estimate would be noise alone", field=field)
-    return epsilon
 
 
 def read_spent(

@@ -21,11 +21,11 @@ from reticent.files import fill, read_toml
 from reticent.former import FormerDigests, check_format
 from reticent.plan.budgets import read_protection
 from reticent.plan.digest import plan_digest
-from reticent.plan.models import AnyModel, ImputationModels, directions_of
+from reticent.plan.models import AnyModel, ImputationModels
 from reticent.plan.partition import Partition, check_moved, check_partition, read_partition
 from reticent.plan.product import Given, Product
 from reticent.plan.products import PRODUCTS, asked, listed
-from reticent.plan.repairs import ExternalImputation, check_external, read_external, read_repairs
+from reticent.plan.repairs import ExternalImputation, Repairs, check_external, read_external, read_repairs
 from reticent.plan.sample import FrameSample, check_sample, frame_claims, read_sample
 from reticent.plan.sections import FORMAT, PlanSections
 from reticent.plan.statistics import Statistics
@@ -154,7 +154,7 @@ class Plan:
             repair=self.repair,
             weighting=self.weight,
             copied=copied_stand_in(self.models),
-            directions=directions_of(self.models),
+            directions=found.directions if (found := self.product(ImputationModels)) else 0,
             rows=self.rows,
             share=self.partition.share if self.partition else Fraction(1),
             unit=self.unit,
@@ -191,7 +191,7 @@ class Plan:
 
         Nothing where gaps were filled before: one who was drawn has moved the rows of others, too.
         """
-        if self.brought is not None:
+        if self.brought is not None or (self.partition is None and self.sample is None):
             return ()
         return frame_claims(self.claims, self.change, self.partition, self.sample)
 
@@ -248,12 +248,18 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
         raise PlanError("is marked unfinished; complete it and remove 'unfinished'", field="survey.codebook")
     change = _change(sections.protect.change, schema)
     neighbours = Neighbours(replaced=change is Change.REPLACE, records=schema.at_most)
-    partition = read_partition(sections.partition, schema, codebook, change)
+    partition = None
+    if sections.partition is not None:
+        partition = read_partition(sections.partition, schema, codebook, change)
     rows = sections.expect.rows or schema.sample_size
     rows = partition.rows(sections.expect.rows, schema.sample_size) if partition else rows
-    weight = read_weight(sections.weight, schema, rows=rows, neighbours=neighbours)
-    derived = [weight.name] if weight else []
-    repairs = read_repairs(sections.impute, schema, edited=sections.edit, derived_weights=derived)
+    weight = None
+    if sections.weight is not None:
+        weight = read_weight(sections.weight, schema, rows=rows, neighbours=neighbours)
+    repairs = Repairs()
+    if sections.impute or sections.edit:
+        derived = [weight.name] if weight else []
+        repairs = read_repairs(sections.impute, schema, edited=sections.edit, derived_weights=derived)
     protection = read_protection(sections.protect)
     given = Given(
         schema=schema,
@@ -275,10 +281,12 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
         wave=read_wave(sections.wave, is_piece=partition is not None),
         products=_products(sections, given),
         partition=partition,
-        sample=read_sample(sections.sample, schema, change, partition),
+        sample=read_sample(sections.sample, schema, change, partition)
+        if sections.sample is not None
+        else None,
         repair=repairs.repair,
         repair_words=repairs.words,
-        brought=read_external(sections.survey.imputed_before),
+        brought=read_external(before) if (before := sections.survey.imputed_before) is not None else None,
         digest=plan_digest(data, codebook),
         former=FormerDigests(data, codebook),
         rows=rows,
@@ -290,16 +298,23 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
         accepts_large=sections.protect.accept_large,
     )
     protection.check(plan.cost)
-    for place, each in enumerate(sections.statistic):
-        check_partition(partition, each.size, f"statistic[{place}].size")
-    others = [product for product in plan.products if not product.proved_for_moves]
-    check_moved(partition, change, repair=plan.repair, others=others)
+    if partition is not None:
+        _check_piece(plan, sections, partition)
     _check_delta(plan, protection.allowed)
     _check_names(plan)
-    check_sample(plan.sample, plan.asks, weight, schema)
-    check_external(plan.brought, is_sampled=plan.sample is not None)
+    if plan.sample is not None:
+        check_sample(plan.sample, plan.asks, weight, schema)
+        check_external(plan.brought, is_sampled=True)
     check_silence(plan.asks, plan.models)
     return plan
+
+
+def _check_piece(plan: Plan, sections: PlanSections, piece: Partition) -> None:
+    """What is said of the whole survey is refused for a piece, and so is what is not proved for it."""
+    for place, each in enumerate(sections.statistic):
+        check_partition(piece, each.size, f"statistic[{place}].size")
+    others = [product for product in plan.products if not product.proved_for_moves]
+    check_moved(piece, plan.change, repair=plan.repair, others=others)
 
 
 def _products(sections: PlanSections, given: Given) -> tuple[Product, ...]:

@@ -20,10 +20,10 @@ from reticent.answer.route import Route
 from reticent.answer.statistic import Statistic
 from reticent.answer.weighting import Choice, RakedTotals, Weighting
 from reticent.exact import show
-from reticent.plan.claims import claim_of_bins, claim_of_parts
 from reticent.plan.partition import Partition
 from reticent.plan.plan import Plan
 from reticent.plan.repairs import external_imputation_section
+from reticent.plan.statistics import claim_of_bins, claim_of_parts
 from reticent.plan.wave import wave_words
 from reticent.plan.words import ask_words, bar_words, lent_words
 from reticent.privacy.claim import Claim, compose, while_secret
@@ -226,7 +226,7 @@ def document(
             **({"shown_at_delta": show(plan.delta)} if plan.unit == "rho" else {}),
         },
         "imputation": list(plan.repair_words),
-        **external_imputation_section(plan.brought, whole),
+        **(external_imputation_section(plan.brought, whole) if plan.brought else {}),
         **{key: told for each in done for key, told in each.grounds().items()},
         **drawn_section(plan),
         **wave_section(plan),
