@@ -85,7 +85,6 @@ def test_dealing_depends_on_public_words_alone() -> None:
     [
         ({"levels": ["a", "b"], "strata": ["n"]}, None, "one stratum for each level"),
         ({"levels": ["a", "b"], "strata": ["n", "n"], "drawn": [1]}, {"levels": ["n"]}, "one of them"),
-        ({"levels": ["a", "b"], "drawn": [2]}, None, "a number for each level"),
         ({"levels": ["a", "b"], "drawn": [3]}, {"levels": ["n"]}, "more units than levels"),
         ({"kind": "integer", "bounds": [0, 9]}, None, "is a psu: categorical"),
         ({"role": "stratum", "levels": ["a"], "strata": ["n"]}, None, "role = 'psu'"),
@@ -98,8 +97,17 @@ def test_units_that_are_no_public_list_are_refused(psu: Any, stratum: Any, says:
 
 def test_two_columns_of_one_role_are_refused() -> None:
     part = {"kind": "categorical", "role": "psu", "levels": ["a", "b"]}
-    with pytest.raises(SchemaError, match="cross the two"):
-        schema_from({"survey": {"name": "t", "unit": "row"}, "columns": {"p": part, "q": part}})
+    two = schema_from({"survey": {"name": "t", "unit": "row"}, "columns": {"p": part, "q": part}})
+    with pytest.raises(PlanError, match="both have the role 'psu'"):
+        units_of(two)
+
+
+@pytest.mark.parametrize(
+    "stratum, says", [(None, "declare it"), ({"levels": ["n", "s"]}, "for each of the 2")]
+)
+def test_numbers_drawn_go_with_the_strata(stratum: Any, says: str) -> None:
+    with pytest.raises(PlanError, match=says):
+        units_of(schema({"levels": ["a", "b"], "drawn": [2]}, stratum))
 
 
 def test_a_single_unit_is_no_design() -> None:

@@ -98,6 +98,10 @@ def units_of(schema: Schema) -> SamplingUnits | None:
     psu, stratum = _with_role(schema, "psu"), _with_role(schema, "stratum")
     if psu is None:
         return None
+    if psu.drawn and stratum is None:
+        raise PlanError(
+            f"columns.{psu.name}.drawn goes with a column of role 'stratum'; declare it", field="design"
+        )
     if psu.strata or stratum is None:
         named = psu.strata or ("",) * len(psu.levels)
         order = {each: place for place, each in enumerate(dict.fromkeys(named))}
@@ -115,6 +119,11 @@ def units_of(schema: Schema) -> SamplingUnits | None:
             field="design",
         )
     drawn = psu.drawn or (wide,) * len(stratum.levels)
+    if len(drawn) != len(stratum.levels):
+        raise PlanError(
+            f"columns.{psu.name}.drawn needs a number for each of the {len(stratum.levels)} levels of {stratum.name}",
+            field="design",
+        )
     places = [(each, number) for each, count in enumerate(drawn) for number in range(count)]
     return SamplingUnits(
         columns=(stratum.name, psu.name),
@@ -125,5 +134,10 @@ def units_of(schema: Schema) -> SamplingUnits | None:
 
 
 def _with_role(schema: Schema, role: str) -> Levels | None:
-    found = (column for column in schema.columns.values() if column.role == role)
-    return next((column for column in found if isinstance(column, Levels)), None)
+    found = [each for each in schema.columns.values() if each.role == role and isinstance(each, Levels)]
+    if len(found) > 1:
+        raise PlanError(
+            f"{found[0].name} and {found[1].name} both have the role {role!r} in the codebook; keep it on one",
+            field="design",
+        )
+    return found[0] if found else None

@@ -144,25 +144,12 @@ class Schema:
                 )
             if isinstance(column, Levels) and (column.strata or column.drawn):
                 self._check_psu(column)
-        for role in ("stratum", "psu"):
-            named = [name for name, column in self.columns.items() if column.role == role]
-            if len(named) > 1:
-                raise SchemaError(
-                    f"{named[0]} has the role {role!r} already; cross the two into one column",
-                    field=f"columns.{named[1]}.role",
-                )
 
     def _check_psu(self, column: Levels) -> None:
         """Strata of units, or units drawn in strata: of a primary sampling unit, and one of the two."""
-        at = f"columns.{column.name}"
         if column.role != "psu" or (column.strata and column.drawn):
-            raise SchemaError("gives strata or drawn, one of them, with role = 'psu'", field=at)
-        strata = [
-            each for each in self.columns.values() if each.role == "stratum" and isinstance(each, Levels)
-        ]
-        if column.drawn and (not strata or len(column.drawn) != len(strata[0].levels)):
             raise SchemaError(
-                "has a number for each level of the column with role = 'stratum'", field=f"{at}.drawn"
+                "gives strata or drawn, one of them, with role = 'psu'", field=f"columns.{column.name}"
             )
 
 
