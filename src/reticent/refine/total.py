@@ -53,6 +53,18 @@ class DesignFactor:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SampleSize:
+    """How many respondents a sample has, and their base weight in all where one is used. Public, or released."""
+
+    respondents: float
+    weight: float | None = None
+
+    def heads(self, among: float, *, weighted: bool) -> float:
+        """How many respondents so much weight stands for; a number of respondents stands for itself."""
+        return among if not weighted or self.weight is None else among * self.respondents / self.weight
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TotalError:
     """The total interval of an estimate, its margin (the longer side), and the coefficient of variation if there is one."""
 
