@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from reticent.answer.design import OwnError, PooledDesign, cautions_of
-from reticent.answer.unit_sums import Released
+from reticent.answer.unit_sums import ReleasedValue
 from reticent.engine.duckdb.engine import DuckDBEngine
 from reticent.engine.results import BinTable, SufficientStatistics, Tallies
 from reticent.engine.sources.open import open_frame
@@ -53,8 +53,8 @@ PEOPLE = [
 WEIGHTED, PLAIN = Subpopulation(weight="w"), Subpopulation()
 YES, HIGH = parse("y = 'yes'", field="q"), parse("x > 0", field="q")
 RELEASED = {
-    "a": Released(value=Fraction(1, 3), size=Fraction(3)),
-    "b": Released(value=Fraction(9, 10), size=Fraction(-2)),
+    "a": ReleasedValue(value=Fraction(1, 3), size=Fraction(3)),
+    "b": ReleasedValue(value=Fraction(9, 10), size=Fraction(-2)),
 }
 
 
@@ -108,7 +108,11 @@ def purchases() -> Iterator[tuple[str, Any, Any]]:
             Total(column="x", among=among),
         ):
             own = OwnError(query=query, units=UNITS, groups=2, epsilon=Fraction(1))  # type: ignore[arg-type]
-            yield f"{type(query).__name__}, {name}", own, Released(value=Fraction(2, 3), size=Fraction(5))
+            yield (
+                f"{type(query).__name__}, {name}",
+                own,
+                ReleasedValue(value=Fraction(2, 3), size=Fraction(5)),
+            )
 
 
 PURCHASES = list(purchases())
@@ -206,7 +210,7 @@ def test_without_noise_it_is_the_linearised_standard_error(weighted: bool) -> No
     for name, (query, value, z) in cases.items():
         own = OwnError(query=query, units=units, groups=30, epsilon=Fraction(1))
         tallies = engine.tally(schema, own.wants(schema))
-        released = Released(value=Fraction(value), size=Fraction(w.sum()))
+        released = ReleasedValue(value=Fraction(value), size=Fraction(w.sum()))
         made = own.run(tallies, released, schema=schema, neighbours=Neighbours(), noise=ZeroNoise())
         sums = np.bincount(psu, z, 120)
         found[name] = made.se / sqrt(((sums[::2] - sums[1::2]) ** 2).sum())
@@ -230,7 +234,7 @@ def test_a_pooled_factor_is_near_the_truth() -> None:
     engine = DuckDBEngine(open_frame(arrow(rows, schema)), threads=1)
     made = design.run(
         engine.tally(schema, design.wants(schema)),
-        {"a": Released(value=Fraction(float(yes.mean())), size=Fraction(6000))},
+        {"a": ReleasedValue(value=Fraction(float(yes.mean())), size=Fraction(6000))},
         schema=schema,
         neighbours=Neighbours(),
         noise=ZeroNoise(),
@@ -251,7 +255,7 @@ def test_equal_items_make_the_factor_of_one() -> None:
             {"a": Proportion(of=YES, among=PLAIN), "b": Proportion(of=YES, among=PLAIN)},
         )
     )
-    released = {name: Released(value=Fraction(1, 2), size=Fraction(9)) for name in "ab"}
+    released = {name: ReleasedValue(value=Fraction(1, 2), size=Fraction(9)) for name in "ab"}
     made = [
         each.run(
             tallied(PEOPLE * 3, each.wants(SCHEMA)),

@@ -15,7 +15,7 @@ from reticent.answer.unit_sums import (
     DIFFERENCES,
     Dealing,
     Measured,
-    Released,
+    ReleasedValue,
     measure_paired,
     residual_of,
     step_of,
@@ -80,7 +80,13 @@ class OwnError:
         return (_part(bound, self.epsilon),)
 
     def run(
-        self, tallies: Tallies, released: Released, *, schema: Schema, neighbours: Neighbours, noise: Noise
+        self,
+        tallies: Tallies,
+        released: ReleasedValue,
+        *,
+        schema: Schema,
+        neighbours: Neighbours,
+        noise: Noise,
     ) -> SamplingError:
         """Buy it.
 
@@ -177,7 +183,7 @@ class PooledDesign:
     def run(
         self,
         tallies: Tallies,
-        released: Mapping[str, Released],
+        released: Mapping[str, ReleasedValue],
         *,
         schema: Schema,
         neighbours: Neighbours,
@@ -271,7 +277,7 @@ def cautions_of(units: SamplingUnits) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _error(share: Released, size: SampleSize, *, weighted: bool) -> float:
+def _error(share: ReleasedValue, size: SampleSize, *, weighted: bool) -> float:
     """The standard error that a simple random sample would give a share, cut away from 0 and 1."""
     held = float(min(max(share.value, LEAST_SHARE), 1 - LEAST_SHARE))
     among = float(share.size or 0)

@@ -28,7 +28,7 @@ Measured = Count | Total | Mean | Proportion
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Released:
+class ReleasedValue:
     """What was released of a statistic before its residuals are formed: its value, and the size it was divided by."""
 
     value: Fraction
@@ -81,7 +81,7 @@ def residual_of(query: Measured, schema: Schema, value: Fraction) -> Residual:
             return Residual(low=column.low, high=column.high, heaviest=heaviest)
 
 
-def step_of(query: Measured, schema: Schema, released: Released) -> float:
+def step_of(query: Measured, schema: Schema, released: ReleasedValue) -> float:
     """What one step of a residual's sum is worth in the answer's own unit: over the size, which is at least one record's."""
     weight = schema.weight(query.among.weight, field="weight") if query.among.weight else None
     grid = weight.grid if weight else Fraction(1)
