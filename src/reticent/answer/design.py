@@ -281,7 +281,7 @@ def _error(share: ReleasedValue, size: SampleSize, *, weighted: bool) -> float:
     """The standard error that a simple random sample would give a share, cut away from 0 and 1."""
     held = float(min(max(share.value, LEAST_SHARE), 1 - LEAST_SHARE))
     among = float(share.size or 0)
-    return sqrt(held * (1 - held) / max(1.0, size.heads(among, weighted=weighted)))
+    return sqrt(held * (1 - held) / max(1.0, size.heads(among, weighted=weighted) or 1.0))
 
 
 def _times(item: Residual, worth: float, largest: float) -> Residual:

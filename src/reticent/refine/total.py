@@ -59,9 +59,11 @@ class SampleSize:
     respondents: float
     weight: float | None = None
 
-    def heads(self, among: float, *, weighted: bool) -> float:
-        """How many respondents so much weight stands for; a number of respondents stands for itself."""
-        return among if not weighted or self.weight is None else among * self.respondents / self.weight
+    def heads(self, among: float, *, weighted: bool) -> float | None:
+        """How many respondents so much weight stands for, None where weights are not known; heads stand for themselves."""
+        if not weighted:
+            return among
+        return None if self.weight is None else among * self.respondents / self.weight
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
