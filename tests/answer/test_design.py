@@ -16,7 +16,8 @@ from reticent.engine.results import BinTable, SufficientStatistics, Tallies
 from reticent.engine.sources.open import open_frame
 from reticent.engine.wants import Aggregate, Bins, Sum
 from reticent.prepare.units import SamplingUnits, units_of
-from reticent.query.kinds import Count, Mean, Proportion, Subpopulation, Total
+from reticent.query.base import Subpopulation
+from reticent.query.kinds import Count, Mean, Proportion, Total
 from reticent.schema import Schema
 from reticent.schema.bind import Absent
 from reticent.schema.codebook import schema_from
@@ -59,7 +60,7 @@ RELEASED = {
 
 
 def pooled(among: Subpopulation, **more: Any) -> PooledDesign:
-    items = {"a": Proportion(of=YES, among=among), "b": Proportion(of=HIGH, among=among)}
+    items = {n: Proportion(of=of, among=among).shape(SCHEMA) for n, of in (("a", YES), ("b", HIGH))}
     return PooledDesign(items=items, units=UNITS, groups=2, epsilon=Fraction(1), weight=among.weight, **more)  # type: ignore[arg-type]
 
 
@@ -107,7 +108,7 @@ def purchases() -> Iterator[tuple[str, Any, Any]]:
             Count(among=Subpopulation(where=YES, weight=among.weight)),
             Total(column="x", among=among),
         ):
-            own = OwnError(query=query, units=UNITS, groups=2, epsilon=Fraction(1))  # type: ignore[arg-type]
+            own = OwnError(shape=query.shape(SCHEMA), units=UNITS, groups=2, epsilon=Fraction(1))  # type: ignore[arg-type]
             yield (
                 f"{type(query).__name__}, {name}",
                 own,
@@ -208,7 +209,7 @@ def test_without_noise_it_is_the_linearised_standard_error(weighted: bool) -> No
         "total": (Total(column="x", among=among), 0.0, w * x),
     }
     for name, (query, value, z) in cases.items():
-        own = OwnError(query=query, units=units, groups=30, epsilon=Fraction(1))
+        own = OwnError(shape=query.shape(schema), units=units, groups=30, epsilon=Fraction(1))
         tallies = engine.tally(schema, own.wants(schema))
         released = ReleasedValue(value=Fraction(value), size=Fraction(w.sum()))
         made = own.run(tallies, released, schema=schema, neighbours=Neighbours(), noise=ZeroNoise())
@@ -229,7 +230,7 @@ def test_a_pooled_factor_is_near_the_truth() -> None:
     rows = [
         {"p": str(c), "y": "yes" if a else "no", "x": 0.0, "w": 1.0} for c, a in zip(psu, yes, strict=True)
     ]
-    item = Proportion(of=YES, among=Subpopulation())
+    item = Proportion(of=YES, among=Subpopulation()).shape(schema)
     design = PooledDesign(items={"a": item}, units=units, groups=units.groups, epsilon=Fraction(1))
     engine = DuckDBEngine(open_frame(arrow(rows, schema)), threads=1)
     made = design.run(
@@ -251,8 +252,11 @@ def test_equal_items_make_the_factor_of_one() -> None:
     one, two = (
         PooledDesign(items=items, units=UNITS, groups=2, epsilon=Fraction(1))  # type: ignore[arg-type]
         for items in (
-            {"a": Proportion(of=YES, among=PLAIN)},
-            {"a": Proportion(of=YES, among=PLAIN), "b": Proportion(of=YES, among=PLAIN)},
+            {"a": Proportion(of=YES, among=PLAIN).shape(SCHEMA)},
+            {
+                "a": Proportion(of=YES, among=PLAIN).shape(SCHEMA),
+                "b": Proportion(of=YES, among=PLAIN).shape(SCHEMA),
+            },
         )
     )
     released = {name: ReleasedValue(value=Fraction(1, 2), size=Fraction(9)) for name in "ab"}

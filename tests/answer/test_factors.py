@@ -15,7 +15,8 @@ from reticent.engine.sources.open import open_frame
 from reticent.engine.wants import Key, Rows, Sum, Table
 from reticent.errors import PlanError
 from reticent.prepare.strata import BaseWeights, Strategy
-from reticent.query.kinds import CrossTabulation, Mean, Proportion, Quantile, Subpopulation, Variance
+from reticent.query.base import Subpopulation
+from reticent.query.kinds import CrossTabulation, Mean, Proportion, Quantile, Variance
 from reticent.schema.codebook import schema_from
 from reticent.schema.parse import parse
 from reticent.sensitivity.bounds import Neighbours

@@ -21,7 +21,6 @@ from reticent.answer.grounds import COPIED, Ground
 from reticent.answer.parts import (
     COPIES_WORDS,
     Answer,
-    Estimate,
     Interval,
     Measurement,
     measure_table,

@@ -20,12 +20,13 @@ from reticent.answer.unit_sums import (
     residual_of,
     step_of,
     unit_wants,
+    weight_in,
 )
 from reticent.engine.results import Tallies
 from reticent.engine.wants import Aggregate, Rows, Sum
 from reticent.noise.source import Noise
 from reticent.prepare.units import FEW_UNITS, SamplingUnits
-from reticent.query.kinds import Mean, Proportion
+from reticent.query.shapes import CodedMean
 from reticent.refine.total import DesignFactor, SampleSize, factor_of_paired, paired_error
 from reticent.schema import Schema
 from reticent.sensitivity.bounds import Global, Neighbours
@@ -64,19 +65,18 @@ class SamplingError:
 class OwnError:
     """The purchase of one statistic's standard error."""
 
-    query: Measured
+    shape: Measured
     units: SamplingUnits
     groups: int
     epsilon: Fraction
 
     def wants(self, schema: Schema) -> tuple[Aggregate, ...]:
         """What the engine must sum."""
-        return tuple(dict.fromkeys(unit_wants(self.query, schema, self.units)))
+        return tuple(dict.fromkeys(unit_wants(self.shape, self.units)))
 
     def parts(self, schema: Schema, neighbours: Neighbours) -> tuple[Measurement, ...]:
         """What will be measured, from public numbers: residuals about one end, where they reach farthest."""
-        low = self.query.number(schema).lower if isinstance(self.query, Mean) else Fraction(0)
-        bound = bound_paired([residual_of(self.query, schema, low)], neighbours=neighbours)
+        bound = bound_paired([residual_of(self.shape, schema, self.shape.low)], neighbours=neighbours)
         return (_part(bound, self.epsilon),)
 
     def run(
@@ -97,10 +97,10 @@ class OwnError:
         Assumes     tallies of `wants`; `released` was released before; units are declared; exact arithmetic.
         Keeps back  the sums of units and groups, and the exact total.
         """
-        item = residual_of(self.query, schema, released.value)
+        item = residual_of(self.shape, schema, released.value)
         dealing = Dealing(schema=schema, neighbours=neighbours, units=self.units, groups=self.groups)
-        total = measure_paired([item], [self.query], dealing, tallies, epsilon=self.epsilon, noise=noise)
-        step = step_of(self.query, schema, released)
+        total = measure_paired([item], [self.shape], dealing, tallies, epsilon=self.epsilon, noise=noise)
+        step = step_of(self.shape, schema, released)
         se, df = paired_error(
             float(total.estimate) * step,
             scale=float(total.part.scale * total.part.unit) * step,
@@ -133,7 +133,7 @@ class PooledDesign:
     `respondents` the public number of respondents, if there is one.
     """
 
-    items: Mapping[str, Proportion]
+    items: Mapping[str, CodedMean]
     units: SamplingUnits
     groups: int
     epsilon: Fraction
@@ -148,7 +148,7 @@ class PooledDesign:
 
     def wants(self, schema: Schema) -> tuple[Aggregate, ...]:
         """What the engine must sum."""
-        by_unit = [want for item in self.items.values() for want in unit_wants(item, schema, self.units)]
+        by_unit = [want for item in self.items.values() for want in unit_wants(item, self.units)]
         return tuple(dict.fromkeys([*by_unit, *(each.want for each in self._sizes(schema, Neighbours()))]))
 
     def shares(self) -> tuple[Fraction, Fraction, Fraction]:
@@ -199,18 +199,18 @@ class PooledDesign:
         Keeps back  the sums of units and groups, the exact total and the exact sizes.
         """
         size, parts = self._sized(tallies, schema, neighbours, noise)
-        queries = list(self.items.values())
+        shapes = list(self.items.values())
         shares = [released[name] for name in self.items]
         worth = [
-            step_of(query, schema, each) / _error(each, size, weighted=query.among.weight is not None)
-            for query, each in zip(queries, shares, strict=True)
+            step_of(shape, schema, each) / _error(each, size, weighted=weight_in(shape) is not None)
+            for shape, each in zip(shapes, shares, strict=True)
         ]
         items = [
-            _times(residual_of(query, schema, each.value), one, max(worth))
-            for query, each, one in zip(queries, shares, worth, strict=True)
+            _times(residual_of(shape, schema, each.value), one, max(worth))
+            for shape, each, one in zip(shapes, shares, worth, strict=True)
         ]
         dealing = Dealing(schema=schema, neighbours=neighbours, units=self.units, groups=self.groups)
-        total = measure_paired(items, queries, dealing, tallies, epsilon=self.shares()[2], noise=noise)
+        total = measure_paired(items, shapes, dealing, tallies, epsilon=self.shares()[2], noise=noise)
         step = max(worth) / WHOLE / len(items)
         factor = factor_of_paired(
             float(total.estimate) * step,

@@ -170,8 +170,9 @@ class Estimate:
 
     `sampling` is a function of the sample's size, where that is known, and None where it cannot be told from what was
     released. Without an interval of its own, `interval` gives the public limits. `noise_sd` is None where the scale of the
-    noise is confidential. `total` is an interval for sampling and noise that was bought with the estimate. `size` is what
-    it was divided by, respondents or their weight, and outside `limits` it cannot lie.
+    noise is confidential. `total` is an interval for sampling and noise that was bought with the estimate. An estimate that
+    is derived from two others says how their intervals `combine`. `size` is what it was divided by, respondents or their
+    weight, and outside `limits` it cannot lie.
     """
 
     value: Fraction
@@ -180,6 +181,7 @@ class Estimate:
     sampling: Sampling | None = None
     has_interval: bool = True
     total: Callable[[Fraction], Interval] | None = None
+    combine: Callable[[Interval, Interval], Interval] | None = None
     size: Fraction | None = None
     limits: tuple[Fraction | None, Fraction | None] = (None, None)
     cell: tuple[tuple[str, str], ...] = ()

@@ -10,10 +10,10 @@ from fractions import Fraction
 
 from reticent.answer.parts import NoisyInteger, measure
 from reticent.engine.results import Tallies
-from reticent.engine.wants import Bins, Key, Rows
+from reticent.engine.wants import Bins, Key, Sum
 from reticent.noise.source import Noise
 from reticent.prepare.units import SamplingUnits
-from reticent.query.kinds import Count, Mean, Proportion, Total
+from reticent.query.shapes import CodedMean, CodedSum
 from reticent.schema import Schema
 from reticent.sensitivity.bounds import Neighbours
 from reticent.sensitivity.design import Residual, bound_paired, paired_total
@@ -24,7 +24,8 @@ HALVES = 2
 """A mean in half steps of its column."""
 DIFFERENCES = "paired differences"
 
-Measured = Count | Total | Mean | Proportion
+Measured = CodedSum | CodedMean
+"""What sampling errors are bought for: one sum, or a mean or share."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,63 +36,49 @@ class ReleasedValue:
     size: Fraction | None = None
 
 
-def _keys(units: SamplingUnits) -> tuple[Key, ...]:
-    """The sides of the table of units, with a cell for whoever has none, which is not looked at."""
-    return tuple(Key(column=column, silent=True) for column in units.columns)
+def weight_in(shape: Measured) -> str | None:
+    """The base weight that its sums use."""
+    return shape.sum.weight if isinstance(shape, CodedSum) else shape.total.weight
 
 
-def _bins(rows: Rows, units: SamplingUnits, *, weight: str | None, value: str | None = None) -> Bins:
-    keys = _keys(units)
-    return Bins(rows=rows, keys=keys, silent=(0,) * len(keys), value=value, weight=weight)
+def _bins(wanted: Sum, units: SamplingUnits) -> Bins:
+    """The same sum for every unit; a cell for whoever has no unit is not looked at."""
+    keys = tuple(Key(column=column, silent=True) for column in units.columns)
+    value = wanted.value if wanted.power else None
+    return Bins(rows=wanted.rows, keys=keys, silent=(0,) * len(keys), value=value, weight=wanted.weight)
 
 
-def unit_wants(query: Measured, schema: Schema, units: SamplingUnits) -> tuple[Bins, Bins]:
+def unit_wants(shape: Measured, units: SamplingUnits) -> tuple[Bins, Bins]:
     """What a statistic needs by unit: the sums of weight x value, and of the weight of those whom it is about."""
-    weight = query.among.weight
-    match query:
-        case Proportion():
-            true, decided = query.true(schema).rows, query.decided(schema).rows
-            return _bins(true, units, weight=weight), _bins(decided, units, weight=weight)
-        case Count():
-            held = _bins(query.count(schema).rows, units, weight=weight)
-            return held, held
-        case Mean() | Total():
-            rows = query.power(schema, 1).rows
-            return _bins(rows, units, weight=weight, value=query.column), _bins(rows, units, weight=weight)
+    if isinstance(shape, CodedSum):
+        return _bins(shape.sum, units), _bins(shape.sum, units)
+    return _bins(shape.total, units), _bins(shape.count, units)
 
 
-def residual_of(query: Measured, schema: Schema, value: Fraction) -> Residual:
-    """A record's residual about a released value: of a share or mean; a count or total is taken about nothing.
+def residual_of(shape: Measured, schema: Schema, value: Fraction) -> Residual:
+    """A record's residual about a released value: of a share or mean; one sum is taken about nothing.
 
     `value` is cut to the limits of its column, so that the reach is that of answers there.
     """
-    heaviest = schema.weight(query.among.weight, field="weight").high if query.among.weight else 1
-    match query:
-        case Proportion():
-            about = min(max(round(value * FINE), 0), FINE)
-            return Residual(low=0, high=1, about=about, fine=FINE, heaviest=heaviest)
-        case Mean():
-            column = query.number(schema)
-            twice = min(max(round(HALVES * value / column.grid), HALVES * column.low), HALVES * column.high)
-            return Residual(low=column.low, high=column.high, about=twice, fine=HALVES, heaviest=heaviest)
-        case Count():
-            return Residual(low=0, high=1, heaviest=heaviest)
-        case Total():
-            column = query.number(schema)
-            return Residual(low=column.low, high=column.high, heaviest=heaviest)
+    weight = weight_in(shape)
+    heaviest = schema.weight(weight, field="weight").high if weight else 1
+    low, high = (shape.number.low, shape.number.high) if shape.number else (0, 1)
+    if isinstance(shape, CodedSum):
+        return Residual(low=low, high=high, heaviest=heaviest)
+    fine, grid = (HALVES, shape.number.grid) if shape.number else (FINE, Fraction(1))
+    about = min(max(round(fine * value / grid), fine * low), fine * high)
+    return Residual(low=low, high=high, about=about, fine=fine, heaviest=heaviest)
 
 
-def step_of(query: Measured, schema: Schema, released: ReleasedValue) -> float:
+def step_of(shape: Measured, schema: Schema, released: ReleasedValue) -> float:
     """What one step of a residual's sum is worth in the answer's own unit: over the size, which is at least one record's."""
-    weight = schema.weight(query.among.weight, field="weight") if query.among.weight else None
-    grid = weight.grid if weight else Fraction(1)
-    if isinstance(query, Count):
-        return float(grid)
-    if isinstance(query, Total):
-        return float(grid * query.number(schema).grid)
+    named = weight_in(shape)
+    weight = schema.weight(named, field="weight") if named else None
+    step = (weight.grid if weight else Fraction(1)) * (shape.number.grid if shape.number else Fraction(1))
+    if isinstance(shape, CodedSum):
+        return float(step)
     size = max(released.size or Fraction(0), weight.upper if weight else Fraction(1))
-    worth = Fraction(1, FINE) if isinstance(query, Proportion) else query.number(schema).grid / HALVES
-    return float(worth * grid / size)
+    return float(step / (HALVES if shape.number else FINE) / size)
 
 
 def _sums(tallies: Tallies, want: Bins, units: SamplingUnits, schema: Schema) -> list[int]:
@@ -113,7 +100,7 @@ class Dealing:
 
 def measure_paired(
     items: Sequence[Residual],
-    queries: Sequence[Measured],
+    shapes: Sequence[Measured],
     dealing: Dealing,
     tallies: Tallies,
     *,
@@ -131,8 +118,8 @@ def measure_paired(
     """
     schema, units = dealing.schema, dealing.units
     sums = []
-    for item, query in zip(items, queries, strict=True):
-        totals, sizes = (_sums(tallies, want, units, schema) for want in unit_wants(query, schema, units))
+    for item, shape in zip(items, shapes, strict=True):
+        totals, sizes = (_sums(tallies, want, units, schema) for want in unit_wants(shape, units))
         sums.append(item.of(totals, sizes))
     group, sign = units.dealt(dealing.groups)
     exact = paired_total(items, sums, group=group, sign=sign)

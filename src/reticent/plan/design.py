@@ -7,63 +7,30 @@ carried out is refused here, from the plan and the codebook alone.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
 from fractions import Fraction
 from math import sqrt
-from typing import Any
-
-from pydantic import Field
 
 from reticent.answer.design import GROUNDS, OwnError, PooledDesign
-from reticent.answer.unit_sums import Measured
+from reticent.answer.grounds import LAPLACE
+from reticent.answer.statistic import Statistic
+from reticent.answer.unit_sums import weight_in
+from reticent.engine.wants import Aggregate
 from reticent.errors import PlanError, nearest
 from reticent.exact import read_decimal
-from reticent.files import Section
-from reticent.plan.asks import Statistic, read_epsilon
+from reticent.plan.asks import read_epsilon
+from reticent.plan.sections import DesignSection, SamplingSection
 from reticent.prepare.repair import Repair
 from reticent.prepare.units import SamplingUnits, units_of
 from reticent.privacy.claim import Change, Claim
 from reticent.query.filled import roles
-from reticent.query.kinds import Proportion
+from reticent.query.shapes import CodedMean, CodedSum
 from reticent.refine.total import DesignFactor
 from reticent.schema import Schema
 
-LAPLACE = ("discrete Laplace mechanism", "proofs/noise/laplace.md")
-MOST_ITEMS = 50
 NO_UNITS = (
     "needs primary sampling units in the codebook: a column with role = 'psu' whose levels are all units that were drawn, "
     "with their strata; without them write design_effect, from the survey's documentation"
 )
-
-
-class DesignSection(Section):
-    """The `[design]` section: sampling error.
-
-    **Keys**
-
-    - `items`: statistics of the plan, all of them proportions, from which one design factor is bought.
-    - `epsilon`: its price.
-    - `groups`: into how many groups pairs of sampling units are dealt; 25 or 50 where not said.
-    - `design_effect`: in place of `items`: variance over that of a simple random sample, from the documentation.
-    """
-
-    items: list[str] = Field(default=[], max_length=MOST_ITEMS)
-    epsilon: str | None = None
-    groups: int | None = Field(default=None, ge=2, le=10_000)
-    design_effect: str | int | Decimal | None = None
-
-
-class SamplingSection(Section):
-    """The `sampling` of a statistic: its own sampling error.
-
-    **Keys**
-
-    - `epsilon`: the price of a standard error of its own.
-    - `design_effect`: in its place, one that is known.
-    """
-
-    epsilon: str | None = None
-    design_effect: str | int | Decimal | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +59,11 @@ class SurveyDesign:
     def epsilon(self) -> Fraction:
         """What all purchases cost."""
         return sum(self._bought, Fraction(0))
+
+    def wants(self, schema: Schema) -> list[Aggregate]:
+        """What the engine must sum for all purchases."""
+        pooled = self.pooled.wants(schema) if self.pooled else ()
+        return [*pooled, *(want for each in self.own.values() for want in each.wants(schema))]
 
     def claims(self, change: Change) -> tuple[Claim, ...]:
         """One for each purchase, from public numbers alone."""
@@ -125,7 +97,7 @@ def read_design(
     asks: Sequence[Statistic],
     *,
     schema: Schema,
-    repair: Repair,
+    repairs: Sequence[Repair],
     expected: Fraction | None = None,
     pieces: bool = False,
 ) -> SurveyDesign:
@@ -135,7 +107,7 @@ def read_design(
     declared = read_effect(section.design_effect, field="design.design_effect")
     if declared is not None and expected is not None:
         raise PlanError("stands under [expect] too; keep it here", field="design.design_effect")
-    reader = _Reader(schema=schema, repair=repair, pieces=pieces)
+    reader = _Reader(schema=schema, repairs=tuple(repairs), pieces=pieces)
     pooled = reader.pooled(section, asks)
     if pooled is not None and (declared or expected) is not None:
         at = "design" if declared is not None else "expect"
@@ -160,7 +132,7 @@ class _Reader:
     """Makes purchases of sections, or refuses them."""
 
     schema: Schema
-    repair: Repair
+    repairs: tuple[Repair, ...]
     pieces: bool
 
     def pooled(self, section: DesignSection, asks: Sequence[Statistic]) -> PooledDesign | None:
@@ -185,13 +157,13 @@ class _Reader:
         )
 
     def own(self, ask: Statistic, section: SamplingSection, groups: int | None, at: str) -> OwnError:
-        query = ask.query
-        if not isinstance(query, Measured):
+        shape = ask.query.shape(self.schema)
+        if not isinstance(shape, CodedSum | CodedMean):
             raise PlanError("is bought for counts, totals, means and proportions", field=f"{at}.epsilon")
         self._check(ask, f"{at}.epsilon")
         units, held = self.dealt(groups, f"{at}.epsilon")
         epsilon = read_epsilon(section.epsilon, field=f"{at}.epsilon")
-        return OwnError(query=query, units=units, groups=held, epsilon=epsilon)
+        return OwnError(shape=shape, units=units, groups=held, epsilon=epsilon)
 
     def dealt(self, groups: int | None, field: str) -> tuple[SamplingUnits, int]:
         """The codebook's units, and into how many groups their pairs are dealt."""
@@ -210,39 +182,38 @@ class _Reader:
             )
         return units, held
 
-    def _items(self, section: DesignSection, asks: Mapping[str, Statistic]) -> dict[str, Proportion]:
-        found: dict[str, Proportion] = {}
+    def _items(self, section: DesignSection, asks: Mapping[str, Statistic]) -> dict[str, CodedMean]:
+        found: dict[str, CodedMean] = {}
         for place, name in enumerate(section.items):
             at = f"design.items[{place}]"
             if name not in asks:
                 raise PlanError(f"there is no statistic {name!r}{nearest(name, asks)}", field=at)
-            query = asks[name].query
-            if not isinstance(query, Proportion) or name in found:
+            shape = asks[name].query.shape(self.schema)
+            if not isinstance(shape, CodedMean) or shape.number is not None or name in found:
                 raise PlanError("names proportions of the plan, each once", field=at)
             self._check(asks[name], at)
-            found[name] = query
+            found[name] = shape
         return found
 
     def _check(self, ask: Statistic, at: str) -> None:
         """Residuals are a record's own: not of filled columns, nor of weights that others' answers make."""
-        query: Any = ask.query
         if ask.weighted:
             raise PlanError(
                 "is weighted to known totals, so every weight rests on others' answers; take a statistic with base weights",
                 field=at,
             )
-        if roles(query, self.schema, self.repair):
+        if any(roles(ask.query, self.schema, repair) for repair in self.repairs):
             raise PlanError(
                 "rests on a column that is filled; take statistics of columns that nobody filled", field=at
             )
 
 
-def _weight(items: Mapping[str, Proportion], asks: Sequence[Statistic]) -> str | None:
+def _weight(items: Mapping[str, CodedMean], asks: Sequence[Statistic]) -> str | None:
     """The one base weight that items, or else other statistics, use."""
-    used = {item.among.weight for item in items.values()}
+    used = {weight_in(item) for item in items.values()}
     if len(used) > 1:
         raise PlanError("use one base weight, the same in all, or none", field="design.items")
-    of_others = {getattr(getattr(ask.query, "among", None), "weight", None) for ask in asks} - {None}
+    of_others = {ask.query.weight for ask in asks} - {None}
     (own,) = used
     if own is None and len(of_others) == 1:
         return str(of_others.pop())

@@ -15,22 +15,23 @@ from reticent.answer.route import Route, route_of
 from reticent.answer.statistic import Setting, Statistic
 from reticent.answer.weighting import Weighting
 from reticent.errors import PlanError, is_printable
-from reticent.exact import read_decimal, show
+from reticent.exact import show
 from reticent.files import fill, read_toml
 from reticent.former import FormerDigests, check_format
 from reticent.plan.asks import read_asks, read_epsilon
 from reticent.plan.cells import read_cells
 from reticent.plan.claims import claim_of, claim_of_bins
+from reticent.plan.design import NO_DESIGN, SurveyDesign, read_design, read_effect
 from reticent.plan.digest import plan_digest
 from reticent.plan.models import AnyModel, directions_of
 from reticent.plan.partition import Partition, check_moved, check_partition, read_partition
-from reticent.plan.repairs import Brought, check_brought, read_brought, read_repairs
+from reticent.plan.repairs import Brought, Repairs, check_brought, read_brought, read_repairs
 from reticent.plan.sample import FrameSample, check_sample, frame_claims, read_sample
 from reticent.plan.sections import FORMAT, PlanSections, ProtectSection
 from reticent.plan.synth import Synth, read_synths
 from reticent.plan.totals import with_totals
 from reticent.plan.weights import read_weight, serving
-from reticent.plan.words import copied_stand_in
+from reticent.plan.words import copied_stand_in, stand_in
 from reticent.prepare.repair import NO_REPAIR, Repair
 from reticent.privacy.claim import Change, Claim, amount, check_exact, compose
 from reticent.privacy.sampling import resting_on_key
@@ -82,7 +83,7 @@ class Plan:
     - `repair_words`: what the repairs do, in sentences.
     - `brought`: imputation that was done before.
     - `rows`: how many respondents are expected.
-    - `design_effect`: the expected design effect.
+    - `design`: where the sampling error of statistics comes from.
     - `source`: where the rows are.
     - `relation`: which table of a database.
     - `ledger`: where the ledger is.
@@ -110,7 +111,7 @@ class Plan:
     repair_words: tuple[str, ...] = ()
     brought: Brought | None = None
     rows: int | None = None
-    design_effect: Fraction | None = None
+    design: SurveyDesign = NO_DESIGN
     source: str = ""
     relation: str | None = None
     ledger: str = ""
@@ -151,6 +152,7 @@ class Plan:
         bins = claim_of_bins(self.weight.parts(self.neighbours), self.change) if self.weight else None
         lines = (model.claim(self.change) for model in self.models)
         asked = tuple(claim for claim in (*lines, bins, *found) if claim is not None)
+        asked += self.design.claims(self.change)
         tables = (cells.claim(self.change) for cells in self.cells)
         return tuple(map(self.resting, (*asked, *tables, *(synth.claim for synth in self.synths))))
 
@@ -264,7 +266,7 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
         digest=plan_digest(data, codebook),
         former=FormerDigests(data, codebook),
         rows=rows,
-        design_effect=_effect(sections.expect.design_effect),
+        design=_design(sections, asks, schema, repairs, pieces=partition is not None),
         source=sections.survey.source,
         relation=sections.survey.relation,
         ledger=sections.survey.ledger,
@@ -340,13 +342,18 @@ def _change(text: str, schema: Schema) -> Change:
     return change
 
 
-def _effect(raw: object) -> Fraction | None:
-    if raw is None:
-        return None
-    effect = read_decimal(raw)
-    if effect is None or not Fraction(1, 100) <= effect <= 1000:
-        raise PlanError("is a decimal from 0.01 to 1000", field="expect.design_effect")
-    return effect
+def _design(
+    sections: PlanSections, asks: Sequence[Statistic], schema: Schema, repairs: Repairs, *, pieces: bool
+) -> SurveyDesign:
+    return read_design(
+        sections.design,
+        [each.sampling for each in sections.statistic],
+        asks,
+        schema=schema,
+        repairs=(repairs.repair, stand_in(repairs.models)),
+        expected=read_effect(sections.expect.design_effect, field="expect.design_effect"),
+        pieces=pieces,
+    )
 
 
 OTHERS = ("statistic", "cells", "weight")

@@ -13,11 +13,12 @@ from reticent.models.fit import SystemModelNoise
 from reticent.noise.bits import SystemBits
 from reticent.noise.source import SystemNoise
 from reticent.plan.plan import Plan
-from reticent.release.asks import book_of, check_ran, evaluate, wants_of, weigh_plan
+from reticent.release.asks import book_of, check_ran, evaluate_sampled, wants_of, weigh_plan
 from reticent.release.cells import cell_wants, run_cells
 from reticent.release.copies import tally_copies
 from reticent.release.document import document
 from reticent.release.models import Modelled, fit_models
+from reticent.release.sampling import Sampled
 from reticent.release.synth import run_synths
 from reticent.release.synth_table import SynthTable
 from reticent.smallcells.table import CellTable
@@ -31,6 +32,7 @@ class Results:
     """What a plan gave, after the noise."""
 
     answers: Mapping[str, Answer] = field(repr=False)
+    sampled: Sampled = field(repr=False)
     tables: Mapping[str, CellTable] = field(repr=False)
     synths: Mapping[str, SynthTable] = field(repr=False)
     weighed: Weighed | None
@@ -40,6 +42,7 @@ class Results:
     def epsilon(self) -> Fraction:
         """What was spent on all of it."""
         spent = sum((answer.epsilon for answer in self.answers.values()), start=self.modelled.epsilon)
+        spent += self.sampled.epsilon
         spent += sum((table.epsilon for table in self.tables.values()), start=Fraction(0))
         spent += sum((table.claim.epsilon for table in self.synths.values()), start=Fraction(0))
         return spent + (self.weighed.epsilon if self.weighed else 0)
@@ -62,6 +65,7 @@ class Results:
             synths=self.synths,
             weighed=self.weighed,
             modelled=self.modelled,
+            sampled=self.sampled,
             beside=beside,
         )
 
@@ -75,8 +79,15 @@ def run_plan(plan: Plan, engine: Engine, lot: Lot | None, *, step: Step = lambda
     step("tallied")
     book = book_of(plan, tallies, step=step)
     weighed = weigh_plan(plan, tallies, noise)
-    answers = evaluate(plan, tallies, noise, step=step, book=book, weighed=weighed, copied=copied)
-    check_ran(plan, answers)
+    made = evaluate_sampled(plan, tallies, noise, step=step, book=book, weighed=weighed, copied=copied)
+    check_ran(plan, made.answers)
     tables = run_cells(plan, tallies, bits, step=step)
     synths = run_synths(plan, engine, lot, repair=modelled.repair, noise=SystemSynthNoise(), step=step)
-    return Results(answers=answers, tables=tables, synths=synths, weighed=weighed, modelled=modelled)
+    return Results(
+        answers=made.answers,
+        sampled=made.sampled,
+        tables=tables,
+        synths=synths,
+        weighed=weighed,
+        modelled=modelled,
+    )

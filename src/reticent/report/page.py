@@ -7,7 +7,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from reticent.release.format import CAUTION, RELIABLE
+from reticent.refine.total import CAUTION, RELIABLE
 from reticent.release.release import Release
 from reticent.report import words
 from reticent.report.cells import cell_tables
