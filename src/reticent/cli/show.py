@@ -37,6 +37,7 @@ from reticent.release.check import Gaps
 from reticent.release.document import drawn_section, files_told, weight_words
 from reticent.release.release import Release
 from reticent.report.numbers import downward, nearest, places, upward
+from reticent.report.words import covers
 from reticent.schema.public_files import published_words
 
 
@@ -201,15 +202,20 @@ def _cv(target: str) -> float:
 def show_release(release: Release) -> None:
     """The answers, one line per estimate, with the digits that the page shows; the files hold them all."""
     show_bins(release)
-    table = Table("statistic", "cell", "estimate", "interval for privacy noise", "reliability")
+    if release.document["statistics"]:
+        typer.echo(covers(release.document))
+    heads = ("statistic", "cell", "estimate", "interval for privacy noise", "total: sampling and noise")
+    table = Table(*heads, "reliability")
     for answer in release.document["statistics"]:
         for estimate in answer["estimates"]:
             cell = "; ".join(f"{k} = {v}" for k, v in estimate["cell"].items())
             digits = places(estimate)
             ends = (downward(estimate["privacy_low"], digits), upward(estimate["privacy_high"], digits))
             bar = " to ".join(ends) if all(ends) else ""
+            whole = (downward(estimate.get("total_low"), digits), upward(estimate.get("total_high"), digits))
+            total = " to ".join(whole) if all(whole) else ""
             value = nearest(estimate["value"], digits)
-            texts = (answer["name"], cell, value, bar, estimate["reliability"] or "")
+            texts = (answer["name"], cell, value, bar, total, estimate["reliability"] or "")
             table.add_row(*(Text(text) for text in texts))
     if release.document["statistics"]:
         Console().print(table)

@@ -25,10 +25,6 @@ TOTAL_WORDS = (
     "sampling under the design and privacy noise together; it does not cover nonresponse bias, clamped values or a frame "
     "that misses people"
 )
-NOISE_ONLY = "The intervals of this release cover privacy noise alone: no sampling error is known."
-SOME_TOTALS = (
-    "Total intervals cover sampling and privacy noise; where one is empty, its sampling error is not known."
-)
 NO_FACTOR = "no sampling error is known: add [design] to the plan, or sampling to the statistic"
 NO_INTERVAL = "the estimate has no interval for privacy noise, so there is none for both"
 NO_SPREAD = (

@@ -17,7 +17,7 @@ from reticent.report.numbers import barless, clean, columns_of, is_table, unit_o
 from reticent.report.synth import synth_charts
 
 MOST_CELLS = 60
-NUMBERS = {"value": "value", "low": "privacy_low", "high": "privacy_high", "total_margin": "total_margin"}
+NUMBERS = {"value": "value", "low": "privacy_low", "high": "privacy_high"}
 Drawn = tuple[str, str | None, tuple[str, Spec]]  # title, table, (caption, specification)
 
 
@@ -97,15 +97,26 @@ def _table(answer: Mapping[str, Any]) -> tuple[str, Spec]:
 def _row(place: int, label: str, estimate: Mapping[str, Any]) -> dict[str, Any]:
     """One line of a chart's data: the release's own numbers, untouched."""
     numbers = {name: estimate.get(key) for name, key in NUMBERS.items()}
+    numbers |= dict(zip(("total_low", "total_high"), _total(estimate), strict=True))
     rating = estimate.get("reliability") or "not rated"
     return {"place": place, "label": label, **numbers, "rating": rating}
+
+
+def _total(estimate: Mapping[str, Any]) -> tuple[Any, Any]:
+    """The ends of the total interval; of a release that told a margin alone, as far on either side."""
+    value, margin = estimate.get("value"), estimate.get("total_margin")
+    if estimate.get("total_low") is not None:
+        return estimate["total_low"], estimate.get("total_high")
+    return (None, None) if margin is None or value is None else (value - margin, value + margin)
 
 
 def _levels(group: list[Mapping[str, Any]]) -> str:
     levels = dict.fromkeys((answer.get("interval") or {}).get("level") for answer in group)
     said = " and ".join(f"{100 * level:g} %" for level in levels if level is not None) or "unstated"
     bare = " A point without an interval: its noise has a confidential scale." if barless(group) else ""
-    return f"Intervals for privacy noise at {said}.{bare}"
+    thin = any(None not in _total(each) for answer in group for each in answer.get("estimates") or [])
+    both = " Thin: sampling and noise together." if thin else ""
+    return f"Intervals for privacy noise at {said}.{both}{bare}"
 
 
 HOW = "pip install 'reticent[report]'"

@@ -50,6 +50,8 @@ def page(release: Release) -> bytes:
         "limits": (RELIABLE, CAUTION),
         "meanings": _meanings([answer for answer in answers if answer.get("name") not in barless(answers)]),
         "barless": barless(answers),
+        "totals": _totals(answers, "meaning"),
+        "empty": _totals(answers, "empty"),
         "asks": [{**answer, "written": _written(answer)} for answer in answers],
     }
     return (_environment().get_template("page.html.j2").render(view) + "\n").encode()
@@ -83,7 +85,7 @@ def _lines(answers: list[Any], columns: list[str]) -> dict[str, Any]:
     ]
     return {
         "lines": lines,
-        "has_margin": any(line["margin"] for line in lines),
+        "has_total": any(line["total"] for line in lines),
         "has_rating": any(line["rating"] for line in lines),
     }
 
@@ -99,11 +101,31 @@ def _line(answer: Mapping[str, Any], estimate: dict[str, Any], columns: list[str
         "value": nearest(estimate.get("value"), digits) or "not given",
         "bar": f"{low or 'no bound'}\N{NO-BREAK SPACE}to {high or 'no bound'}" if low or high else "",
         "level": (answer.get("interval") or {}).get("level"),
-        "margin": upward(estimate.get("total_margin"), digits),
+        "total": _total(estimate, digits),
         "cv": percent(estimate.get("cv")),
         "rating": rating,
         "mark": _MARKS.get(rating, ""),
     }
+
+
+def _total(estimate: dict[str, Any], digits: int) -> str:
+    """The total interval, rounded outward; of a release that told a margin alone, the margin."""
+    low, high = estimate.get("total_low"), estimate.get("total_high")
+    if low is not None and high is not None:
+        return f"{downward(low, digits)}\N{NO-BREAK SPACE}to {upward(high, digits)}"
+    margin = upward(estimate.get("total_margin"), digits)
+    return f"±\N{NO-BREAK SPACE}{margin}" if margin else ""
+
+
+def _totals(answers: list[Any], key: str) -> dict[str, list[Any]]:
+    """What total intervals mean, or why they are empty, with the statistics it is said of."""
+    found: dict[str, list[Any]] = {}
+    for answer in answers:
+        told = answer.get("total") or {}
+        has = any(each.get("total_margin") is not None for each in answer.get("estimates") or [])
+        if told.get(key) and has == (key == "meaning"):
+            found.setdefault(told[key], []).append(answer.get("name"))
+    return found
 
 
 def _meanings(answers: list[Any]) -> dict[str, list[Any]]:
