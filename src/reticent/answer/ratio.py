@@ -7,6 +7,7 @@ count, centred sum and squares.
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from math import floor, hypot
 
 from reticent.answer.context import Context, weight_of
@@ -77,7 +78,7 @@ class Ratio:
     def answer(self, sampling: Sampling | None) -> Answer:
         estimate = Estimate(
             value=self.value,
-            interval=self.interval,
+            interval=lru_cache(maxsize=8)(self.interval),
             noise_sd=self.sd,
             sampling=sampling,
             size=self.count,

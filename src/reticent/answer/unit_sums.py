@@ -84,8 +84,9 @@ def step_of(shape: Measured, schema: Schema, released: ReleasedValue) -> float:
 def _sums(tallies: Tallies, want: Bins, units: SamplingUnits, schema: Schema) -> list[int]:
     """The sums of the declared units, in their order."""
     cells, last = tallies.bins[want].matching, want.keys[-1]
-    places = (divmod(cell, last.answers(schema)) for cell in units.cells)
-    return [int(cells[outer * last.size(schema) + inner]) for outer, inner in places]
+    answers, size = last.answers(schema), last.size(schema)
+    places = (divmod(cell, answers) for cell in units.cells)
+    return [int(cells[outer * size + inner]) for outer, inner in places]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

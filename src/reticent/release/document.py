@@ -273,7 +273,7 @@ def _answer(
 ) -> dict[str, Any]:
     ask, answer = route.statistic, answers[route.statistic.name]
     claim = claim_of_parts(route, answer.parts, plan.change)
-    why = sampled.why(ask, answers)
+    totals = [sampled.total(ask, answers, place) for place in range(len(answer.estimates))]
     return {
         "name": ask.name,
         "query": {key: _plain(value) for key, value in ask.written.items()},
@@ -292,11 +292,10 @@ def _answer(
         },
         "total": {
             "meaning": answer.total_meaning or TOTAL_WORDS,
-            **({"empty": why} if why else {}),
+            **({} if any(totals) else {"empty": sampled.why(ask, answers)}),
         },
         "estimates": [
-            _estimate(estimate, ask, sampled.total(ask, answers, place))
-            for place, estimate in enumerate(answer.estimates)
+            _estimate(estimate, ask, total) for estimate, total in zip(answer.estimates, totals, strict=True)
         ],
     }
 

@@ -118,9 +118,7 @@ class Sampled:
         return None if factor is None or plain is None else (plain, factor)
 
     def why(self, ask: Statistic, answers: Mapping[str, Answer]) -> str:
-        """Why a statistic has no total interval; nothing where it has one."""
-        if self.total(ask, answers, 0) is not None:
-            return ""
+        """Why a statistic has no total interval."""
         estimate = answers[ask.name].estimates[0]
         if self.factor(ask.name) is None and ask.name not in self.own:
             return NO_FACTOR

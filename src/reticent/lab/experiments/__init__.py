@@ -14,6 +14,7 @@ from reticent.lab.experiments import (
     poststratify,
     poststratify_example,
     small_cells,
+    survey_intervals,
     synth_heaps,
     synth_missing,
 )
@@ -38,6 +39,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         small_cells.experiment(),
         synth_missing.experiment(),
         synth_heaps.experiment(),
+        survey_intervals.experiment(),
     )
 }
 
