@@ -17,7 +17,7 @@ from reticent.lab.run.summary import rows_of
 from reticent.lab.trials import tables, teaching
 from reticent.lab.trials.fitting import holes_of
 from reticent.lab.trials.masks import mask
-from reticent.synth.base import Holes, Spend
+from reticent.synth.base import MissingMethod, Spend
 from reticent.synth.registry import find
 
 DOCS = Path(__file__).parents[2] / "docs" / "lab"
@@ -51,7 +51,9 @@ def outcomes() -> pa.Table:
 def test_the_pieces_hold_all_four_figures_once(dataset):
     pieces = [piece for piece in lab.experiment().pieces if piece.startswith(f"{dataset}/")]
     assert len(set(pieces)) == len(pieces) and all(str(Point.read(piece)) == piece for piece in pieces)
-    strategies = ["holes" if each is Holes.VALUES else str(each) for each in Holes] + ["no-missing"]
+    strategies = ["holes" if each is MissingMethod.VALUES else str(each) for each in MissingMethod] + [
+        "no-missing"
+    ]
     needed = {f"MCAR/0.2/{method}/{s}/1" for method in ("privbayes", "mst", "aim") for s in strategies}
     for line in ("privbayes/available", "mst/holes", "aim/holes", "aim/available"):
         needed |= {f"MCAR/{rate}/{line}/{e}" for rate in ("0.01", "0.05", "0.1", "0.2", "0.3") for e in "13"}

@@ -16,6 +16,7 @@ from reticent.release.asks import evaluate_sampled, wants_of
 from reticent.release.curator import Curator
 from reticent.release.document import document
 from reticent.release.release import Release
+from reticent.release.statistics import StatisticsResult
 from reticent.release.survey import Survey
 from tests.doubles import FrozenNoise, ZeroNoise
 from tests.tables import ADD
@@ -79,7 +80,8 @@ def told(plan: Plan, rows: pa.Table, noise: Any = None) -> dict[str, Any]:
     finally:
         engine.close()
     made = evaluate_sampled(plan, tallies, noise or ZeroNoise())
-    return document(plan, made.answers, receipt=None, engine="test", sampled=made.sampled)
+    result = StatisticsResult(plan=plan, answers=made.answers, sampled=made.sampled)
+    return document(plan, [result], receipt=None, engine="test")
 
 
 def first(made: dict[str, Any], name: str) -> dict[str, Any]:

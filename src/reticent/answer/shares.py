@@ -259,6 +259,6 @@ def _check_published(task: SumSpec, each: Fraction, bar: Fraction, field: str) -
         )
     if bar:
         raise PlanError(
-            "the published mechanism has no error bar here; use the hub ladder, or leave it out.",
+            "the published mechanism has no interval here; use the hub ladder, or leave it out.",
             field="interval.epsilon",
         )

@@ -67,10 +67,7 @@ class SurveyDesign:
 
     def claims(self, change: Change) -> tuple[Claim, ...]:
         """One for each purchase, from public numbers alone."""
-        rests_on = (*GROUNDS, LAPLACE)
-        return tuple(
-            Claim(measure="pure", epsilon=each, change=change, rests_on=rests_on) for each in self._bought
-        )
+        return claims_of(self._bought, change)
 
     def factor(self, name: str) -> DesignFactor | None:
         """The factor that is declared for a statistic; None where it is not declared."""
@@ -79,6 +76,12 @@ class SurveyDesign:
 
 
 NO_DESIGN = SurveyDesign()
+
+
+def claims_of(prices: Sequence[Fraction], change: Change) -> tuple[Claim, ...]:
+    """What purchases at these prices promise."""
+    rests_on = (*GROUNDS, LAPLACE)
+    return tuple(Claim(measure="pure", epsilon=each, change=change, rests_on=rests_on) for each in prices)
 
 
 def read_effect(raw: object, *, field: str) -> Fraction | None:

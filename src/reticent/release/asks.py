@@ -13,7 +13,7 @@ from reticent.answer.route import Route
 from reticent.engine.results import Tallies
 from reticent.engine.sql.tallies import check_bins
 from reticent.engine.wants import Aggregate, Bins, Ring, Sum, Table
-from reticent.errors import PlanError, ResourceError
+from reticent.errors import PlanError
 from reticent.noise.laplace import LIMIT
 from reticent.noise.source import Noise
 from reticent.plan.plan import Plan
@@ -146,11 +146,9 @@ def _answer(
         step(route.statistic.name)
 
 
-def check_ran(plan: Plan, answers: Mapping[str, Answer]) -> None:
-    """Whether every answer was measured as its route had planned: if not, nothing is published."""
-    for route in plan.routes:
-        if not is_as_planned(answers[route.statistic.name].parts, route.parts):
-            raise ResourceError("was planned otherwise than it ran; nothing is published", field="statistic")
+def ran_as_planned(plan: Plan, answers: Mapping[str, Answer]) -> bool:
+    """Whether every answer was measured as its route had planned."""
+    return all(is_as_planned(answers[route.statistic.name].parts, route.parts) for route in plan.routes)
 
 
 def weigh_plan(plan: Plan, tallies: Tallies, noise: Noise) -> Weighed | None:

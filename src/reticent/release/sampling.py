@@ -18,7 +18,9 @@ from reticent.answer.unit_sums import ReleasedValue
 from reticent.engine.results import Tallies
 from reticent.exact import show
 from reticent.noise.source import Noise
+from reticent.plan.design import claims_of
 from reticent.plan.plan import Plan
+from reticent.privacy.claim import Claim
 from reticent.refine.total import DesignFactor, SampleSize, TotalError, total_interval
 
 TOTAL_WORDS = (
@@ -51,6 +53,15 @@ class Sampled:
     def epsilon(self) -> Fraction:
         """What was spent on it."""
         return sum((part.epsilon for part in self.parts), Fraction(0))
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """One for each purchase that was made, asked of its measurements."""
+        bought = [self.bought.parts] if self.bought else []
+        runs = [*bought, *(each.parts for each in self.own.values())]
+        return claims_of(
+            [sum((part.epsilon for part in parts), Fraction(0)) for parts in runs], self.plan.change
+        )
 
     @property
     def size(self) -> SampleSize | None:
@@ -143,7 +154,7 @@ class Sampled:
             told = {"source": "declared", "design_effect": show(design.declared)}
         if not told and not self.own and not design.effects:
             return {}
-        claims = [{"words": str(claim), **claim.as_dict()} for claim in design.claims(self.plan.change)]
+        claims = [{"words": str(claim), **claim.as_dict()} for claim in self.claims]
         own = {
             name: {"se": each.se, "degrees_of_freedom": round(each.df, 1)} for name, each in self.own.items()
         }

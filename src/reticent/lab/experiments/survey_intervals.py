@@ -21,6 +21,7 @@ from reticent.lab.world.clusters import SHARES, Clusters
 from reticent.plan.plan import Plan, plan_from
 from reticent.release.asks import evaluate_sampled, wants_of
 from reticent.release.document import document
+from reticent.release.statistics import StatisticsResult
 from reticent.release.survey import Survey
 
 LEVEL = 0.95
@@ -129,7 +130,8 @@ def run(index: int, seed: int) -> list[Outcome]:
     finally:
         engine.close()
     made = evaluate_sampled(held.plan, tallies, QuickNoise(loud))
-    told = document(held.plan, made.answers, receipt=None, engine="lab", sampled=made.sampled)
+    result = StatisticsResult(plan=held.plan, answers=made.answers, sampled=made.sampled)
+    told = document(held.plan, [result], receipt=None, engine="lab")
     exact = _exact(rows, case, held.truth)
     outcomes = []
     for answer in told["statistics"]:

@@ -38,7 +38,7 @@ from reticent.lab.trials.masks import Mask, mask
 from reticent.lab.trials.tables import Codes, cells_of
 from reticent.lab.trials.teaching import TrialSize, taught
 from reticent.report.marks import BLUE, GREY, IN_ORDER, Spec
-from reticent.synth.base import Holes
+from reticent.synth.base import MissingMethod
 
 # Measured with the public code of the paper, by its own masks, bins and decoding, at epsilon 1 and MCAR 20 %: distances of
 # 1- and 2-way tables. The last two lines are of our own making, on its masks. They are no numbers of ours on these tables.
@@ -301,7 +301,7 @@ def _panels(values: list[Row], spec: Spec) -> Spec:
 
 
 METHODS = ("privbayes", "mst", "aim")
-STRATEGIES = (*("holes" if each is Holes.VALUES else str(each) for each in Holes), NO_MISSING)
+STRATEGIES = (*("holes" if each is MissingMethod.VALUES else str(each) for each in MissingMethod), NO_MISSING)
 BASELINE = ("independent", "available")
 LINES = (
     BASELINE,
