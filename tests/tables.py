@@ -192,7 +192,8 @@ def _table(want: Table, people: Sequence[Mapping[str, Cell]], schema: Schema) ->
     for person in people:
         if _counts(want.rows, person):
             place = tuple(_place(key, person[key.column], schema) for key in want.keys)
-            cells[place] += int(person[want.weight]) if want.weight else 1  # type: ignore[arg-type]
+            worth = int(person[want.weight]) if want.weight else 1  # type: ignore[arg-type]
+            cells[place] += worth * (int(person[want.value]) ** want.power if want.value else 1)  # type: ignore[arg-type]
     return ContingencyTable(want=want, cells=tuple(cells.values()))
 
 

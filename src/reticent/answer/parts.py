@@ -12,9 +12,7 @@ from reticent.noise.laplace import float_up
 from reticent.noise.source import Noise
 from reticent.refine.quantiles import laplace_half_width
 from reticent.refine.total import SampleSize
-from reticent.sensitivity.bounds import Global
-
-FINE = 20  # a bound of more than 2^20 steps is counted in coarser steps
+from reticent.sensitivity.bounds import FINE, Global
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

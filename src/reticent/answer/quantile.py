@@ -137,6 +137,7 @@ class QuantileRoute(BaseRoute[Quantile]):
     """A quantile, by a private choice among candidates; its interval can be bought."""
 
     __slots__ = ()
+    goes_by_domain = True
 
     @property
     def parts(self) -> tuple[Measurement, ...]:

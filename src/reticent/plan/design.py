@@ -17,11 +17,10 @@ from reticent.answer.unit_sums import weight_in
 from reticent.engine.wants import Aggregate
 from reticent.errors import PlanError, nearest
 from reticent.exact import read_decimal
-from reticent.plan.asks import read_epsilon
 from reticent.plan.sections import DesignSection, SamplingSection
 from reticent.prepare.repair import Repair
 from reticent.prepare.units import SamplingUnits, units_of
-from reticent.privacy.claim import Change, Claim
+from reticent.privacy.claim import Change, Claim, read_epsilon
 from reticent.query.filled import roles
 from reticent.query.shapes import CodedMean, CodedSum
 from reticent.refine.total import DesignFactor

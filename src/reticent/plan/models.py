@@ -8,7 +8,7 @@ the middle of the bounds stands in, or the first level.
 predictor is a group of its own, and so is not having been asked.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -21,11 +21,10 @@ from reticent.errors import PlanError, nearest
 from reticent.exact import show
 from reticent.files import Section, fill
 from reticent.models.table import PAGE, THEOREM, Grouped, TableDesign
-from reticent.plan.asks import read_epsilon
 from reticent.plan.donors import repairable
 from reticent.plan.product import Product
 from reticent.prepare.repair import PredictorCells
-from reticent.privacy.claim import Change, Claim
+from reticent.privacy.claim import Change, Claim, read_epsilon
 from reticent.schema import Levels, Number, Schema
 
 if TYPE_CHECKING:
@@ -184,13 +183,13 @@ class ImputationModels(Product):
 
     models: tuple[AnyModel, ...]
 
+    @property
+    def directions(self) -> int:
+        """In how many directions lines are uncertain: one for each predictor's column of the design, and the intercept."""
+        return sum(len(model.features) + 1 for model in self.models if isinstance(model, ModelRepair))
+
     def claims(self, plan: "Plan") -> tuple[Claim, ...]:
         return tuple(model.claim(plan.change) for model in self.models)
-
-
-def directions_of(models: Sequence[AnyModel]) -> int:
-    """In how many directions lines are uncertain: one for each predictor's column of the design, and the intercept."""
-    return sum(len(model.features) + 1 for model in models if isinstance(model, ModelRepair))
 
 
 MOST_TERMS = 50

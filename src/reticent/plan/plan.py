@@ -19,10 +19,9 @@ from reticent.errors import PlanError, is_printable
 from reticent.exact import show
 from reticent.files import fill, read_toml
 from reticent.former import FormerDigests, check_format
-from reticent.plan.asks import read_epsilon
 from reticent.plan.design import NO_DESIGN, SurveyDesign, read_design, read_effect
 from reticent.plan.digest import plan_digest
-from reticent.plan.models import AnyModel, ImputationModels, directions_of
+from reticent.plan.models import AnyModel, ImputationModels
 from reticent.plan.partition import Partition, check_moved, check_partition, read_partition
 from reticent.plan.product import Given, Product
 from reticent.plan.products import PRODUCTS, asked, listed
@@ -35,7 +34,7 @@ from reticent.plan.totals import with_totals
 from reticent.plan.weights import read_weight
 from reticent.plan.words import copied_stand_in, stand_in
 from reticent.prepare.repair import NO_REPAIR, Repair
-from reticent.privacy.claim import Change, Claim, amount, check_exact, compose
+from reticent.privacy.claim import Change, Claim, amount, check_exact, compose, read_epsilon
 from reticent.privacy.sampling import resting_on_key
 from reticent.schema import Schema
 from reticent.schema.codebook import schema_from
@@ -147,7 +146,7 @@ class Plan:
             repair=self.repair,
             weighting=self.weight,
             copied=copied_stand_in(self.models),
-            directions=directions_of(self.models),
+            directions=found.directions if (found := self.product(ImputationModels)) else 0,
             rows=self.rows,
             share=self.partition.share if self.partition else Fraction(1),
         )
@@ -179,7 +178,7 @@ class Plan:
 
         Nothing where gaps were filled before: one who was drawn has moved the rows of others, too.
         """
-        if self.brought is not None:
+        if self.brought is not None or (self.partition is None and self.sample is None):
             return ()
         return frame_claims(self.claims, self.change, self.partition, self.sample)
 
@@ -234,12 +233,18 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
         raise PlanError("is marked unfinished; complete it and remove 'unfinished'", field="survey.codebook")
     change = _change(sections.protect.change, schema)
     neighbours = Neighbours(replaced=change is Change.REPLACE, records=schema.at_most)
-    partition = read_partition(sections.partition, schema, codebook, change)
+    partition = None
+    if sections.partition is not None:
+        partition = read_partition(sections.partition, schema, codebook, change)
     rows = sections.expect.rows or schema.sample_size
     rows = partition.rows(sections.expect.rows, schema.sample_size) if partition else rows
-    weight = read_weight(sections.weight, schema, rows=rows, neighbours=neighbours)
-    derived = [weight.name] if weight else []
-    repairs = read_repairs(sections.impute, schema, edited=sections.edit, derived_weights=derived)
+    weight = None
+    if sections.weight is not None:
+        weight = read_weight(sections.weight, schema, rows=rows, neighbours=neighbours)
+    repairs = Repairs()
+    if sections.impute or sections.edit:
+        derived = [weight.name] if weight else []
+        repairs = read_repairs(sections.impute, schema, edited=sections.edit, derived_weights=derived)
     given = Given(
         schema=schema,
         held=replace(schema, sample_size=None) if partition else schema,
@@ -257,10 +262,12 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
         cap=_cap(sections.protect),
         products=products,
         partition=partition,
-        sample=read_sample(sections.sample, schema, change, partition),
+        sample=read_sample(sections.sample, schema, change, partition)
+        if sections.sample is not None
+        else None,
         repair=repairs.repair,
         repair_words=repairs.words,
-        brought=read_external(sections.survey.imputed_before),
+        brought=read_external(before) if (before := sections.survey.imputed_before) is not None else None,
         digest=plan_digest(data, codebook),
         former=FormerDigests(data, codebook),
         rows=rows,
@@ -276,16 +283,23 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
             f"is {show(plan.cap)}, but the plan needs {show(plan.cost)}; raise it or ask for less",
             field="protect.epsilon",
         )
-    for place, each in enumerate(sections.statistic):
-        check_partition(partition, each.size, f"statistic[{place}].size")
-    others = [product for product in plan.products if not product.proved_for_moves]
-    check_moved(partition, change, repair=plan.repair, others=others)
+    if partition is not None:
+        _check_piece(plan, sections, partition)
     _check_delta(plan, sections.protect)
     _check_names(plan)
-    check_sample(plan.sample, plan.asks, weight, schema)
-    check_external(plan.brought, is_sampled=plan.sample is not None)
+    if plan.sample is not None:
+        check_sample(plan.sample, plan.asks, weight, schema)
+        check_external(plan.brought, is_sampled=True)
     check_silence(plan.asks, plan.models)
     return plan
+
+
+def _check_piece(plan: Plan, sections: PlanSections, piece: Partition) -> None:
+    """What is said of the whole survey is refused for a piece, and so is what is not proved for it."""
+    for place, each in enumerate(sections.statistic):
+        check_partition(piece, each.size, f"statistic[{place}].size")
+    others = [product for product in plan.products if not product.proved_for_moves]
+    check_moved(piece, plan.change, repair=plan.repair, others=others)
 
 
 def _products(sections: PlanSections, given: Given) -> tuple[Product, ...]:

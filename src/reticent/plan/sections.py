@@ -200,6 +200,7 @@ class PlanSections(Section):
     - `impute`: imputations.
     - `statistic`: statistics.
     - `cells`: tables of small cells.
+    - `tables`: tables that add up.
     - `synth`: synthetic tables.
     - `weight`: post-stratification.
     - `partition`: the piece that is read.
@@ -216,6 +217,7 @@ class PlanSections(Section):
     impute: list[dict[str, Any]] = Field(default=[])
     statistic: list[StatisticSection] = Field(default=[], max_length=1000)
     cells: list[dict[str, Any]] = Field(default=[])
+    tables: list[dict[str, Any]] = Field(default=[])
     synth: list[dict[str, Any]] = Field(default=[])
     weight: dict[str, Any] | None = None
     partition: dict[str, Any] | None = None

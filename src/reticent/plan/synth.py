@@ -15,10 +15,9 @@ from reticent.engine.sql.coded import Coding, check_coding
 from reticent.errors import PlanError, is_printable, nearest
 from reticent.exact import show
 from reticent.files import Section, fill
-from reticent.plan.asks import read_epsilon
 from reticent.plan.product import Given, Product
 from reticent.prepare.repair import NO_REPAIR, Repair
-from reticent.privacy.claim import Change, Claim, amount
+from reticent.privacy.claim import Change, Claim, amount, read_epsilon
 from reticent.schema import Schema
 from reticent.synth.base import MissingMethod, Spend, SynthesisMethod
 from reticent.synth.domain import BINS, Domain, domain_of, point_mass_words

@@ -49,6 +49,17 @@ def amount(text: object, *, field: str = "epsilon") -> Fraction:
     return value
 
 
+LEAST = Fraction(1, 10**6)
+
+
+def read_epsilon(text: str | None, *, field: str) -> Fraction:
+    """An amount of epsilon, large enough to say anything."""
+    epsilon = amount(text, field=field)
+    if epsilon < LEAST:
+        raise PlanError("is smaller than 0.000001; the estimate would be noise alone", field=field)
+    return epsilon
+
+
 def decimal(value: Fraction) -> str:
     """`value` as a decimal, digit for digit; a rational without a finite decimal is refused."""
     text = exact_text(value, places=60)

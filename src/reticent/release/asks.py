@@ -57,15 +57,17 @@ def wants_of(plan: Plan) -> list[Aggregate]:
 
 def _is_whole(want: Aggregate) -> bool:
     """Whether its sums are kept in 64 bits: a margin's cells, and the rings of a column."""
-    return isinstance(want, Ring) or (isinstance(want, Table) and all(key.step is None for key in want.keys))
+    if isinstance(want, Table):
+        return want.value is None and all(key.step is None for key in want.keys)
+    return isinstance(want, Ring)
 
 
 def _factors(want: Aggregate) -> list[str | None]:
     """The columns that are multiplied to give one row's contribution."""
     match want:
-        case Sum():
+        case Sum() | Table():
             return [want.weight, want.other, *[want.value] * want.power]
-        case Table() | Ring():
+        case Ring():
             return [want.weight]
         case _:
             return []

@@ -10,11 +10,11 @@ import numpy as np
 from reticent.engine.results import Tallies
 from reticent.engine.wants import PointsByCell as Want
 from reticent.errors import ResourceError
+from reticent.files import tidy_csv
 from reticent.noise.bits import Bits
 from reticent.plan.cells import CellTables
 from reticent.plan.plan import Plan
 from reticent.privacy.claim import Claim
-from reticent.release.format import tidy_csv
 from reticent.release.product import Document, PlanRun, Producer, ReleasedSection, Result
 from reticent.smallcells.cells import SmallCells
 from reticent.smallcells.points import GridPoints

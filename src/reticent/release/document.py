@@ -18,10 +18,10 @@ from reticent.answer.route import Route
 from reticent.answer.statistic import Statistic
 from reticent.answer.weighting import Choice, RakedTotals, Weighting
 from reticent.exact import show
-from reticent.plan.claims import claim_of_bins, claim_of_parts
 from reticent.plan.partition import Partition
 from reticent.plan.plan import Plan
 from reticent.plan.repairs import external_imputation_section
+from reticent.plan.statistics import claim_of_bins, claim_of_parts
 from reticent.plan.words import ask_words, bar_words, lent_words
 from reticent.privacy.claim import compose, while_secret
 from reticent.privacy.sampling import KEY, KEY_GROUND
@@ -217,7 +217,7 @@ def document(
             "change": plan.change.value,
         },
         "imputation": list(plan.repair_words),
-        **external_imputation_section(plan.brought, compose(claims)),
+        **(external_imputation_section(plan.brought, compose(claims)) if plan.brought else {}),
         **{key: told for each in done for key, told in each.grounds().items()},
         **drawn_section(plan),
         **files_told(plan),

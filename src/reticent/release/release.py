@@ -11,9 +11,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from reticent.errors import ReticentError
+from reticent.files import tidy_csv
 from reticent.plan.plan import Plan
 from reticent.release.document import written
-from reticent.release.format import FORMAT, tidy_csv
+from reticent.release.format import FORMAT
 from reticent.release.former_release import FORMER, in_todays_words
 from reticent.release.product import Document
 from reticent.release.products import RELEASED, producers

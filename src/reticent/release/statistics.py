@@ -8,9 +8,8 @@ from typing import Any
 from reticent.answer.choose_bins import Weighed
 from reticent.answer.parts import Answer
 from reticent.engine.wants import Aggregate
-from reticent.plan.claims import claim_of_bins, claim_of_parts
 from reticent.plan.plan import Plan
-from reticent.plan.statistics import Statistics
+from reticent.plan.statistics import Statistics, claim_of_bins, claim_of_parts
 from reticent.privacy.claim import Claim
 from reticent.release.asks import book_of, evaluate_sampled, ran_as_planned, rings_of, wants_of, weigh_plan
 from reticent.release.copies import tally_copies
