@@ -88,13 +88,17 @@ class ProtectSection(Section):
     **Keys**
 
     - `change`: the adjacency, in words.
+    - `measure`: `"epsilon"`, or `"zcdp"` for a budget in rho.
     - `epsilon`: the privacy budget of the whole plan.
-    - `delta`: where something in it needs one.
+    - `rho`: the same in zCDP, in place of epsilon.
+    - `delta`: where something in it needs one; in zCDP, the one at which epsilon is shown.
     - `accept_large`: go on although epsilon is large.
     """
 
     change: str
-    epsilon: str
+    measure: str = "epsilon"
+    epsilon: str | None = None
+    rho: str | None = None
     delta: str | None = None
     accept_large: bool = False
 
@@ -106,10 +110,12 @@ class IntervalSection(Section):
 
     - `level`: the probability that it covers, 0.95 where not said.
     - `epsilon`: what it costs, where an interval has to be bought.
+    - `rho`: the same, where the statistic has its budget in rho.
     """
 
     level: Any = Decimal("0.95")
     epsilon: str | None = None
+    rho: str | None = None
 
 
 class ExpectAnswer(Section):
@@ -125,6 +131,39 @@ class ExpectAnswer(Section):
     size: int | None = Field(default=None, ge=1, le=2**40)
 
 
+MOST_ITEMS = 50
+
+
+class DesignSection(Section):
+    """The `[design]` section: sampling error.
+
+    **Keys**
+
+    - `items`: statistics of the plan, all of them proportions, from which one design factor is bought.
+    - `epsilon`: its price.
+    - `groups`: into how many groups pairs of sampling units are dealt; 25 or 50 where not said.
+    - `design_effect`: in place of `items`: variance over that of a simple random sample, from the documentation.
+    """
+
+    items: list[str] = Field(default=[], max_length=MOST_ITEMS)
+    epsilon: str | None = None
+    groups: int | None = Field(default=None, ge=2, le=10_000)
+    design_effect: str | int | Decimal | None = None
+
+
+class SamplingSection(Section):
+    """The `sampling` of a statistic: its own sampling error.
+
+    **Keys**
+
+    - `epsilon`: the price of a standard error of its own.
+    - `design_effect`: in its place, one that is known.
+    """
+
+    epsilon: str | None = None
+    design_effect: str | int | Decimal | None = None
+
+
 class StatisticSection(Section):
     """A `[[statistic]]` section.
 
@@ -133,20 +172,24 @@ class StatisticSection(Section):
     - `name`: its name in the release.
     - `query`: one kind of query, with its options.
     - `epsilon`: its share of the privacy budget.
+    - `rho`: the same in zCDP, in place of epsilon.
     - `size`: a public number of respondents, where it is known.
     - `missing`: `"available"` or `"complete"`.
     - `interval`: the interval for privacy noise.
-    - `variance`: the name of a released variance, for the margin of error of a mean.
+    - `variance`: the name of a released variance, for the sampling error of a mean.
+    - `sampling`: its own sampling error.
     - `expect`: what a preview assumes.
     """
 
     name: str = Field(min_length=1, max_length=200)
     query: dict[str, Any]
     epsilon: str | None = None
+    rho: str | None = None
     size: int | None = Field(default=None, ge=1, le=2**40)
     missing: str = "available"
     interval: IntervalSection = IntervalSection()
     variance: str | None = None
+    sampling: SamplingSection | None = None
     expect: ExpectAnswer | None = None
 
 
@@ -160,6 +203,7 @@ class PlanSections(Section):
     - `release`: id and title.
     - `expect`: public guesses.
     - `protect`: the guarantee.
+    - `design`: sampling error.
     - `edit`: edit rules.
     - `impute`: imputations.
     - `statistic`: statistics.
@@ -169,6 +213,7 @@ class PlanSections(Section):
     - `weight`: post-stratification.
     - `partition`: the piece that is read.
     - `sample`: how the survey was drawn.
+    - `wave`: the wave of a panel that is read.
     """
 
     format: int = FORMAT
@@ -176,6 +221,7 @@ class PlanSections(Section):
     release: ReleaseSection
     expect: ExpectSection = ExpectSection()
     protect: ProtectSection
+    design: DesignSection | None = None
     edit: list[dict[str, Any]] = Field(default=[])
     impute: list[dict[str, Any]] = Field(default=[])
     statistic: list[StatisticSection] = Field(default=[], max_length=1000)
@@ -185,6 +231,7 @@ class PlanSections(Section):
     weight: dict[str, Any] | None = None
     partition: dict[str, Any] | None = None
     sample: dict[str, Any] | None = None
+    wave: dict[str, Any] | None = None
 
 
 NAME = "poststratified"
