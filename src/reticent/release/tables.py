@@ -80,7 +80,7 @@ class TablesProducer(Producer[AddUpTables]):
         schema, neighbours = on.plan.schema, on.plan.neighbours
         for table in self.asked.tables:
             made = answer_tables(table, on.tallies, on.noise, schema=schema, neighbours=neighbours)
-            if made.epsilon != table.epsilon:
+            if made.amount != table.epsilon:
                 raise ResourceError("was planned otherwise than it ran; nothing is published", field="tables")
             answers[table.name] = made
             on.step(table.name)
@@ -93,14 +93,18 @@ def _told(asked: MarginTables, made: MarginAnswer, plan: Plan) -> dict[str, Any]
         "name": asked.name,
         "words": asked.words(),
         "guarantee": {"words": str(claim), **claim.as_dict()},
-        "epsilon": show(asked.epsilon),
+        "rho" if asked.in_rho else "epsilon": show(asked.epsilon),
         "add_up": asked.add_up,
         "whole": asked.whole,
         "unit": UNIT,
         "level": float(asked.level),
         "meaning": made.meaning,
         "measured": [
-            {"what": part.what, "epsilon": str(part.epsilon), "noise_sd": round(part.sd, 6)}
+            {
+                "what": part.what,
+                "rho" if asked.in_rho else "epsilon": str(part.amount),
+                "noise_sd": round(part.sd, 6),
+            }
             for part in made.parts
         ],
         "margins": [
