@@ -154,7 +154,7 @@ class _Reader:
             units=units,
             groups=groups,
             epsilon=read_epsilon(section.epsilon, field="design.epsilon"),
-            weight=_weight(items, asks),
+            weight=_weight(items, asks, self.schema),
             respondents=self.schema.sample_size,
         )
 
@@ -199,7 +199,7 @@ class _Reader:
 
     def _check(self, ask: Statistic, at: str) -> None:
         """Residuals are a record's own: not of filled columns, nor of weights that others' answers make."""
-        if ask.weighted:
+        if ask.weighted or (ask.query.weight is not None and ask.query.weight not in self.schema.coded):
             raise PlanError(
                 "is weighted to known totals, so every weight rests on others' answers; take a statistic with base weights",
                 field=at,
@@ -210,12 +210,12 @@ class _Reader:
             )
 
 
-def _weight(items: Mapping[str, CodedMean], asks: Sequence[Statistic]) -> str | None:
+def _weight(items: Mapping[str, CodedMean], asks: Sequence[Statistic], schema: Schema) -> str | None:
     """The one base weight that items, or else other statistics, use."""
     used = {weight_in(item) for item in items.values()}
     if len(used) > 1:
         raise PlanError("use one base weight, the same in all, or none", field="design.items")
-    of_others = {ask.query.weight for ask in asks} - {None}
+    of_others = {ask.query.weight for ask in asks if ask.query.weight in schema.coded}
     (own,) = used
     if own is None and len(of_others) == 1:
         return str(of_others.pop())
