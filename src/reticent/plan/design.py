@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from math import sqrt
 
-from reticent.answer.design import GROUNDS, OwnError, PooledDesign
+from reticent.answer.design import GROUNDS, OwnError, PooledDesign, cautions_of
 from reticent.answer.grounds import LAPLACE
 from reticent.answer.statistic import Statistic
 from reticent.answer.unit_sums import weight_in
 from reticent.engine.wants import Aggregate
 from reticent.errors import PlanError, nearest
-from reticent.exact import read_decimal
+from reticent.exact import read_decimal, show
 from reticent.plan.sections import DesignSection, SamplingSection
 from reticent.prepare.repair import Repair
 from reticent.prepare.units import SamplingUnits, units_of
@@ -58,6 +58,25 @@ class SurveyDesign:
     def epsilon(self) -> Fraction:
         """What all purchases cost."""
         return sum(self._bought, Fraction(0))
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """A sentence for each source of sampling errors; that there is none."""
+        said = []
+        if self.pooled is not None:
+            units, groups = len(self.pooled.units.cells), self.pooled.groups
+            said.append(
+                f"one design factor from {', '.join(self.pooled.items)} over {units} primary sampling units in {groups} "
+                f"groups, for {show(self.pooled.epsilon)}"
+            )
+        said += [f"{name} buys its own, for {show(each.epsilon)}" for name, each in self.own.items()]
+        said += [f"a declared design effect of {show(self.declared)}"] if self.declared is not None else []
+        said += [
+            f"{name} has a declared design effect of {show(each)}" for name, each in self.effects.items()
+        ]
+        if self.pooled is not None:
+            said += [f"note: {each}" for each in cautions_of(self.pooled.units)]
+        return tuple(said) or ("not known, so intervals cover privacy noise alone; add [design]",)
 
     def wants(self, schema: Schema) -> list[Aggregate]:
         """What the engine must sum for all purchases."""
