@@ -13,6 +13,7 @@ import pytest
 import typer
 
 from reticent.cli.main import app
+from reticent.cli.show import show_coarse
 from reticent.privacy.ledger import Ledger
 from tests.badinput.house import House, assert_refused, run
 from tests.doubles import passed
@@ -144,6 +145,14 @@ def test_check_is_confidential_and_writes_nothing(house):
     house.rows.rename(elsewhere)
     assert_refused(house.check(), "source")
     assert house.check("--data", str(elsewhere)).status == 0
+
+
+def test_check_warns_of_identifiers_that_floating_point_makes_one(capsys):
+    """Two respondents who would be one. Where there are none, nothing is said."""
+    show_coarse("pid", 0)
+    assert capsys.readouterr().out == ""
+    show_coarse("pid", 2)
+    assert "pid: 2 rows" in (told := capsys.readouterr().out) and "text = true" in told
 
 
 def test_resume_finishes_what_was_cut_off(house, monkeypatch):  # covers L04 L05

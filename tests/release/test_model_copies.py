@@ -117,7 +117,7 @@ def test_what_is_planned_is_what_is_run() -> None:
         assert claim_of_parts(route, parts, plan.change) == claim
         assert is_as_planned(parts, route.parts)
         assert is_copied == (name not in ("ask 4", "ask 5"))
-        assert (answers[name].meaning == COPIES_WORDS) == is_copied
+        assert (answers[name].total_meaning == COPIES_WORDS) == is_copied
     assert ("answer: copied", "proofs/answer/copied.md") in plan.claim.rests_on
 
 
@@ -199,7 +199,8 @@ def test_intervals_of_a_plan_hold_the_truth() -> None:
     for each in range(RUNS):
         table, noise = people(SIZE, rng), QuickModelNoise(rng)
         found = run(plan, table, noise, SeededBits(rng))[1]["ask 0"].estimates[0]
-        low, high = found.interval(Fraction(95, 100))
+        assert found.total is not None
+        low, high = found.total(Fraction(95, 100))
         held += low <= truth <= high
         if each % 3 == 0:
             bare = run(alone, table, noise, SeededBits(rng))[1]["ask 0"].estimates[0]
@@ -217,8 +218,9 @@ def test_it_is_charged_and_says_what_its_interval_covers(tmp_path: Any) -> None:
     Curator(ledger).release(plan, survey, tmp_path / "out")
     told = json.loads((tmp_path / "out" / "r-1.json").read_bytes())
     assert ledger.spent == plan.cost == 12
-    meaning = [each["interval"]["meaning"] for each in told["statistics"]]
-    assert all(said == COPIES_WORDS for said in meaning[:4]) and COPIES_WORDS not in meaning[4]
+    meaning, total = ([each[of]["meaning"] for each in told["statistics"]] for of in ("interval", "total"))
+    assert all(said == COPIES_WORDS for said in total[:4]) and COPIES_WORDS not in (*meaning, *total[4:])
+    assert all(each["estimates"][0]["total_low"] is not None for each in told["statistics"][:4])
     assert "its own error is not covered" in meaning[5]
     assert "in 3 copies" in told["imputation"][0]
     assert [part["what"] for part in told["statistics"][0]["parts"]][-3:] == [

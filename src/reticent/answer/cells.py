@@ -14,6 +14,7 @@ from reticent.answer.statistic import BaseRoute
 from reticent.query.cells import DIFFERENCE, SHARE, FromCells
 from reticent.refine.cell_ratio import CellSum, difference_width, ratio_interval, share_interval
 from reticent.refine.combination import NoiseLaw
+from reticent.refine.total import share_variance
 
 CELLS_WORDS = (
     "covers the value that the same respondents would give without privacy noise, with at least the stated probability; the "
@@ -62,7 +63,8 @@ def _share(sums: TwoSums, sd: float) -> Estimate:
         value=Fraction(k),
         interval=cache(interval),
         noise_sd=noise,
-        sampling=lambda effect: effect * k * (1 - k) / people,
+        sampling=lambda size: share_variance(k, people),
+        limits=(Fraction(0), Fraction(1)),
     )
 
 

@@ -11,12 +11,14 @@ from reticent.answer.parts import (
     Estimate,
     Measurement,
     NoisyInteger,
+    Sampling,
     measure_table,
     plan_table,
 )
 from reticent.answer.statistic import PublicRoute
 from reticent.query.base import Subpopulation
 from reticent.query.kinds import Count, CrossTabulation, Total
+from reticent.refine.total import SampleSize, share_variance
 from reticent.schema import Number, Schema
 from reticent.sensitivity.bounds import Global, Neighbours
 from reticent.sensitivity.linear import bound_sum, bound_table, length_table
@@ -54,8 +56,8 @@ def answer_count(query: Count, epsilon: Fraction, context: Context) -> Answer:
     bound, grid = count_bound(query.among, context.schema, context.neighbours)
     exact = context.tallies.statistics[query.count(context.schema)]
     measured = context.measure(exact, "count", bound=bound, grid=grid, epsilon=epsilon)
-    sampling = None if query.among.weight else binomial(measured.estimate, context.rows)
-    return _answer(measured, sampling)
+    sampling = binomial(measured.estimate, context.rows, weighted=query.among.weight is not None)
+    return _answer(measured, sampling, limits=(Fraction(0), None))
 
 
 def answer_total(query: Total, epsilon: Fraction, context: Context) -> Answer:
@@ -74,12 +76,17 @@ def answer_total(query: Total, epsilon: Fraction, context: Context) -> Answer:
     return _answer(context.measure(exact, "total", bound=bound, grid=grid, epsilon=epsilon), None)
 
 
-def binomial(count: Fraction, rows: int | None) -> Callable[[float], float] | None:
-    """Sampling variance of a count among `rows` sampled respondents, as a function of the design effect."""
-    if rows is None:
-        return None
-    share = min(1.0, max(0.0, float(count) / rows))
-    return lambda effect: effect * rows * share * (1 - share)
+def binomial(count: Fraction, rows: int | None, *, weighted: bool = False) -> Sampling:
+    """Sampling variance of a count among all respondents, or of their weight; `rows` are those that are expected."""
+
+    def variance(size: SampleSize | None) -> float | None:
+        held = size or (SampleSize(respondents=rows) if rows is not None else None)
+        if held is None or (weighted and held.weight is None):
+            return None
+        whole = held.weight if weighted and held.weight is not None else held.respondents
+        return whole**2 * share_variance(float(count) / whole, held.respondents)
+
+    return variance
 
 
 def covering(measured: NoisyInteger) -> Callable[[Fraction], tuple[Fraction, Fraction]]:
@@ -92,9 +99,17 @@ def covering(measured: NoisyInteger) -> Callable[[Fraction], tuple[Fraction, Fra
     return interval
 
 
-def _answer(measured: NoisyInteger, sampling: Callable[[float], float] | None) -> Answer:
+def _answer(
+    measured: NoisyInteger,
+    sampling: Sampling | None,
+    limits: tuple[Fraction | None, Fraction | None] = (None, None),
+) -> Answer:
     estimate = Estimate(
-        value=measured.estimate, interval=covering(measured), noise_sd=measured.part.sd, sampling=sampling
+        value=measured.estimate,
+        interval=covering(measured),
+        noise_sd=measured.part.sd,
+        sampling=sampling,
+        limits=limits,
     )
     return Answer(estimates=(estimate,), parts=(measured.part,), meaning=EXACT_WORDS)
 
@@ -131,7 +146,8 @@ def answer_margin(query: CrossTabulation, epsilon: Fraction, context: Context) -
             value=cell.estimate,
             interval=covering(cell),
             noise_sd=cell.part.sd,
-            sampling=None if query.among.weight else binomial(cell.estimate, context.rows),
+            sampling=binomial(cell.estimate, context.rows, weighted=query.among.weight is not None),
+            limits=(Fraction(0), None),
             cell=tuple(zip(query.columns, name, strict=True)),
         )
         for cell, name in zip(table, names, strict=True)

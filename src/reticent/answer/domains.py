@@ -14,6 +14,7 @@ from reticent.engine.wants import Sum, Table
 from reticent.errors import PlanError, ResourceError
 from reticent.query.base import Query
 from reticent.query.domains import ByDomain
+from reticent.query.filled import check as check_imputed
 from reticent.schema import Schema
 from reticent.sensitivity.domains import within_domains
 
@@ -71,7 +72,8 @@ class DomainRoute(BaseRoute[ByDomain]):
     def check_query(self, field: str) -> None:
         """Besides what is refused of the query itself: a variance of everybody is not that of a domain."""
         self.inside.check_query(field)
-        BaseRoute.check_query(self, field)
+        for filled in (self.setting.repair, self.setting.copied):
+            check_imputed(self.query, self.setting.schema, filled, field=f"{field}.by")
         if self.statistic.variance is not None:
             raise PlanError(
                 "a mean by domain does not take the variance of another statistic; remove it", field=field

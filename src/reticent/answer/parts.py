@@ -13,6 +13,7 @@ from reticent.noise.gaussian import gaussian_scale
 from reticent.noise.laplace import float_up
 from reticent.noise.source import Noise
 from reticent.refine.quantiles import GRID_STEPS, gaussian_half_width, laplace_half_width
+from reticent.refine.total import SampleSize
 from reticent.sensitivity.bounds import FINE, Global
 
 GAUSSIAN = "discrete Gaussian"
@@ -233,6 +234,8 @@ def _shift(bound: Global) -> int:
 
 
 Interval = tuple[Fraction, Fraction]
+Sampling = Callable[[SampleSize | None], float | None]
+"""The variance of an estimate from a simple random sample, given the sample's size; None where that is not enough."""
 
 UNBOUNDED = Fraction(10**30)
 """An end so far off that it says nothing."""
@@ -240,18 +243,24 @@ UNBOUNDED = Fraction(10**30)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """One published number. `interval` covers the privacy noise; `sampling` is the variance of being a sample.
+    """One published number. `interval` covers the privacy noise; `sampling` is the variance a simple random sample would give.
 
-    `sampling` is a function of the design effect, or None where it cannot be told from what was released.
-    Without an interval of its own, `interval` gives the public limits. `noise_sd` is None where the scale of the
-    noise is confidential.
+    `sampling` is a function of the sample's size, where that is known, and None where it cannot be told from what was
+    released. Without an interval of its own, `interval` gives the public limits. `noise_sd` is None where the scale of the
+    noise is confidential. `total` is an interval for sampling and noise that was bought with the estimate. An estimate that
+    is derived from two others says how their intervals `combine`. `size` is what it was divided by, respondents or their
+    weight, and outside `limits` it cannot lie.
     """
 
     value: Fraction
     interval: Callable[[Fraction], Interval]
     noise_sd: float | None
-    sampling: Callable[[float], float] | None = None
+    sampling: Sampling | None = None
     has_interval: bool = True
+    total: Callable[[Fraction], Interval] | None = None
+    combine: Callable[[Interval, Interval], Interval] | None = None
+    size: Fraction | None = None
+    limits: tuple[Fraction | None, Fraction | None] = (None, None)
     cell: tuple[tuple[str, str], ...] = ()
 
     def scaled(self, scale: Fraction) -> "Estimate":
@@ -267,17 +276,25 @@ class Estimate:
             value=self.value * scale,
             interval=interval,
             noise_sd=None if self.noise_sd is None else self.noise_sd * factor,
-            sampling=None if within is None else lambda effect: within(effect) * factor * factor,
+            sampling=None if within is None else lambda size: _times(within(size), factor * factor),
         )
+
+
+def _times(variance: float | None, factor: float) -> float | None:
+    return None if variance is None else variance * factor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The estimates of one ask, what was measured for them, and what the interval means in words."""
+    """The estimates of one ask, what was measured for them, and what their intervals mean in words.
+
+    `total_meaning` is said of total intervals that were bought with the estimates.
+    """
 
     estimates: tuple[Estimate, ...]
     parts: tuple[AnyMeasurement, ...]
     meaning: str
+    total_meaning: str = ""
 
     @property
     def epsilon(self) -> Fraction:

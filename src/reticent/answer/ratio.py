@@ -7,16 +7,27 @@ count, centred sum and squares.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from math import floor, hypot
 
 from reticent.answer.context import Context, weight_of
 from reticent.answer.count import count_bound
-from reticent.answer.parts import RATIO_WORDS, Answer, Estimate, Measurement, NoisyInteger, measure, plan_part
+from reticent.answer.parts import (
+    RATIO_WORDS,
+    Answer,
+    Estimate,
+    Measurement,
+    NoisyInteger,
+    Sampling,
+    measure,
+    plan_part,
+)
 from reticent.answer.statistic import Q_co, QuotientRoute, Setting
 from reticent.query.base import Subpopulation
 from reticent.query.kinds import Mean, Proportion, Variance
 from reticent.query.shapes import centre_code
 from reticent.refine.ratio import NoisyValue, quotient_interval
+from reticent.refine.total import SampleSize, mean_variance, share_variance
 from reticent.schema import Number, Schema
 from reticent.sensitivity.bounds import Global, Neighbours
 from reticent.sensitivity.linear import bound_sum
@@ -64,8 +75,15 @@ class Ratio:
         left, right = quotient_interval(noisy(self.top), bottom, level=float(level), low=low, high=high)
         return self.centre + Fraction(left), self.centre + Fraction(right)
 
-    def answer(self, sampling: Callable[[float], float] | None) -> Answer:
-        estimate = Estimate(value=self.value, interval=self.interval, noise_sd=self.sd, sampling=sampling)
+    def answer(self, sampling: Sampling | None) -> Answer:
+        estimate = Estimate(
+            value=self.value,
+            interval=lru_cache(maxsize=8)(self.interval),
+            noise_sd=self.sd,
+            sampling=sampling,
+            size=self.count,
+            limits=(self.low, self.high),
+        )
         parts = (self.bottom.part, self.top.part) if self.bottom else (self.top.part,)
         return Answer(estimates=(estimate,), parts=parts, meaning=RATIO_WORDS)
 
@@ -139,12 +157,26 @@ def answer_mean(
     query: Mean, epsilon: Fraction, context: Context, *, variance: Fraction | None = None
 ) -> Answer:
     """The noisy mean. With a `variance` that another ask released, its sampling error is told:
-    effect * variance / (the public size, or the noisy count of this very subpopulation)."""
+    variance / (the public size, or the noisy count of this very subpopulation)."""
     ratio = mean_ratio(query, epsilon, context)
-    if variance is None or query.among.weight:
+    if variance is None:
         return ratio.answer(None)
-    each = float(variance / ratio.count)
-    return ratio.answer(lambda effect: effect * each)
+    spread = float(variance)
+    return ratio.answer(_sampled(query, ratio, lambda size: mean_variance(spread, size)))
+
+
+def _sampled(query: Mean | Proportion, ratio: Ratio, variance: Callable[[float], float]) -> Sampling:
+    """The variance among as many respondents as the quotient was divided by, heads or weight."""
+
+    def sampling(size: SampleSize | None) -> float | None:
+        weighted = query.among.weight is not None
+        if weighted and size is None:
+            return None
+        held = size or SampleSize(respondents=float(ratio.count))
+        heads = held.heads(float(ratio.count), weighted=weighted)
+        return None if heads is None else variance(heads)
+
+    return sampling
 
 
 def share_ratio(query: Proportion, epsilon: Fraction, context: Context) -> Ratio:
@@ -172,8 +204,8 @@ def share_ratio(query: Proportion, epsilon: Fraction, context: Context) -> Ratio
 def answer_proportion(query: Proportion, epsilon: Fraction, context: Context) -> Answer:
     """The noisy share, with the sampling error of so many."""
     ratio = share_ratio(query, epsilon, context)
-    share, count = float(ratio.value), float(ratio.count)
-    return ratio.answer(None if query.among.weight else lambda effect: effect * share * (1 - share) / count)
+    share = float(ratio.value)
+    return ratio.answer(_sampled(query, ratio, lambda size: share_variance(share, size)))
 
 
 SQUARES_SHARE = Fraction(1, 2)

@@ -165,6 +165,15 @@ def show_patterns(found: Patterns) -> None:
             typer.echo(f"  {found.correlation(one, other):+.2f}  {one}, {other}")
 
 
+def show_coarse(unit: str, rows: int) -> None:
+    """Identifiers that floating point cannot tell apart, where there are any."""
+    if rows:
+        typer.echo(
+            f"{unit}: {rows:,} rows name their respondent by a number from 2^53 on. Read as floating point, several "
+            "respondents may become one; keep the column as text in the file, and write text = true in the codebook."
+        )
+
+
 def show_gaps(found: Sequence[Gaps]) -> None:
     """What each repair meets: how many are missing before and after the edits, and who could donate."""
     typer.echo("Repairs:")

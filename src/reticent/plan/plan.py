@@ -16,10 +16,11 @@ from reticent.answer.route import Route, route_of
 from reticent.answer.statistic import Setting, Statistic
 from reticent.answer.weighting import Weighting
 from reticent.errors import PlanError, is_printable
-from reticent.exact import read_decimal, show
+from reticent.exact import show
 from reticent.files import fill, read_toml
 from reticent.former import FormerDigests, check_format
 from reticent.plan.budgets import read_protection
+from reticent.plan.design import NO_DESIGN, SurveyDesign, read_design, read_effect
 from reticent.plan.digest import plan_digest
 from reticent.plan.models import AnyModel, ImputationModels
 from reticent.plan.partition import Partition, check_moved, check_partition, read_partition
@@ -33,7 +34,7 @@ from reticent.plan.synth import SyntheticTables
 from reticent.plan.totals import with_totals
 from reticent.plan.wave import read_wave
 from reticent.plan.weights import read_weight
-from reticent.plan.words import copied_stand_in
+from reticent.plan.words import copied_stand_in, stand_in
 from reticent.prepare.repair import NO_REPAIR, Repair
 from reticent.privacy.claim import Change, Claim, check_exact, compose
 from reticent.privacy.ledger import ChargedWave
@@ -85,7 +86,7 @@ class Plan:
     - `repair_words`: what the repairs do, in sentences.
     - `brought`: external imputation: what was filled before the data came.
     - `rows`: how many respondents are expected.
-    - `design_effect`: the expected design effect.
+    - `design`: where the sampling error of statistics comes from.
     - `source`: where the rows are.
     - `relation`: which table of a database.
     - `ledger`: where the ledger is.
@@ -112,7 +113,7 @@ class Plan:
     repair_words: tuple[str, ...] = ()
     brought: ExternalImputation | None = None
     rows: int | None = None
-    design_effect: Fraction | None = None
+    design: SurveyDesign = NO_DESIGN
     source: str = ""
     relation: str | None = None
     ledger: str = ""
@@ -270,6 +271,7 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
         weight=weight,
         unit=protection.unit,
     )
+    products = _products(sections, given)
     plan = Plan(
         release_id=sections.release.id,
         title=sections.release.title,
@@ -279,7 +281,7 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
         unit=protection.unit,
         delta=protection.delta,
         wave=read_wave(sections.wave, is_piece=partition is not None),
-        products=_products(sections, given),
+        products=products,
         partition=partition,
         sample=read_sample(sections.sample, schema, change, partition)
         if sections.sample is not None
@@ -290,7 +292,7 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
         digest=plan_digest(data, codebook),
         former=FormerDigests(data, codebook),
         rows=rows,
-        design_effect=_effect(sections.expect.design_effect),
+        design=_design(sections, products, schema, repairs, pieces=partition is not None),
         source=sections.survey.source,
         relation=sections.survey.relation,
         ledger=sections.survey.ledger,
@@ -371,13 +373,19 @@ def _change(text: str, schema: Schema) -> Change:
     return change
 
 
-def _effect(raw: object) -> Fraction | None:
-    if raw is None:
-        return None
-    effect = read_decimal(raw)
-    if effect is None or not Fraction(1, 100) <= effect <= 1000:
-        raise PlanError("is a decimal from 0.01 to 1000", field="expect.design_effect")
-    return effect
+def _design(
+    sections: PlanSections, products: Sequence[Product], schema: Schema, repairs: Repairs, *, pieces: bool
+) -> SurveyDesign:
+    asks = next((each.asks for each in products if isinstance(each, Statistics)), ())
+    return read_design(
+        sections.design,
+        [each.sampling for each in sections.statistic],
+        asks,
+        schema=schema,
+        repairs=(repairs.repair, stand_in(repairs.models)),
+        expected=read_effect(sections.expect.design_effect, field="expect.design_effect"),
+        pieces=pieces,
+    )
 
 
 OTHERS = (*(key for key in PRODUCTS if key != SyntheticTables.section), "weight")

@@ -131,6 +131,39 @@ class ExpectAnswer(Section):
     size: int | None = Field(default=None, ge=1, le=2**40)
 
 
+MOST_ITEMS = 50
+
+
+class DesignSection(Section):
+    """The `[design]` section: sampling error.
+
+    **Keys**
+
+    - `items`: statistics of the plan, all of them proportions, from which one design factor is bought.
+    - `epsilon`: its price.
+    - `groups`: into how many groups pairs of sampling units are dealt; 25 or 50 where not said.
+    - `design_effect`: in place of `items`: variance over that of a simple random sample, from the documentation.
+    """
+
+    items: list[str] = Field(default=[], max_length=MOST_ITEMS)
+    epsilon: str | None = None
+    groups: int | None = Field(default=None, ge=2, le=10_000)
+    design_effect: str | int | Decimal | None = None
+
+
+class SamplingSection(Section):
+    """The `sampling` of a statistic: its own sampling error.
+
+    **Keys**
+
+    - `epsilon`: the price of a standard error of its own.
+    - `design_effect`: in its place, one that is known.
+    """
+
+    epsilon: str | None = None
+    design_effect: str | int | Decimal | None = None
+
+
 class StatisticSection(Section):
     """A `[[statistic]]` section.
 
@@ -143,7 +176,8 @@ class StatisticSection(Section):
     - `size`: a public number of respondents, where it is known.
     - `missing`: `"available"` or `"complete"`.
     - `interval`: the interval for privacy noise.
-    - `variance`: the name of a released variance, for the margin of error of a mean.
+    - `variance`: the name of a released variance, for the sampling error of a mean.
+    - `sampling`: its own sampling error.
     - `expect`: what a preview assumes.
     """
 
@@ -155,6 +189,7 @@ class StatisticSection(Section):
     missing: str = "available"
     interval: IntervalSection = IntervalSection()
     variance: str | None = None
+    sampling: SamplingSection | None = None
     expect: ExpectAnswer | None = None
 
 
@@ -168,10 +203,12 @@ class PlanSections(Section):
     - `release`: id and title.
     - `expect`: public guesses.
     - `protect`: the guarantee.
+    - `design`: sampling error.
     - `edit`: edit rules.
     - `impute`: imputations.
     - `statistic`: statistics.
     - `cells`: tables of small cells.
+    - `tables`: tables that add up.
     - `synth`: synthetic tables.
     - `weight`: post-stratification.
     - `partition`: the piece that is read.
@@ -184,10 +221,12 @@ class PlanSections(Section):
     release: ReleaseSection
     expect: ExpectSection = ExpectSection()
     protect: ProtectSection
+    design: DesignSection | None = None
     edit: list[dict[str, Any]] = Field(default=[])
     impute: list[dict[str, Any]] = Field(default=[])
     statistic: list[StatisticSection] = Field(default=[], max_length=1000)
     cells: list[dict[str, Any]] = Field(default=[])
+    tables: list[dict[str, Any]] = Field(default=[])
     synth: list[dict[str, Any]] = Field(default=[])
     weight: dict[str, Any] | None = None
     partition: dict[str, Any] | None = None

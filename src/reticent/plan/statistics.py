@@ -78,10 +78,11 @@ class Statistics(Product):
         return tuple(ask.name for ask in self.asks)
 
     def claims(self, plan: "Plan") -> tuple[Claim, ...]:
-        """One for finding the bins of the weights, and one for each statistic that costs anything."""
+        """One for finding the bins of the weights, one for each statistic that costs anything, and for sampling errors."""
         bins = claim_of_bins(self.weight.parts(plan.neighbours), plan.change) if self.weight else None
         found = (claim_of(route, plan.change) for route in plan.routes)
-        return tuple(claim for claim in (bins, *found) if claim is not None)
+        asked = tuple(claim for claim in (bins, *found) if claim is not None)
+        return asked + plan.design.claims(plan.change)
 
 
 def read_statistics(raw: Sequence[StatisticSection], given: Given) -> Statistics:

@@ -3,11 +3,13 @@
 The bounds of columns that donors fill are found once for all asks, with a step for each: they are the slow part.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from reticent.answer.choose_bins import Weighed, weigh
 from reticent.answer.context import CompletedSums, Context
 from reticent.answer.parts import Answer, is_as_planned
+from reticent.answer.route import Route
 from reticent.engine.results import Tallies
 from reticent.engine.sql.tallies import check_bins
 from reticent.engine.wants import Aggregate, Bins, Ring, Sum, Table
@@ -15,6 +17,7 @@ from reticent.errors import PlanError
 from reticent.noise.laplace import LIMIT
 from reticent.noise.source import Noise
 from reticent.plan.plan import Plan
+from reticent.release.sampling import Sampled, buy_design, buy_errors
 from reticent.sensitivity.hubs import HubCache
 
 MOST_ROWS = 2**40
@@ -29,6 +32,7 @@ def wants_of(plan: Plan) -> list[Aggregate]:
         route.check_budget(f"statistic[{place}].epsilon")
     wants = [want for route in routes for want in route.aggregates]
     wants += [plan.weight.wanted] if plan.weight else []
+    wants += plan.design.wants(plan.schema)
     for want in wants:
         if isinstance(want, Bins):
             check_bins(want, plan.schema)
@@ -79,11 +83,36 @@ def evaluate(
     weighed: Weighed | None = None,
     copied: CompletedSums | None = None,
 ) -> dict[str, Answer]:
+    """Every ask answered, in order, as `evaluate_sampled` does."""
+    return evaluate_sampled(
+        plan, tallies, noise, step=step, book=book, weighed=weighed, copied=copied
+    ).answers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluated:
+    """The answers to all statistics, and what was bought of their sampling errors."""
+
+    answers: dict[str, Answer]
+    sampled: Sampled
+
+
+def evaluate_sampled(
+    plan: Plan,
+    tallies: Tallies,
+    noise: Noise,
+    *,
+    step: Callable[[str], None] = lambda _: None,
+    book: HubCache | None = None,
+    weighed: Weighed | None = None,
+    copied: CompletedSums | None = None,
+) -> Evaluated:
     """Every ask answered, in order; `step` hears the name of each ask as it is done, and nothing else.
 
     Where the same tallies are evaluated many times, a `book` keeps what was found of their rings. Bins that were
     found before are handed in as `weighed`; else they are found first. Asks that rest on columns filled several times are
-    answered from `copied`, the sums over all copies.
+    answered from `copied`, the sums over all copies. The items of a design factor come first, then the factor; standard errors
+    that statistics buy for themselves come last.
     """
     answers: dict[str, Answer] = {}
     context = Context(
@@ -94,15 +123,29 @@ def evaluate(
         rows=plan.rows,
         repair=plan.repair,
         known=book,
-        effect=float(plan.design_effect or 1),
+        effect=float(plan.design.declared or 1),
         weighed=weighed or weigh_plan(plan, tallies, noise),
         completed=copied,
         before=answers,
     )
-    for route in plan.routes:
+    items = plan.design.pooled.items if plan.design.pooled else {}
+    routes = plan.routes
+    _answer([route for route in routes if route.statistic.name in items], context, answers, step)
+    bought = buy_design(plan, answers, tallies, noise)
+    if bought is not None:
+        context = replace(context, effect=bought.factor.effect, known=context.book)
+    _answer([route for route in routes if route.statistic.name not in items], context, answers, step)
+    sampled = Sampled(plan=plan, bought=bought, own=buy_errors(plan, answers, tallies, noise))
+    return Evaluated(answers={ask.name: answers[ask.name] for ask in plan.asks}, sampled=sampled)
+
+
+def _answer(
+    routes: Sequence[Route], context: Context, answers: dict[str, Answer], step: Callable[[str], None]
+) -> None:
+    """Answer them one after the other; later ones may use `answers` of those before."""
+    for route in routes:
         answers[route.statistic.name] = route.answer(context)
         step(route.statistic.name)
-    return answers
 
 
 def ran_as_planned(plan: Plan, answers: Mapping[str, Answer]) -> bool:

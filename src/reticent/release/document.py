@@ -9,13 +9,11 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from math import isfinite, sqrt
-from statistics import NormalDist
 from typing import Any
 
 from reticent import __version__
 from reticent.answer.choose_bins import Weighed, alphas
-from reticent.answer.parts import COPIES_WORDS, UNBOUNDED, Answer, AnyMeasurement, Estimate, HiddenScale
+from reticent.answer.parts import UNBOUNDED, Answer, AnyMeasurement, Estimate, HiddenScale
 from reticent.answer.route import Route
 from reticent.answer.statistic import Statistic
 from reticent.answer.weighting import Choice, RakedTotals, Weighting
@@ -29,8 +27,10 @@ from reticent.plan.words import ask_words, bar_words, lent_words
 from reticent.privacy.claim import Claim, compose, while_secret
 from reticent.privacy.sampling import KEY, KEY_GROUND
 from reticent.privacy.units import as_approximate, in_unit
-from reticent.release.format import CAUTION, COVERS, FORMAT, RELIABLE
+from reticent.refine.total import TotalError, reliability
+from reticent.release.format import COVERS, FORMAT
 from reticent.release.product import Result
+from reticent.release.sampling import TOTAL_WORDS, Sampled
 
 
 def _share(partition: Partition) -> dict[str, Any]:
@@ -184,11 +184,6 @@ def files_told(plan: Plan) -> dict[str, Any]:
     return {"public_files": told} if told else {}
 
 
-TOTAL_WORDS = (
-    "adds, as variances do, the sampling error implied by the declared design effect; it does not cover "
-    "nonresponse bias"
-)
-
 HIDDEN_WORDS = {
     "donors": "confidential: how many recipients a donor serves was read off the rows, and sets the scale",
     "weights": "confidential: how many respondents share a bin was read off the rows, and sets the scale",
@@ -238,7 +233,7 @@ def document(
         "plan": plan.digest,
         "planning": {
             "rows": plan.rows,
-            "design_effect": show(plan.design_effect) if plan.design_effect is not None else None,
+            "design_effect": show(plan.design.declared) if plan.design.declared is not None else None,
         },
         "software": {"reticent": __version__, "engine": engine},
     }
@@ -260,18 +255,24 @@ def wave_section(plan: Plan) -> dict[str, Any]:
     return {"wave": {"name": wave.name, "at_most": wave.at_most, "of": wave.of, "words": wave_words(wave)}}
 
 
-def answers_section(plan: Plan, answers: Mapping[str, Answer]) -> list[dict[str, Any]]:
+def answers_section(
+    plan: Plan, answers: Mapping[str, Answer], sampled: Sampled | None = None
+) -> list[dict[str, Any]]:
     """Every statistic in order; what is derived has a unit that follows from those above it."""
-    told, units = [], dict[str, str]()
+    told, units, held = [], dict[str, str](), sampled or Sampled(plan=plan)
     for route in plan.routes:
         name = route.statistic.name
         units[name] = route.unit(units)
-        told.append(_answer(route, answers[name], plan, units[name]))
+        told.append(_answer(route, answers, plan, units[name], held))
     return told
 
 
-def _answer(route: Route, answer: Answer, plan: Plan, unit: str) -> dict[str, Any]:
-    ask, claim = route.statistic, claim_of_parts(route, answer.parts, plan.change)
+def _answer(
+    route: Route, answers: Mapping[str, Answer], plan: Plan, unit: str, sampled: Sampled
+) -> dict[str, Any]:
+    ask, answer = route.statistic, answers[route.statistic.name]
+    claim = claim_of_parts(route, answer.parts, plan.change)
+    totals = [sampled.total(ask, answers, place) for place in range(len(answer.estimates))]
     return {
         "name": ask.name,
         "query": {key: _plain(value) for key, value in ask.written.items()},
@@ -286,48 +287,32 @@ def _answer(route: Route, answer: Answer, plan: Plan, unit: str) -> dict[str, An
             "covers": COVERS,
             "meaning": answer.meaning
             + lent_words(answer, ask.bar)
-            + bar_words(ask.query, plan.schema, plan.models, bought=answer.meaning == COPIES_WORDS),
+            + bar_words(ask.query, plan.schema, plan.models, bought=bool(answer.total_meaning)),
         },
-        "total": {"meaning": TOTAL_WORDS},
-        "estimates": [_estimate(estimate, ask, plan) for estimate in answer.estimates],
+        "total": {
+            "meaning": answer.total_meaning or TOTAL_WORDS,
+            **({} if any(totals) else {"empty": sampled.why(ask, answers)}),
+        },
+        "estimates": [
+            _estimate(estimate, ask, total) for estimate, total in zip(answer.estimates, totals, strict=True)
+        ],
     }
 
 
-def _estimate(estimate: Estimate, ask: Statistic, plan: Plan) -> dict[str, Any]:
+def _estimate(estimate: Estimate, ask: Statistic, total: TotalError | None) -> dict[str, Any]:
     low, high = estimate.interval(ask.level)
-    margin, cv = _total(estimate, ask, plan, low, high)
+    cv = None if total is None else total.cv
     return {
         "cell": dict(estimate.cell),
         "value": number(estimate.value),
         "privacy_low": number(low) if estimate.has_interval and abs(low) < UNBOUNDED else None,
         "privacy_high": number(high) if estimate.has_interval and abs(high) < UNBOUNDED else None,
-        "total_margin": None if margin is None else number(Fraction(margin)),
+        "total_low": None if total is None else number(Fraction(total.low)),
+        "total_high": None if total is None else number(Fraction(total.high)),
+        "total_margin": None if total is None else number(Fraction(total.margin)),
         "cv": None if cv is None else round(cv, 4),
-        "reliability": _reliability(cv),
+        "reliability": reliability(cv),
     }
-
-
-def _total(
-    estimate: Estimate, ask: Statistic, plan: Plan, low: Fraction, high: Fraction
-) -> tuple[float | None, float | None]:
-    """The total margin of error at the ask's level, and the coefficient of variation; neither without an interval.
-
-    Where the noise has a confidential scale but an interval was bought, there is a margin and no coefficient.
-    """
-    if estimate.sampling is None or plan.design_effect is None or not estimate.has_interval:
-        return None, None
-    variance = max(0.0, estimate.sampling(float(plan.design_effect)))
-    z = NormalDist().inv_cdf((1 + float(ask.level)) / 2)
-    margin = sqrt((float(high - low) / 2) ** 2 + z * z * variance)
-    if estimate.noise_sd is None or not isfinite(estimate.noise_sd) or not estimate.value:
-        return margin, None
-    return margin, sqrt(estimate.noise_sd**2 + variance) / abs(float(estimate.value))
-
-
-def _reliability(cv: float | None) -> str | None:
-    if cv is None:
-        return None
-    return "reliable" if cv <= RELIABLE else "use with caution" if cv <= CAUTION else "unreliable"
 
 
 def _part(part: AnyMeasurement) -> dict[str, Any]:

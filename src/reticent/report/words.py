@@ -222,9 +222,9 @@ def methodology(document: Document) -> str:
         f"The statistics in “{document.get('title')}” were computed from the data set "
         f"{document.get('dataset')} under differential privacy ({claim.get('words')}). The protected unit is "
         f"one {_someone(protects)}.{_repaired(document)} Noise was drawn by {noises}, scaled to the most that one respondent can "
-        "move each answer; bounds and categories were declared beforehand and not read from the data. Error "
-        "bars cover the privacy noise at their stated level; sampling error is added only where a total "
-        f"margin of error is given, and nonresponse bias is not covered. {synthetic + ' ' if synthetic else ''}The cost was "
+        "move each answer; bounds and categories were declared beforehand and not read from the data. Intervals "
+        "for privacy noise cover it at their stated level; sampling error is covered only where a total "
+        f"interval is given, and nonresponse bias is not covered. {synthetic + ' ' if synthetic else ''}The cost was "
         f"recorded in a ledger before any row was read. Software: reticent {software.get('reticent')}, {software.get('engine')}."
     )
 
@@ -279,6 +279,46 @@ def _drawn(document: Document) -> list[str]:
     read = [f"only {piece.get('words')}"] if piece else []
     read += [f"of its promise: {piece['secret']}"] if piece.get("secret") else []
     return read + [f"{each.get('words')}; {each.get('secret')}" for each in frames]
+
+
+NOISE_ONLY = (
+    "The intervals of this release cover privacy noise alone: no sampling error is known, so they are no confidence "
+    "intervals for the population."
+)
+
+
+def covers(document: Document) -> str:
+    """The first line of a page: what its intervals cover."""
+    estimates = [
+        each for answer in document.get("statistics") or [] for each in answer.get("estimates") or []
+    ]
+    told = [each.get("total_margin") is not None for each in estimates]
+    if not any(told):
+        return NOISE_ONLY
+    both = (
+        "Every number has two intervals: one for privacy noise, and a total for sampling and noise together."
+    )
+    if all(told):
+        return both
+    return f"{both[:-1]}, but for those whose sampling error is not known: theirs cover privacy noise alone."
+
+
+def sampled(document: Document) -> list[str]:
+    """Where the sampling error of a release comes from, and when it may be wrong, a sentence each."""
+    told = document.get("sampling") or {}
+    if not told.get("source"):
+        return []
+    if told["source"] == "declared":
+        return [
+            f"The design effect, {told.get('design_effect')}, was declared: it is right if the declaration is."
+        ]
+    items = "; ".join(str(each) for each in told.get("items") or [])
+    said = (
+        f"The design effect, {told.get('design_effect')}, was estimated privately from {told.get('units')} primary "
+        f"sampling units over {items}, with {told.get('degrees_of_freedom')} degrees of freedom. It may be too small for "
+        "a domain of larger clusters, and too large for one that cuts across them."
+    )
+    return [said, *(f"Note: {each}." for each in told.get("cautions") or [])]
 
 
 def citation(document: Document) -> str:

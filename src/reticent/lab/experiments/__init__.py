@@ -19,6 +19,7 @@ from reticent.lab.experiments import (
     poststratify_example,
     small_cells,
     small_cells_printed,
+    survey_intervals,
     synth_heaps,
     synth_missing,
 )
@@ -50,6 +51,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         small_cells_printed.experiment(),
         synth_missing.experiment(),
         synth_heaps.experiment(),
+        survey_intervals.experiment(),
     )
 }
 

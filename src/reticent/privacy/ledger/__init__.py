@@ -4,8 +4,7 @@ from reticent.privacy.ledger.book import receipts_in
 from reticent.privacy.ledger.entries import Entry, Receipt, Reservation
 from reticent.privacy.ledger.history import ChargedPiece
 from reticent.privacy.ledger.ledger import Ledger
-from reticent.privacy.ledger.nearby import same_rows
-from reticent.privacy.ledger.origins import Origin
+from reticent.privacy.ledger.origins import Origin, same_rows
 from reticent.privacy.ledger.waves import ChargedWave, Waves
 
 __all__ = [

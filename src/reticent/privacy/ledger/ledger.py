@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from reticent.errors import BudgetError, LedgerError, PlanError
 from reticent.privacy.ledger import book as audit
-from reticent.privacy.ledger import checks, nearby, origins
+from reticent.privacy.ledger import checks, origins
 from reticent.privacy.ledger.book import LedgerBook, Page, start
 from reticent.privacy.ledger.entries import Entry, Facts, Reservation, decimal_text, digest
 from reticent.privacy.ledger.history import ChargedPiece, Cut, History, Standing
@@ -74,8 +74,8 @@ class Ledger:
         found = origins.resolved(files)
         audit.check_unopened(path, dataset, None if separate_budget else outputs)
         if not separate_budget:
-            nearby.check_name(path, dataset)
-            nearby.check_files(path, "", found, outputs)
+            origins.check_name(path, dataset)
+            origins.check_files(path, "", found, outputs)
         check_disk(path.parent, allow_network=allow_network)
         start(path, facts)
         made = cls.open(path, allow_network=allow_network)
@@ -151,9 +151,9 @@ class Ledger:
         facts = self.facts
         if facts.separate:
             return
-        nearby.check_files(self._book.path, facts.ledger, origins.resolved(files), out)
+        origins.check_files(self._book.path, facts.ledger, origins.resolved(files), out)
         if out is not None:
-            nearby.check_published(out, facts.ledger, facts.dataset)
+            origins.check_published(out, facts.ledger, facts.dataset)
 
     def reserve(
         self,
