@@ -195,6 +195,20 @@ def test_the_ledger_commands(tmp_path):
     assert "whole" in run("ledger", "verify", path).out
 
 
+def test_a_ledger_in_rho_shows_epsilon_at_one_delta(tmp_path):
+    """Computed when it is shown, for the delta that is asked for, and nowhere kept."""
+    path = str(tmp_path / "acs.db")
+    assert run("ledger", "open", path, "--dataset", "acs", "--rho", "0.5").status == 0
+    told = run("ledger", "spent", path).out.splitlines()
+    assert told[0] == "acs: rho 0 spent of 0.5, 0.5 left"
+    assert told[1] == "spent: rho = 0, that is (0, 0.000001)-DP"
+    assert told[2].startswith("budget: rho = 0.5, that is (5.") and told[2].endswith(", 0.000001)-DP")
+    other = run("ledger", "spent", path, "--delta", "0.001").out.splitlines()
+    assert other[2].endswith(", 0.001)-DP") and other[2] != told[2]
+    assert_refused(run("ledger", "spent", path, "--delta", "1e-6"), "decimal", status=2)
+    assert "DP" not in run("ledger", "show", path).out
+
+
 def test_a_ledger_is_verified_with_the_receipts_that_were_published(house):  # covers L09 L10
     kept = house.ledger.read_bytes(), (house.folder / "town.ledger.db.head").read_bytes()
     assert house.release().status == 0

@@ -12,7 +12,7 @@ from math import ceil, floor, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.answer.grounds import LAPLACE, LINEAR, answered
+from reticent.answer.grounds import GAUSS, LAPLACE, LINEAR, answered
 from reticent.answer.parts import Measurement, measure_table, plan_table
 from reticent.engine.results import Tallies
 from reticent.engine.wants import Table
@@ -21,11 +21,12 @@ from reticent.privacy.claim import Change, Claim
 from reticent.query.base import Subpopulation
 from reticent.query.sides import Sides
 from reticent.refine.allocation import choose_tables
+from reticent.refine.combination import NoiseLaw
 from reticent.refine.residuals import Agreement, Axes, Floats, Measured, subsets
 from reticent.refine.whole import Margins, whole_tables
 from reticent.schema import Schema
-from reticent.sensitivity.bounds import Neighbours
-from reticent.sensitivity.linear import bound_table
+from reticent.sensitivity.bounds import Global, Neighbours
+from reticent.sensitivity.linear import bound_table, length_table
 
 ALL = "(all)"
 """The cell of a total."""
@@ -43,7 +44,8 @@ SLACK = 1e-9
 class MarginTables:
     """Margins that are asked for together, over columns of `sides`.
 
-    With `add_up` they are made to agree; `whole` besides that in whole numbers, none negative.
+    With `add_up` they are made to agree; `whole` besides that in whole numbers, none negative. Where `in_rho`, `epsilon` is
+    an amount of rho, and the noise is Gaussian.
     """
 
     name: str
@@ -54,6 +56,7 @@ class MarginTables:
     level: Fraction
     add_up: bool = True
     whole: bool = True
+    in_rho: bool = False
 
     def shape(self, schema: Schema) -> tuple[int, ...]:
         return tuple(key.size(schema) for key in self.sides.keys(schema))
@@ -62,8 +65,17 @@ class MarginTables:
         return tuple(self.sides.columns[axis] for axis in axes)
 
     def _part(self, tables: int, what: str, neighbours: Neighbours) -> Measurement:
-        bound = bound_table(1, neighbours=neighbours)
-        return plan_table(what, bound=bound, grid=STEP, epsilon=self.epsilon / tables)
+        return plan_table(
+            what, bound=self.bound(neighbours), grid=STEP, epsilon=self.epsilon / tables, in_rho=self.in_rho
+        )
+
+    def bound(self, neighbours: Neighbours) -> Global:
+        """How far one respondent moves each table: in the L1 norm, or where `in_rho` in Euclidean length."""
+        return (length_table if self.in_rho else bound_table)(1, neighbours=neighbours)
+
+    @property
+    def law(self) -> NoiseLaw:
+        return NoiseLaw.GAUSSIAN if self.in_rho else NoiseLaw.LAPLACE
 
     def agreement(self, schema: Schema, neighbours: Neighbours) -> Agreement:
         """What is measured: the joint table or margins, whichever tells more; each margin by itself without `add_up`."""
@@ -72,9 +84,10 @@ class MarginTables:
             return float(self._part(tables, "table", neighbours).scale)
 
         if self.add_up:
-            return choose_tables(self.shape(schema), self.margins, scale=scale)
+            return choose_tables(self.shape(schema), self.margins, scale=scale, law=self.law)
         each = scale(len(self.margins))
-        return Agreement(self.shape(schema), tuple(Measured(axes=axes, scale=each) for axes in self.margins))
+        apart = tuple(Measured(axes=axes, scale=each, law=self.law) for axes in self.margins)
+        return Agreement(self.shape(schema), apart)
 
     def parts(self, schema: Schema, neighbours: Neighbours) -> tuple[Measurement, ...]:
         """Every table that is measured, with its share of epsilon."""
@@ -89,12 +102,10 @@ class MarginTables:
         return tuple(Table(rows=rows, keys=tuple(keys[axis] for axis in table.axes)) for table in measured)
 
     def claim(self, change: Change) -> Claim:
-        return Claim(
-            measure="pure",
-            epsilon=self.epsilon,
-            change=change,
-            rests_on=(answered("tables"), answered("margin"), LINEAR, LAPLACE),
-        )
+        rests_on = (answered("tables"), answered("margin"), LINEAR)
+        if self.in_rho:
+            return Claim(measure="zcdp", rho=self.epsilon, change=change, rests_on=(*rests_on, GAUSS))
+        return Claim(measure="pure", epsilon=self.epsilon, change=change, rests_on=(*rests_on, LAPLACE))
 
     def words(self) -> str:
         listed = "; ".join(" by ".join(self.columns(axes)) for axes in self.margins)
@@ -129,7 +140,8 @@ class MarginAnswer:
 
     @property
     def epsilon(self) -> Fraction:
-        return sum((part.epsilon for part in self.parts), Fraction(0))
+        """What was spent, of epsilon or of rho."""
+        return sum((part.amount for part in self.parts), Fraction(0))
 
 
 def answer_tables(
@@ -137,14 +149,15 @@ def answer_tables(
 ) -> MarginAnswer:
     """Every margin with its totals.
 
-    Guarantee   epsilon-DP for all margins together.
+    Guarantee   epsilon-DP for all margins together; `epsilon`-zCDP where `asked.in_rho`.
     Adjacency   `neighbours`.
-    Theorem     `bound_table` and `measure_table`, once for each table measured; budgets add. The rest is post-processing.
+    Theorem     `bound_table` or `length_table`, and `measure_table`, once for each table measured; budgets add. The rest is
+                post-processing.
     Proof       proofs/answer/tables.md
     Assumes     tallies of `asked.wants`; cells come from the codebook and the plan; exact arithmetic before the noise.
     Keeps back  the exact tables.
     """
-    agreement, bound = asked.agreement(schema, neighbours), bound_table(1, neighbours=neighbours)
+    agreement, bound = asked.agreement(schema, neighbours), asked.bound(neighbours)
     parts = asked.parts(schema, neighbours)
     noisy = []
     for table, part, want in zip(agreement.measured, parts, asked.wants(schema, neighbours), strict=True):
@@ -153,8 +166,9 @@ def answer_tables(
             part.what,
             bound=bound,
             grid=STEP,
-            epsilon=part.epsilon,
+            epsilon=part.amount,
             noise=noise,
+            in_rho=asked.in_rho,
         )
         lengths = [agreement.shape[axis] for axis in table.axes]
         noisy.append(np.array([cell.steps for cell in cells], dtype=np.float64).reshape(lengths))
@@ -171,7 +185,7 @@ def answer_tables(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class ToldMargin:
     """A margin as it is told: what least squares says, what is published, and the law of what is left of the noise."""
 
     linear: Floats
@@ -184,16 +198,16 @@ class Told:
         return sqrt(self.agreement.variance(self.axes))
 
 
-def _told(agreement: Agreement, noisy: Sequence[Floats], margins: Sequence[Axes]) -> dict[Axes, Told]:
+def _told(agreement: Agreement, noisy: Sequence[Floats], margins: Sequence[Axes]) -> dict[Axes, ToldMargin]:
     residuals = agreement.estimate(noisy)
     linear = {axes: agreement.margin(residuals, axes) for axes in margins}
     return {
-        axes: Told(linear=table, published=table, agreement=agreement, axes=axes)
+        axes: ToldMargin(linear=table, published=table, agreement=agreement, axes=axes)
         for axes, table in linear.items()
     }
 
 
-def _together(asked: MarginTables, agreement: Agreement, noisy: Sequence[Floats]) -> dict[Axes, Told]:
+def _together(asked: MarginTables, agreement: Agreement, noisy: Sequence[Floats]) -> dict[Axes, ToldMargin]:
     """All margins and their totals from one table."""
     wanted = list(dict.fromkeys(s for axes in asked.margins for s in subsets(axes)))
     told = _told(agreement, noisy, wanted)
@@ -202,13 +216,13 @@ def _together(asked: MarginTables, agreement: Agreement, noisy: Sequence[Floats]
     tables = {axes: (each.linear, agreement.variance(axes)) for axes, each in told.items()}
     whole = whole_tables(Margins(agreement.shape, tables))
     return {
-        axes: Told(linear=each.linear, published=whole[axes], agreement=agreement, axes=axes)
+        axes: ToldMargin(linear=each.linear, published=whole[axes], agreement=agreement, axes=axes)
         for axes, each in told.items()
     }
 
 
 def _lines(
-    asked: MarginTables, axes: Axes, told: Mapping[Axes, Told], schema: Schema
+    asked: MarginTables, axes: Axes, told: Mapping[Axes, ToldMargin], schema: Schema
 ) -> tuple[TableLine, ...]:
     """The cells of a margin, then its totals, the grand total last."""
     found: list[TableLine] = []

@@ -13,7 +13,6 @@ from reticent.answer.parts import (
     NoisyInteger,
     Sampling,
     measure_table,
-    plan_part,
     plan_table,
 )
 from reticent.answer.statistic import PublicRoute
@@ -22,7 +21,7 @@ from reticent.query.kinds import Count, CrossTabulation, Total
 from reticent.refine.total import SampleSize, share_variance
 from reticent.schema import Number, Schema
 from reticent.sensitivity.bounds import Global, Neighbours
-from reticent.sensitivity.linear import bound_sum, bound_table
+from reticent.sensitivity.linear import bound_sum, bound_table, length_table
 
 
 def count_bound(among: Subpopulation, schema: Schema, neighbours: Neighbours) -> tuple[Global, Fraction]:
@@ -47,7 +46,7 @@ def total_bound(
 def answer_count(query: Count, epsilon: Fraction, context: Context) -> Answer:
     """The noisy size of a subpopulation.
 
-    Guarantee   epsilon-DP for one call.
+    Guarantee   epsilon-DP for one call; `epsilon`-zCDP where context.in_rho.
     Adjacency   context.neighbours.
     Theorem     `bound_sum` and `measure`.
     Proof       proofs/answer/count.md
@@ -64,7 +63,7 @@ def answer_count(query: Count, epsilon: Fraction, context: Context) -> Answer:
 def answer_total(query: Total, epsilon: Fraction, context: Context) -> Answer:
     """The noisy sum of a column.
 
-    Guarantee   epsilon-DP for one call.
+    Guarantee   epsilon-DP for one call; `epsilon`-zCDP where context.in_rho.
     Adjacency   context.neighbours.
     Theorem     `bound_sum` and `measure`.
     Proof       proofs/answer/count.md
@@ -115,27 +114,32 @@ def _answer(
     return Answer(estimates=(estimate,), parts=(measured.part,), meaning=EXACT_WORDS)
 
 
-def margin_bound(among: Subpopulation, schema: Schema, neighbours: Neighbours) -> tuple[Global, Fraction]:
-    """The L1 bound of the table in steps, and the step."""
+def margin_bound(
+    among: Subpopulation, schema: Schema, neighbours: Neighbours, *, in_rho: bool = False
+) -> tuple[Global, Fraction]:
+    """The L1 bound of the table in steps, or where `in_rho` the Euclidean one, and the step."""
     weight = weight_of(among, schema)
     top, grid = (weight.high, weight.grid) if weight else (1, Fraction(1))
-    return bound_table(top, neighbours=neighbours), grid
+    bound = length_table if in_rho else bound_table
+    return bound(top, neighbours=neighbours), grid
 
 
 def answer_margin(query: CrossTabulation, epsilon: Fraction, context: Context) -> Answer:
     """The noisy table.
 
-    Guarantee   epsilon-DP for the whole table.
+    Guarantee   epsilon-DP for the whole table; `epsilon`-zCDP where context.in_rho.
     Adjacency   context.neighbours.
-    Theorem     `bound_table` and `measure_table`.
+    Theorem     `bound_table` or `length_table`, and `measure_table`.
     Proof       proofs/answer/margin.md
     Assumes     tallies of `query.wants`; cells come from the codebook and the plan; exact arithmetic.
     Keeps back  the exact table.
     """
     schema = context.schema
-    bound, grid = margin_bound(query.among, schema, context.neighbours)
+    bound, grid = margin_bound(query.among, schema, context.neighbours, in_rho=context.in_rho)
     exact = context.tallies.tables[query.table(schema)].cells
-    table = measure_table(exact, "table", bound=bound, grid=grid, epsilon=epsilon, noise=context.noise)
+    table = measure_table(
+        exact, "table", bound=bound, grid=grid, epsilon=epsilon, noise=context.noise, in_rho=context.in_rho
+    )
     names = product(*(query.labels(schema, column) for column in query.columns))
     estimates = tuple(
         Estimate(
@@ -163,7 +167,7 @@ class CountRoute(PublicRoute[Count]):
     def parts(self) -> tuple[Measurement, ...]:
         schema, neighbours = self.setting.schema, self.setting.neighbours
         bound, grid = count_bound(self.query.among, schema, neighbours)
-        return (plan_part("count", bound=bound, grid=grid, epsilon=self.statistic.epsilon),)
+        return (self.planned("count", bound, grid, self.statistic.epsilon),)
 
     def measured(self, context: Context) -> Answer:
         return answer_count(self.query, self.statistic.epsilon, context)
@@ -179,7 +183,7 @@ class TotalRoute(PublicRoute[Total]):
     def parts(self) -> tuple[Measurement, ...]:
         schema, neighbours = self.setting.schema, self.setting.neighbours
         bound, grid = total_bound(self.query.number(schema), self.query.among, schema, neighbours)
-        return (plan_part("total", bound=bound, grid=grid, epsilon=self.statistic.epsilon),)
+        return (self.planned("total", bound, grid, self.statistic.epsilon),)
 
     def measured(self, context: Context) -> Answer:
         return answer_total(self.query, self.statistic.epsilon, context)
@@ -193,8 +197,9 @@ class TableRoute(PublicRoute[CrossTabulation]):
 
     @property
     def parts(self) -> tuple[Measurement, ...]:
-        bound, grid = margin_bound(self.query.among, self.setting.schema, self.setting.neighbours)
-        return (plan_table("table", bound=bound, grid=grid, epsilon=self.statistic.epsilon),)
+        setting, ask = self.setting, self.statistic
+        bound, grid = margin_bound(self.query.among, setting.schema, setting.neighbours, in_rho=ask.in_rho)
+        return (plan_table("table", bound=bound, grid=grid, epsilon=ask.epsilon, in_rho=ask.in_rho),)
 
     def measured(self, context: Context) -> Answer:
         return answer_margin(self.query, self.statistic.epsilon, context)

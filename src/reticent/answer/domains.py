@@ -62,6 +62,10 @@ class DomainRoute(BaseRoute[ByDomain]):
         return (*self.inside.rests_on, DOMAINS)
 
     @property
+    def no_rho(self) -> str:
+        return self.inside.no_rho
+
+    @property
     def no_bar(self) -> str:
         return self.inside.no_bar
 
@@ -94,7 +98,7 @@ class DomainRoute(BaseRoute[ByDomain]):
     def measured(self, context: Context) -> Answer:
         """The noisy answer in every domain.
 
-        Guarantee   epsilon-DP for all domains together.
+        Guarantee   epsilon-DP for all domains together; rho-zCDP where the statistic is `in_rho`.
         Adjacency   context.neighbours.
         Theorem     THEORY 14.1: the mechanism of the query in each domain, calibrated to `within_domains`.
         Proof       proofs/sensitivity/domains.md

@@ -52,7 +52,13 @@ def purse(epsilon: Fraction, bar: Fraction, shares: Shares) -> Budget:
 def read_plain(task: SumSpec, exact: int, *, epsilon: Fraction, context: Context) -> Reading:
     """A sum that no donor's answer enters: see `measure`."""
     measured = measure(
-        exact, task.what, bound=task.bound, grid=task.grid, epsilon=epsilon, noise=context.noise
+        exact,
+        task.what,
+        bound=task.bound,
+        grid=task.grid,
+        epsilon=epsilon,
+        noise=context.noise,
+        in_rho=context.in_rho,
     )
     return Reading(estimate=measured.estimate, parts=(measured.part,), told=noisy(measured))
 
@@ -67,6 +73,8 @@ def read_smooth(task: SumSpec, exact: int, *, epsilon: Fraction, bar: Fraction, 
     Assumes     the tallies hold the exact sum and the task's rings; exact arithmetic.
     Keeps back  the exact sum, the smooth bound and its logarithm.
     """
+    if context.in_rho:
+        raise ValueError("noise scaled by a smooth bound is pure, and paid in epsilon")
     # Neighbours are `steps` records apart, so each record may have that part of epsilon.
     each = epsilon / context.neighbours.steps
     smooth = context.book.bound(task.moves, epsilon=each)

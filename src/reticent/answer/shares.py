@@ -173,8 +173,9 @@ def planned_parts(
     schema: Schema,
     neighbours: Neighbours,
     repair: Repair,
+    in_rho: bool = False,
 ) -> tuple[AnyMeasurement, ...]:
-    """The parts an ask will be made of, from public numbers alone."""
+    """The parts an ask will be made of, from public numbers alone. Smooth ones are paid in epsilon."""
     shares = planned(query, schema, neighbours, repair)
     smooth = sum((share for task, share in shares if task.is_smooth), Fraction(0))
     found: list[AnyMeasurement] = []
@@ -183,7 +184,8 @@ def planned_parts(
             mine = bar * share / smooth
             found += smooth_parts(task, epsilon * share, mine, neighbours=neighbours, repair=repair)
         else:
-            found.append(plan_part(task.what, bound=task.bound, grid=task.grid, epsilon=epsilon * share))
+            mine = epsilon * share
+            found.append(plan_part(task.what, bound=task.bound, grid=task.grid, epsilon=mine, in_rho=in_rho))
     return tuple(found)
 
 

@@ -19,9 +19,12 @@ from reticent.errors import PlanError
 from reticent.exact import show
 from reticent.plan.plan import Plan
 from reticent.plan.repairs import external_imputation_section
+from reticent.plan.wave import wave_words
 from reticent.preview.products import foresee_plan
+from reticent.preview.units import unit_line, unit_told
+from reticent.privacy.units import in_words
 from reticent.release.check import Gaps
-from reticent.release.document import drawn_section, files_told, weight_words
+from reticent.release.document import drawn_section, files_told, wave_section, weight_words
 from reticent.release.product import Line
 from reticent.release.release import Release
 from reticent.report.sections import drawings
@@ -82,12 +85,23 @@ def show_preview(plan: Plan, target: str, *, as_json: bool) -> None:
         }
         told |= {"imputation": list(plan.repair_words)} if plan.repair_words else {}
         told |= external_imputation_section(plan.brought, plan.claim)
-        told |= {**weights_dict(plan), **design_dict(plan), **drawn_section(plan), **files_told(plan)}
+        told |= {
+            **weights_dict(plan),
+            **design_dict(plan),
+            **drawn_section(plan),
+            **wave_section(plan),
+            **files_told(plan),
+        }
+        told |= {"units": unit_told(plan)}
         told |= {each.key: list(each.told) for each in foreseen}
         typer.echo(json.dumps(told, indent=1))
         return
     typer.echo(f"release {plan.release_id}: {plan.claim}")
-    typer.echo(f"cost {show(plan.cost)} of at most {show(plan.cap)}; no row was read and nothing was charged")
+    cost = show(plan.cost) if plan.unit == "epsilon" else in_words(plan.cost, plan.delta)
+    typer.echo(f"cost {cost} of at most {show(plan.cap)}; no row was read and nothing was charged")
+    typer.echo(unit_line(plan))
+    if plan.wave is not None:
+        typer.echo(wave_words(plan.wave))
     show_repairs(plan)
     for each in external_imputation_section(plan.brought, plan.claim).values():
         typer.echo(f"imputed before: {each['words']}")

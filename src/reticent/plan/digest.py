@@ -20,6 +20,7 @@ from reticent.plan.products import PRODUCTS
 from reticent.plan.repairs import BroughtSection, EditSection
 from reticent.plan.sample import SampleSection
 from reticent.plan.sections import PlanSections, WeightSection
+from reticent.plan.wave import WaveSection
 from reticent.schema.codebook import CodebookPart, ColumnPart
 
 READ: dict[str, type[Section]] = {
@@ -28,6 +29,7 @@ READ: dict[str, type[Section]] = {
     "weight": WeightSection,
     "partition": PartitionSection,
     "sample": SampleSection,
+    "wave": WaveSection,
     "imputed_before": BroughtSection,
     "match": MatchSection,
     "columns": ColumnPart,
@@ -37,6 +39,7 @@ READ: dict[str, type[Section]] = {
 AMOUNTS = {
     *(
         "epsilon",
+        "rho",
         "delta",
         "count_epsilon",
         "noise_epsilon",

@@ -19,6 +19,7 @@ from reticent.errors import PlanError, is_printable
 from reticent.exact import show
 from reticent.files import fill, read_toml
 from reticent.former import FormerDigests, check_format
+from reticent.plan.budgets import read_protection
 from reticent.plan.design import NO_DESIGN, SurveyDesign, read_design, read_effect
 from reticent.plan.digest import plan_digest
 from reticent.plan.models import AnyModel, ImputationModels
@@ -27,15 +28,18 @@ from reticent.plan.product import Given, Product
 from reticent.plan.products import PRODUCTS, asked, listed
 from reticent.plan.repairs import ExternalImputation, Repairs, check_external, read_external, read_repairs
 from reticent.plan.sample import FrameSample, check_sample, frame_claims, read_sample
-from reticent.plan.sections import FORMAT, PlanSections, ProtectSection
+from reticent.plan.sections import FORMAT, PlanSections
 from reticent.plan.statistics import Statistics
 from reticent.plan.synth import SyntheticTables
 from reticent.plan.totals import with_totals
+from reticent.plan.wave import read_wave
 from reticent.plan.weights import read_weight
 from reticent.plan.words import copied_stand_in, stand_in
 from reticent.prepare.repair import NO_REPAIR, Repair
-from reticent.privacy.claim import Change, Claim, amount, check_exact, compose, read_epsilon
+from reticent.privacy.claim import Change, Claim, check_exact, compose
+from reticent.privacy.ledger import ChargedWave
 from reticent.privacy.sampling import resting_on_key
+from reticent.privacy.units import DELTA, Unit, in_unit
 from reticent.schema import Schema
 from reticent.schema.codebook import schema_from
 from reticent.schema.predicate import statuses
@@ -56,7 +60,6 @@ def check_silence(asks: Sequence[Statistic], models: Sequence[AnyModel]) -> None
                 )
 
 
-LARGE = 20
 P = TypeVar("P", bound=Product)
 
 
@@ -74,6 +77,9 @@ class Plan:
     - `products`: what is asked for, kind by kind; models that fill rows come first.
     - `digest`: by which a ledger knows the plan again.
     - `former`: the digests that it had in earlier formats.
+    - `unit`: what the budget is counted in: epsilon, or rho (zCDP).
+    - `delta`: at which a sum of rho is shown.
+    - `wave`: the wave of a panel that is read.
     - `partition`: the piece of the survey that is read.
     - `sample`: how the survey was drawn, for amplification.
     - `repair`: edits and donor imputation.
@@ -98,6 +104,9 @@ class Plan:
     products: tuple[Product, ...]
     digest: str
     former: FormerDigests = field(default=FormerDigests({}, {}), repr=False, compare=False)
+    unit: Unit = "epsilon"
+    delta: Fraction = DELTA
+    wave: ChargedWave | None = None
     partition: Partition | None = None
     sample: FrameSample | None = None
     repair: Repair = NO_REPAIR
@@ -149,6 +158,7 @@ class Plan:
             directions=found.directions if (found := self.product(ImputationModels)) else 0,
             rows=self.rows,
             share=self.partition.share if self.partition else Fraction(1),
+            unit=self.unit,
         )
 
     @property
@@ -159,8 +169,12 @@ class Plan:
 
     @property
     def claims(self) -> tuple[Claim, ...]:
-        """One claim for each model, each statistic that costs anything and each table, from public numbers alone."""
-        return tuple(self.resting(claim) for product in self.products for claim in product.claims(self))
+        """One claim for each model, each statistic that costs anything and each table, from public numbers alone.
+
+        In the plan's unit: where that is rho, a pure one counts epsilon squared over two.
+        """
+        found = ((product.section, claim) for product in self.products for claim in product.claims(self))
+        return tuple(in_unit(self.resting(claim), self.unit, field=section) for section, claim in found)
 
     def resting(self, claim: Claim) -> Claim:
         """A claim of this plan with what it rests on beside its mechanism: the key, in a piece by lot."""
@@ -184,7 +198,9 @@ class Plan:
 
     @property
     def cost(self) -> Fraction:
-        """What a release of this plan charges: the epsilon its products use, which may be below the cap."""
+        """What a release of this plan charges: the epsilon or rho its products use, which may be below the cap."""
+        if self.unit == "rho":
+            return sum((claim.rho for claim in self.claims), Fraction(0))
         observed = (cost for product in self.products for cost in product.observed.values())
         return sum((*(claim.epsilon for claim in self.claims), *observed), Fraction(0))
 
@@ -245,6 +261,7 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
     if sections.impute or sections.edit:
         derived = [weight.name] if weight else []
         repairs = read_repairs(sections.impute, schema, edited=sections.edit, derived_weights=derived)
+    protection = read_protection(sections.protect)
     given = Given(
         schema=schema,
         held=replace(schema, sample_size=None) if partition else schema,
@@ -252,6 +269,7 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
         neighbours=neighbours,
         repairs=repairs,
         weight=weight,
+        unit=protection.unit,
     )
     products = _products(sections, given)
     plan = Plan(
@@ -259,7 +277,10 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
         title=sections.release.title,
         schema=schema,
         change=change,
-        cap=_cap(sections.protect),
+        cap=protection.cap,
+        unit=protection.unit,
+        delta=protection.delta,
+        wave=read_wave(sections.wave, is_piece=partition is not None),
         products=products,
         partition=partition,
         sample=read_sample(sections.sample, schema, change, partition)
@@ -278,14 +299,10 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
         codebook=sections.survey.codebook,
         accepts_large=sections.protect.accept_large,
     )
-    if plan.cost > plan.cap:
-        raise PlanError(
-            f"is {show(plan.cap)}, but the plan needs {show(plan.cost)}; raise it or ask for less",
-            field="protect.epsilon",
-        )
+    protection.check(plan.cost)
     if partition is not None:
         _check_piece(plan, sections, partition)
-    _check_delta(plan, sections.protect)
+    _check_delta(plan, protection.allowed)
     _check_names(plan)
     if plan.sample is not None:
         check_sample(plan.sample, plan.asks, weight, schema)
@@ -321,16 +338,6 @@ def _sections(data: Mapping[str, Any]) -> PlanSections:
     return sections
 
 
-def _cap(section: ProtectSection) -> Fraction:
-    cap = read_epsilon(section.epsilon, field="protect.epsilon")
-    if cap > LARGE and not section.accept_large:
-        raise PlanError(
-            f"is above {LARGE}, which guarantees little; write accept_large = true to go on",
-            field="protect.epsilon",
-        )
-    return cap
-
-
 def _check_names(plan: Plan) -> None:
     taken: dict[str, str] = {}
     for product in plan.products:
@@ -341,14 +348,14 @@ def _check_names(plan: Plan) -> None:
             taken[name] = product.noun
 
 
-def _check_delta(plan: Plan, section: ProtectSection) -> None:
+def _check_delta(plan: Plan, allowed: Fraction | None) -> None:
     """Deltas add up exactly, and the plan says how much it allows."""
     total = sum((claim.delta for claim in plan.claims), Fraction(0))
     if not total:
-        if section.delta is not None:
+        if allowed is not None:
             raise PlanError("does not go with pure noise; remove it", field="protect.delta")
         return
-    if section.delta is None or amount(section.delta, field="protect.delta") < total:
+    if allowed is None or allowed < total:
         what = " and ".join(each.plural for each in plan.products if any(c.delta for c in each.claims(plan)))
         raise PlanError(
             f"the {what} need {show(total)}; allow as much, or ask for less", field="protect.delta"

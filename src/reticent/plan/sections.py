@@ -88,13 +88,17 @@ class ProtectSection(Section):
     **Keys**
 
     - `change`: the adjacency, in words.
+    - `measure`: `"epsilon"`, or `"zcdp"` for a budget in rho.
     - `epsilon`: the privacy budget of the whole plan.
-    - `delta`: where something in it needs one.
+    - `rho`: the same in zCDP, in place of epsilon.
+    - `delta`: where something in it needs one; in zCDP, the one at which epsilon is shown.
     - `accept_large`: go on although epsilon is large.
     """
 
     change: str
-    epsilon: str
+    measure: str = "epsilon"
+    epsilon: str | None = None
+    rho: str | None = None
     delta: str | None = None
     accept_large: bool = False
 
@@ -106,10 +110,12 @@ class IntervalSection(Section):
 
     - `level`: the probability that it covers, 0.95 where not said.
     - `epsilon`: what it costs, where an interval has to be bought.
+    - `rho`: the same, where the statistic has its budget in rho.
     """
 
     level: Any = Decimal("0.95")
     epsilon: str | None = None
+    rho: str | None = None
 
 
 class ExpectAnswer(Section):
@@ -166,6 +172,7 @@ class StatisticSection(Section):
     - `name`: its name in the release.
     - `query`: one kind of query, with its options.
     - `epsilon`: its share of the privacy budget.
+    - `rho`: the same in zCDP, in place of epsilon.
     - `size`: a public number of respondents, where it is known.
     - `missing`: `"available"` or `"complete"`.
     - `interval`: the interval for privacy noise.
@@ -177,6 +184,7 @@ class StatisticSection(Section):
     name: str = Field(min_length=1, max_length=200)
     query: dict[str, Any]
     epsilon: str | None = None
+    rho: str | None = None
     size: int | None = Field(default=None, ge=1, le=2**40)
     missing: str = "available"
     interval: IntervalSection = IntervalSection()
@@ -205,6 +213,7 @@ class PlanSections(Section):
     - `weight`: post-stratification.
     - `partition`: the piece that is read.
     - `sample`: how the survey was drawn.
+    - `wave`: the wave of a panel that is read.
     """
 
     format: int = FORMAT
@@ -222,6 +231,7 @@ class PlanSections(Section):
     weight: dict[str, Any] | None = None
     partition: dict[str, Any] | None = None
     sample: dict[str, Any] | None = None
+    wave: dict[str, Any] | None = None
 
 
 NAME = "poststratified"

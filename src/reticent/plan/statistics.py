@@ -40,13 +40,15 @@ def claim_of(route: Route, change: Change) -> Claim | None:
 
 def claim_of_parts(route: Route, parts: Iterable[AnyMeasurement], change: Change) -> Claim | None:
     """The claim of what was run: the parts' budgets, added, and what the route rests on."""
-    return _claim(route, sum((part.epsilon for part in parts), Fraction(0)), change)
+    return _claim(route, sum((part.amount for part in parts), Fraction(0)), change)
 
 
-def _claim(route: Route, epsilon: Fraction, change: Change) -> Claim | None:
-    if not epsilon:
+def _claim(route: Route, amount: Fraction, change: Change) -> Claim | None:
+    if not amount:
         return None
-    return Claim(measure="pure", epsilon=epsilon, change=change, rests_on=route.rests_on)
+    if route.statistic.in_rho:
+        return Claim(measure="zcdp", rho=amount, change=change, rests_on=route.rests_on)
+    return Claim(measure="pure", epsilon=amount, change=change, rests_on=route.rests_on)
 
 
 def claim_of_bins(parts: Iterable[Measurement], change: Change) -> Claim | None:
@@ -94,6 +96,7 @@ def read_statistics(raw: Sequence[StatisticSection], given: Given) -> Statistics
         repair=given.repairs.repair,
         weighting=given.weight,
         copied=copied_stand_in(given.repairs.models),
+        unit=given.unit,
     )
     asks = read_asks(raw, setting)
     weight = serving(given.weight, asks, given.schema, given.neighbours) if given.weight else None

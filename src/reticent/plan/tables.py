@@ -13,8 +13,9 @@ from reticent.engine.wants import MOST_CELLS
 from reticent.errors import PlanError, is_printable
 from reticent.exact import read_decimal
 from reticent.files import Section, fill
+from reticent.plan.budgets import read_spent
 from reticent.plan.product import Given, Product
-from reticent.privacy.claim import Claim, read_epsilon
+from reticent.privacy.claim import Claim
 from reticent.query.base import AVAILABLE, EVERYONE, Subpopulation
 from reticent.query.sides import Sides
 from reticent.query.written import WrittenQuery, predicate_of
@@ -40,6 +41,7 @@ class TablesSection(Section):
     - `name`: its name in the release.
     - `margins`: lists of columns, one for each table.
     - `epsilon`: the privacy budget of all of them together.
+    - `rho`: the same in zCDP, in place of epsilon.
     - `bins`: the edges of the bins of columns that are numbers.
     - `where`: a condition on the respondents counted.
     - `level`: of the intervals for privacy noise, 0.95 where not said.
@@ -49,7 +51,8 @@ class TablesSection(Section):
 
     name: str = Field(min_length=1, max_length=200)
     margins: list[Any] = Field(min_length=1, max_length=MOST_MARGINS)
-    epsilon: str
+    epsilon: str | None = None
+    rho: str | None = None
     bins: dict[str, Any] = Field(default={})
     where: str | None = None
     level: Any = "0.95"
@@ -81,12 +84,16 @@ def read_tables(raw: Sequence[Mapping[str, Any]], given: Given) -> AddUpTables:
     found = []
     for place, each in enumerate(raw):
         at = f"tables[{place}]"
-        found.append(_read(fill(TablesSection, each, error=PlanError, at=at), given.schema, at))
+        found.append(_read(fill(TablesSection, each, error=PlanError, at=at), given, at))
         _check_filled(found[-1], filled, at)
     return AddUpTables(tables=tuple(found))
 
 
-def _read(section: TablesSection, schema: Schema, at: str) -> MarginTables:
+def _read(section: TablesSection, given: Given, at: str) -> MarginTables:
+    schema = given.schema
+    if section.epsilon is None and section.rho is None and given.unit == "epsilon":
+        raise PlanError("Field required", field=f"{at}.epsilon")
+    spent, in_rho = read_spent(section.epsilon, section.rho, unit=given.unit, no_rho="", at=at)
     if not is_printable(section.name):
         raise PlanError("holds a control character", field=f"{at}.name")
     where = EVERYONE if section.where is None else predicate_of(section.where, schema, f"{at}.where")
@@ -102,7 +109,8 @@ def _read(section: TablesSection, schema: Schema, at: str) -> MarginTables:
         sides=sides,
         margins=margins,
         among=among,
-        epsilon=read_epsilon(section.epsilon, field=f"{at}.epsilon"),
+        epsilon=spent,
+        in_rho=in_rho,
         level=_level(section.level, f"{at}.level"),
         add_up=section.add_up,
         whole=whole,

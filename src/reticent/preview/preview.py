@@ -22,6 +22,7 @@ from reticent.answer.parts import AnyMeasurement
 from reticent.answer.route import Route
 from reticent.plan.plan import Plan
 from reticent.plan.words import ask_words
+from reticent.privacy.units import Unit
 from reticent.release.document import weighted_words
 
 
@@ -39,6 +40,7 @@ class Expectation:
     margin: Fraction | None
     how: str
     assumed: tuple[Assumed, ...] = ()
+    unit: Unit = "epsilon"
 
 
 LEGEND = {
@@ -64,7 +66,8 @@ def _expect(route: Route, plan: Plan) -> Expectation:
     return Expectation(
         name=ask.name,
         words=ask_words(ask.query, plan.schema, plan.repair, plan.models) + weighted_words(ask, plan),
-        epsilon=sum((part.epsilon for part in parts), Fraction(0)),
+        epsilon=sum((part.amount for part in parts), Fraction(0)),
+        unit="rho" if ask.in_rho else "epsilon",
         parts=parts,
         margin=expected.margin,
         how=expected.how,

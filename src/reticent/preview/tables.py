@@ -39,7 +39,7 @@ def _told(table: MarginTables, plan: Plan) -> dict[str, Any]:
         "name": table.name,
         "words": table.words(),
         "guarantee": str(plan.resting(table.claim(plan.change))),
-        "epsilon": show(table.epsilon),
+        "rho" if table.in_rho else "epsilon": show(table.epsilon),
         "level": level,
         "measured": [part.what for part in parts],
         "margins": margins,

@@ -23,9 +23,11 @@ from reticent.plan.partition import Partition
 from reticent.plan.plan import Plan
 from reticent.plan.repairs import external_imputation_section
 from reticent.plan.statistics import claim_of_bins, claim_of_parts
+from reticent.plan.wave import wave_words
 from reticent.plan.words import ask_words, bar_words, lent_words
-from reticent.privacy.claim import compose, while_secret
+from reticent.privacy.claim import Claim, compose, while_secret
 from reticent.privacy.sampling import KEY, KEY_GROUND
+from reticent.privacy.units import as_approximate, in_unit
 from reticent.refine.total import TotalError, reliability
 from reticent.release.format import COVERS, FORMAT
 from reticent.release.product import Result
@@ -213,6 +215,7 @@ def document(
     done = tuple(results)
     claims = [claim for each in done for claim in each.claims]
     claims += [claim for each in done for claim in each.ground_claims]
+    whole = compose(in_unit(claim, plan.unit) for claim in claims)
     made = {
         "format": FORMAT,
         "id": plan.release_id,
@@ -220,19 +223,21 @@ def document(
         "dataset": plan.schema.name,
         "published": receipt is not None,
         "guarantee": {
-            "words": str(compose(claims)),
-            **compose(claims).as_dict(),
+            "words": str(whole) + _shown(plan, whole),
+            **whole.as_dict(),
             "accept_large": plan.accepts_large,
         },
         "protects": {
             "privacy_unit": plan.schema.unit,
             "at_most": plan.schema.at_most,
             "change": plan.change.value,
+            **({"shown_at_delta": show(plan.delta)} if plan.unit == "rho" else {}),
         },
         "imputation": list(plan.repair_words),
-        **(external_imputation_section(plan.brought, compose(claims)) if plan.brought else {}),
+        **(external_imputation_section(plan.brought, whole) if plan.brought else {}),
         **{key: told for each in done for key, told in each.grounds().items()},
         **drawn_section(plan),
+        **wave_section(plan),
         **files_told(plan),
         "statistics": [],
         **{key: told for each in done for key, told in each.document().items()},
@@ -246,6 +251,21 @@ def document(
         "software": {"reticent": __version__, "engine": engine},
     }
     return {name: resting_told(each, plan) for name, each in made.items()}
+
+
+def _shown(plan: Plan, whole: Claim) -> str:
+    """Of a sum of rho the (epsilon, delta) it stands for, at the delta that the plan declares. It is not stored."""
+    if plan.unit != "rho":
+        return ""
+    return f"; that is ({show(as_approximate(whole.rho, plan.delta))}, {show(plan.delta)})-DP"
+
+
+def wave_section(plan: Plan) -> dict[str, Any]:
+    """Which wave of a panel was read, and what its lifetime budget rests on; nothing for a survey that has none."""
+    if plan.wave is None:
+        return {}
+    wave = plan.wave
+    return {"wave": {"name": wave.name, "at_most": wave.at_most, "of": wave.of, "words": wave_words(wave)}}
 
 
 def answers_section(
@@ -310,7 +330,7 @@ def _estimate(estimate: Estimate, ask: Statistic, total: TotalError | None) -> d
 
 def _part(part: AnyMeasurement) -> dict[str, Any]:
     """One part. Of noise scaled by a bound read off the rows neither bound nor scale is told."""
-    known = {"what": part.what, "mechanism": part.mechanism, "epsilon": show(part.epsilon)}
+    known = {"what": part.what, "mechanism": part.mechanism, **part_cost(part)}
     told: dict[str, Any]
     if isinstance(part, HiddenScale):
         told = {
@@ -320,9 +340,15 @@ def _part(part: AnyMeasurement) -> dict[str, Any]:
             "hidden": HIDDEN_WORDS[part.source],
         }
     else:
-        scale = float(part.scale * part.unit) if part.mechanism == "discrete Laplace" else None
+        has_scale = part.mechanism == "discrete Laplace" or part.is_gaussian
+        scale = float(part.scale * part.unit) if has_scale else None
         told = {"sensitivity": show(part.bound), "grid": show(part.unit), "scale": scale}
     return {**known, **told, "proof": part.proof}
+
+
+def part_cost(part: AnyMeasurement) -> dict[str, str]:
+    """What a part cost, under the name of its unit."""
+    return {"rho": show(part.rho)} if part.rho else {"epsilon": show(part.epsilon)}
 
 
 def number(value: Fraction) -> int | float:

@@ -45,7 +45,8 @@ class TablesResult(Result):
 
     @property
     def epsilon(self) -> Fraction:
-        return sum((answer.epsilon for answer in self.answers.values()), start=Fraction(0))
+        pure = (self.answers[each.name].epsilon for each in self.asked.tables if not each.in_rho)
+        return sum(pure, start=Fraction(0))
 
     @property
     def claims(self) -> Sequence[Claim]:
@@ -93,14 +94,18 @@ def _told(asked: MarginTables, made: MarginAnswer, plan: Plan) -> dict[str, Any]
         "name": asked.name,
         "words": asked.words(),
         "guarantee": {"words": str(claim), **claim.as_dict()},
-        "epsilon": show(asked.epsilon),
+        "rho" if asked.in_rho else "epsilon": show(asked.epsilon),
         "add_up": asked.add_up,
         "whole": asked.whole,
         "unit": UNIT,
         "level": float(asked.level),
         "meaning": made.meaning,
         "measured": [
-            {"what": part.what, "epsilon": str(part.epsilon), "noise_sd": round(part.sd, 6)}
+            {
+                "what": part.what,
+                "rho" if asked.in_rho else "epsilon": str(part.amount),
+                "noise_sd": round(part.sd, 6),
+            }
             for part in made.parts
         ],
         "margins": [

@@ -99,16 +99,22 @@ class SynthNoise(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spend:
-    """What a synthesizer may spend. A `delta` of 0 asks for pure noise."""
+    """What a synthesizer may spend: epsilon alone for pure noise, epsilon and `delta`, or `rho` itself (zCDP)."""
 
-    epsilon: Fraction
+    epsilon: Fraction = Fraction(0)
     delta: Fraction = Fraction(0)
+    rho: Fraction = Fraction(0)
     change: Change = Change.ADD_REMOVE
     records: int = 1
 
     @property
     def neighbours(self) -> Neighbours:
         return Neighbours(replaced=self.change is Change.REPLACE, records=self.records)
+
+    @property
+    def is_pure(self) -> bool:
+        """Whether tables get Laplace noise, and what is spent is counted in epsilon."""
+        return not (self.delta or self.rho)
 
 
 class Model(Protocol):

@@ -101,9 +101,10 @@ class AutoregressiveChain:
     name: str = CHAIN
 
     def check(self, domain: Domain, holes: MissingMethod, spend: Spend) -> None:
-        if spend.delta == 0:
+        if spend.is_pure:
             raise PlanError(
-                f'{self.name} adds Gaussian noise, which needs a delta, such as "0.000001"', field="delta"
+                f'{self.name} adds Gaussian noise, which needs a delta, such as "0.000001", or rho',
+                field="delta",
             )
         if not 2 <= len(domain.axes) <= MOST_COLUMNS:
             raise PlanError(
