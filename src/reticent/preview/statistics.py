@@ -13,6 +13,7 @@ from reticent.answer.parts import AnyMeasurement, HiddenScale
 from reticent.exact import show
 from reticent.plan.plan import Plan
 from reticent.plan.statistics import Statistics
+from reticent.preview.domains import alike
 from reticent.preview.foreseen import Foreseen
 from reticent.preview.preview import LEGEND, Expectation, expectations
 from reticent.release.document import part_cost
@@ -28,7 +29,8 @@ def foresee_statistics(asked: Statistics, plan: Plan, cv: float = 0.0) -> Forese
         for each, route in zip(expectations(plan), plan.routes, strict=True)
     ]
     told = [_told(each, wanted) for each, wanted in found]
-    return Foreseen(key="statistics", told=told, lines=tuple(_lines(found, target=bool(cv))))
+    hints = (each.words() for each in alike(asked.asks, plan.schema))
+    return Foreseen(key="statistics", told=told, lines=(*_lines(found, target=bool(cv)), *hints))
 
 
 def _told(expectation: Expectation, wanted: Fraction | None) -> dict[str, object]:

@@ -2,9 +2,11 @@
 
 from reticent.errors import PlanError, nearest
 from reticent.lab.experiments import (
+    add_up,
     amplification,
     amplification_missing,
     anonymity,
+    domains,
     donors_example,
     donors_figures,
     donors_income,
@@ -49,6 +51,8 @@ EXPERIMENTS: dict[str, Experiment] = {
         model_workers.experiment(),
         small_cells.experiment(),
         small_cells_printed.experiment(),
+        domains.experiment(),
+        add_up.experiment(),
         synth_missing.experiment(),
         synth_heaps.experiment(),
         survey_intervals.experiment(),
