@@ -12,7 +12,7 @@ from reticent.answer.factors import ENOUGH, FactorPurchase, Factors, joined_bins
 from reticent.engine.duckdb.engine import DuckDBEngine
 from reticent.engine.results import BinTable, SufficientStatistics, Tallies
 from reticent.engine.sources.open import open_frame
-from reticent.engine.wants import Key, Rows, Sum, Table
+from reticent.engine.wants import Key, Ring, Rows, Sum, Table
 from reticent.errors import PlanError
 from reticent.prepare.strata import BaseWeights, Strategy
 from reticent.query.base import Subpopulation
@@ -77,6 +77,7 @@ def wants_of(made: Factors) -> list[Any]:
         Mean(column="x", among=WEIGHTED),
         Proportion(of=parse("s = 'f'", field="q"), among=WEIGHTED),
         CrossTabulation(columns=("s",), among=WEIGHTED),
+        Variance(column="x", among=WEIGHTED),
         Quantile(column="x", at=Fraction(1, 2), step=Fraction(1), among=WEIGHTED),
     ]
     return [want for query in queries for want in query.wants(schema)]
@@ -85,7 +86,7 @@ def wants_of(made: Factors) -> list[Any]:
 def weighted(made: Factors, people: list[Mapping[str, Any]]) -> Tallies:
     engine = DuckDBEngine(open_frame(arrow(people, SCHEMA)), threads=1)
     wants = wants_of(made)
-    found = engine.tally(SCHEMA, list(dict.fromkeys(made.asked(want) for want in wants)))
+    found = engine.tally(SCHEMA, list(dict.fromkeys(made.bought.asked(want) for want in wants)))
     engine.close()
     return made.contracted(wants, found, SCHEMA)
 
@@ -107,7 +108,8 @@ def test_contracted_sums_are_those_of_own_weights() -> None:
     assert found.statistics[wants[0]] == sum(w for w, p in people if p["x"] is not None)
     assert found.statistics[wants[1]] == sum(w * p["x"] for w, p in people if p["x"] is not None)
     assert found.statistics[wants[3]] == sum(w for w, p in people if p["s"] == "f")
-    table, ranks = found.tables[wants[4]].cells, found.tables[wants[5]].cells
+    table, ranks = found.tables[wants[4]].cells, found.tables[wants[-1]].cells
+    assert found.statistics[wants[7]] == sum(w * p["x"] ** 2 for w, p in people if p["x"] is not None)
     assert table == tuple(sum(w for w, p in people if p["s"] == s) for s in ("f", "m", None))
     assert ranks == tuple(sum(w for w, p in people if p["x"] == x) for x in range(-1, 4))
 
@@ -130,8 +132,8 @@ def test_without_a_floor_a_noisy_bin_would_make_negative_weights() -> None:
     """THEORY 14.5: a B~ below G is taken for G. Its naive quotient is negative, which no bound of weights allows for."""
     made = factors((-3, -3, -3))
     assert min(made.factors) > 0
-    heaviest = made.base.heaviest * made.base.unit
-    assert made.heaviest * made.unit * made.base.unit <= sum(STRATEGY.totals) / heaviest * heaviest
+    heaviest = made.bought.base.heaviest * made.bought.base.unit
+    assert made.heaviest * made.unit * made.bought.base.unit <= sum(STRATEGY.totals) / heaviest * heaviest
     assert sum(STRATEGY.totals) / Fraction(-9, 2) < 0
 
 
@@ -165,19 +167,21 @@ def test_factors_add_up_to_the_totals_without_noise() -> None:
     made = BUY.run(engine.tally(SCHEMA, [BUY.want()]), STRATEGY, neighbours=Neighbours(), noise=ZeroNoise())
     key = Key(column="c", silent=True)
     want = Table(rows=Rows(answered=("post",)), keys=(key,), weight="post")
-    found = made.contracted([want], engine.tally(SCHEMA, [made.asked(want)]), SCHEMA).tables[want].cells
+    found = (
+        made.contracted([want], engine.tally(SCHEMA, [made.bought.asked(want)]), SCHEMA).tables[want].cells
+    )
     engine.close()
-    grid = float(made.unit * made.base.unit)
+    grid = float(made.unit * made.bought.base.unit)
     assert [round(each * grid, 1) for each in found[:3]] == [100.0, 30.0, 7.0]
 
 
 def test_what_cannot_be_weighted_is_refused() -> None:
     made = factors()
-    for want in Variance(column="x", among=WEIGHTED).wants(made.schema(SCHEMA))[2:]:
-        with pytest.raises(PlanError, match="variances"):
-            made.asked(want)
+    ring = Ring(column="x", rows=Rows(), weight="post")
+    with pytest.raises(PlanError, match="use base weights"):
+        made.bought.asked(ring)
     with pytest.raises(PlanError, match="coarser grid"):
         whole_factors([Fraction(1)], 2**14)
     plain = Sum(rows=Rows())
-    assert made.asked(plain) is plain
+    assert made.bought.asked(plain) is plain
     assert whole_factors([Fraction(0)], 1) == ((0,), Fraction(1))

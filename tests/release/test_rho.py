@@ -174,6 +174,25 @@ def test_a_synthetic_table_in_rho_is_charged_what_its_accountant_takes(tmp_path)
     assert ledger.spent == Fraction("0.12") and told["guarantee"]["rho"] == "0.12"
 
 
+@pytest.mark.parametrize("change", [ADD, REPLACE])
+def test_tables_that_add_up_have_gaussian_noise_for_their_length_in_rho(tmp_path, change):
+    """Charged once, with sigma = length / sqrt(2 rho / k) each: the root of two where answers are replaced, not two."""
+    asked = {"name": "t", "margins": [["sex"], ["age"]], "bins": {"age": [0, 30, 60, 100]}, "rho": "0.5"}
+    codebook = book() if change == ADD else book(sample_size=60)
+    plan = planned(codebook=codebook, protect={"change": change}, tables=[asked])
+    (table,) = plan.products[-1].tables
+    for part in table.parts(plan.schema, plan.neighbours):
+        parts = len(table.parts(plan.schema, plan.neighbours))
+        length = 2**0.5 if change == REPLACE else 1.0
+        assert part.is_gaussian and part.sd == pytest.approx(length / (1.0 / parts) ** 0.5, rel=1e-4)
+    ledger = ledger_at(tmp_path, change=change)
+    rows = Survey(_file(tmp_path), codebook=codebook)
+    told = Curator(ledger).release(plan, rows, tmp_path / "out").document
+    assert ledger.spent == Fraction("0.5") and told["guarantee"]["rho"] == "0.5"
+    assert told["tables"][0]["rho"] == "0.5" and "rho" in told["tables"][0]["measured"][0]
+    assert in_both_units(plan).rho == Fraction("0.5")
+
+
 @pytest.mark.parametrize(("plan_unit", "ledger_unit"), [("rho", "epsilon"), ("epsilon", "rho")])
 def test_a_plan_and_a_ledger_of_two_units_do_not_meet(tmp_path, plan_unit, ledger_unit):
     """Refused before the charge; nothing is written into the ledger or out."""

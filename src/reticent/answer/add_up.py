@@ -139,7 +139,8 @@ class MarginAnswer:
 
     @property
     def epsilon(self) -> Fraction:
-        return sum((part.epsilon for part in self.parts), Fraction(0))
+        """What was spent, of epsilon or of rho."""
+        return sum((part.amount for part in self.parts), Fraction(0))
 
     @property
     def amount(self) -> Fraction:

@@ -56,7 +56,7 @@ def answer_count(query: Count, epsilon: Fraction, context: Context) -> Answer:
     bound, grid = count_bound(query.among, context.schema, context.neighbours)
     exact = context.tallies.statistics[query.count(context.schema)]
     measured = context.measure(exact, "count", bound=bound, grid=grid, epsilon=epsilon)
-    sampling = binomial(measured.estimate, context.rows, weighted=query.among.weight is not None)
+    sampling = binomial(measured.estimate, context.rows, query.among.weight)
     return _answer(measured, sampling, limits=(Fraction(0), None))
 
 
@@ -76,14 +76,14 @@ def answer_total(query: Total, epsilon: Fraction, context: Context) -> Answer:
     return _answer(context.measure(exact, "total", bound=bound, grid=grid, epsilon=epsilon), None)
 
 
-def binomial(count: Fraction, rows: int | None, *, weighted: bool = False) -> Sampling:
+def binomial(count: Fraction, rows: int | None, weight: str | None = None) -> Sampling:
     """Sampling variance of a count among all respondents, or of their weight; `rows` are those that are expected."""
 
     def variance(size: SampleSize | None) -> float | None:
         held = size or (SampleSize(respondents=rows) if rows is not None else None)
-        if held is None or (weighted and held.weight is None):
+        whole = None if held is None else held.whole(weight)
+        if held is None or not whole:
             return None
-        whole = held.weight if weighted and held.weight is not None else held.respondents
         return whole**2 * share_variance(float(count) / whole, held.respondents)
 
     return variance
@@ -146,7 +146,7 @@ def answer_margin(query: CrossTabulation, epsilon: Fraction, context: Context) -
             value=cell.estimate,
             interval=covering(cell),
             noise_sd=cell.part.sd,
-            sampling=binomial(cell.estimate, context.rows, weighted=query.among.weight is not None),
+            sampling=binomial(cell.estimate, context.rows, query.among.weight),
             limits=(Fraction(0), None),
             cell=tuple(zip(query.columns, name, strict=True)),
         )

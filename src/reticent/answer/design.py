@@ -202,7 +202,7 @@ class PooledDesign:
         shapes = list(self.items.values())
         shares = [released[name] for name in self.items]
         worth = [
-            step_of(shape, schema, each) / _error(each, size, weighted=weight_in(shape) is not None)
+            step_of(shape, schema, each) / _error(each, size, weight_in(shape))
             for shape, each in zip(shapes, shares, strict=True)
         ]
         items = [
@@ -243,11 +243,11 @@ class PooledDesign:
             for each in self._sizes(schema, neighbours)
         }
         heads = found[RESPONDENTS].estimate if RESPONDENTS in found else Fraction(self.respondents or 1)
-        weight = None
+        weights = {}
         if self.weight:
             column = schema.weight(self.weight, field="weight")
-            weight = float(max(column.grid, found[WEIGHT].estimate))
-        size = SampleSize(respondents=max(1.0, float(heads)), weight=weight)
+            weights[self.weight] = float(max(column.grid, found[WEIGHT].estimate))
+        size = SampleSize(respondents=max(1.0, float(heads)), weights=weights)
         return size, tuple(each.part for each in found.values())
 
 
@@ -277,11 +277,11 @@ def cautions_of(units: SamplingUnits) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _error(share: ReleasedValue, size: SampleSize, *, weighted: bool) -> float:
+def _error(share: ReleasedValue, size: SampleSize, weight: str | None) -> float:
     """The standard error that a simple random sample would give a share, cut away from 0 and 1."""
     held = float(min(max(share.value, LEAST_SHARE), 1 - LEAST_SHARE))
     among = float(share.size or 0)
-    return sqrt(held * (1 - held) / max(1.0, size.heads(among, weighted=weighted) or 1.0))
+    return sqrt(held * (1 - held) / max(1.0, size.heads(among, weight) or 1.0))
 
 
 def _times(item: Residual, worth: float, largest: float) -> Residual:

@@ -24,10 +24,14 @@ from reticent.sensitivity.linear import bound_table
 FINE = 16
 """Factors are whole numbers of a unit of which the largest is 2^16, or less where weights have many steps."""
 FEWEST = 10
+SMALLEST = Fraction(1, 2**30)
+"""The unit of factors is a power of two, not below this."""
 LARGEST = 62 - 40
 """Bits that a record's weight may take: sums over 2^40 records fit the sampler's 62."""
 ENOUGH = 20
 """A bin of less than so many times G/epsilon is put together with its neighbour: the mean of its factor would be off."""
+ASSUMED_ROWS = 1000
+"""Of a survey whose plan expects no number of rows, for what is previewed."""
 WEIGHTS = "base weight of bins"
 PAGE = "proofs/answer/factors.md"
 GROUND = ("released factors of weights", PAGE)
@@ -37,15 +41,11 @@ GROUND = ("released factors of weights", PAGE)
 class Factors:
     """The weights of a plan once factors are released: a whole number for every base cell, in steps of `unit`.
 
-    `keys` and `silent` say which base cell a record is in. `bins` are the strategy's after small ones were put together,
-    and `noisy` their base weights. All of it is public or was paid for.
+    `bins` are the strategy's after small ones were put together, and `noisy` their base weights. All of it is public or was
+    paid for.
     """
 
-    name: str
-    column: str | None
-    keys: tuple[Key, ...]
-    silent: tuple[int, ...]
-    base: BaseWeights
+    bought: "FactorPurchase"
     factors: tuple[int, ...]
     unit: Fraction
     bins: tuple[int, ...]
@@ -56,7 +56,7 @@ class Factors:
     @property
     def heaviest(self) -> int:
         """No record has more steps of weight: G' of THEORY 14.5."""
-        return max(1, self.base.heaviest * max(self.factors))
+        return max(1, self.bought.base.heaviest * max(self.factors))
 
     @property
     def joined(self) -> int:
@@ -65,58 +65,20 @@ class Factors:
 
     def schema(self, schema: Schema) -> Schema:
         """The codebook with the weight as a base weight: what statistics and their bounds are told."""
-        grid = self.unit * self.base.unit
-        column = Number(
-            name=self.name,
-            source=self.name,
-            role="weight",
-            lower=Fraction(0),
-            upper=grid * self.heaviest,
-            grid=grid,
-        )
-        return replace(schema, columns={**schema.columns, self.name: column})
-
-    def asked(self, want: Aggregate) -> Aggregate:
-        """What the engine is asked in place of a weighted sum or table: the same by base cell, with base weights."""
-        if isinstance(want, Sum) and want.weight == self.name:
-            if want.power > 1 or want.other is not None:
-                raise PlanError(
-                    "variances and correlations are not weighted to known totals; use base weights",
-                    field="query.weight",
-                )
-            return Bins(
-                rows=self._rows(want.rows),
-                keys=self.keys,
-                silent=self.silent,
-                value=want.value if want.power else None,
-                weight=self.column,
-            )
-        if isinstance(want, Table) and want.weight == self.name:
-            own = tuple(replace(key, silent=True) for key in self.keys)
-            return Table(rows=self._rows(want.rows), keys=(*want.keys, *own), weight=self.column)
-        if getattr(want, "weight", None) == self.name:
-            raise PlanError(
-                "is not weighted to known totals by released factors; use base weights", field="query.weight"
-            )
-        return want
-
-    def _rows(self, rows: Rows) -> Rows:
-        """The rows that count, told of the base weight in place of this one."""
-        held = (self.column,) if self.column else ()
-        answered = tuple(each for name in rows.answered for each in (held if name == self.name else (name,)))
-        return replace(rows, answered=answered, known=tuple(name for name in rows.known if name != self.name))
+        return self.bought.declared(schema, self.heaviest, self.unit * self.bought.base.unit)
 
     def contracted(self, wants: Sequence[Aggregate], tallies: Tallies, schema: Schema) -> Tallies:
         """The weighted sums and tables, from those of base cells; what is not weighted by it stays as it is."""
         sums, tables = dict(tallies.statistics.sums), dict(tallies.tables)
         for want in dict.fromkeys(wants):
-            asked = self.asked(want)
-            if isinstance(want, Sum) and isinstance(asked, Bins):
-                cells = tallies.bins[asked].matching
-                sums[want] = sum(factor * int(each) for factor, each in zip(self.factors, cells, strict=True))
-            elif isinstance(want, Table) and isinstance(asked, Table) and asked != want:
-                held = tallies.tables[asked].cells
-                tables[want] = ContingencyTable(want=want, cells=self._summed(held, schema))
+            asked = self.bought.asked(want)
+            if asked == want or not isinstance(asked, Table):
+                continue
+            cells = self._summed(tallies.tables[asked].cells, schema)
+            if isinstance(want, Sum):
+                (sums[want],) = cells
+            elif isinstance(want, Table):
+                tables[want] = ContingencyTable(want=want, cells=cells)
         return replace(tallies, statistics=SufficientStatistics(sums=sums), tables=tables)
 
     def _summed(self, cells: Sequence[int], schema: Schema) -> tuple[int, ...]:
@@ -131,10 +93,10 @@ class Factors:
     def _with_silence(self, schema: Schema) -> list[int]:
         """Factors in the order of a table over keys with cells for silence: who did not say is where the plan puts them."""
         sides = []
-        for key, silent in zip(self.keys, self.silent, strict=True):
+        for key, silent in zip(self.bought.keys, self.bought.silent, strict=True):
             extra = replace(key, silent=True).size(schema) - key.size(schema)
             sides.append([*range(key.size(schema)), *[silent] * extra])
-        sizes = [key.size(schema) for key in self.keys]
+        sizes = [key.size(schema) for key in self.bought.keys]
         found = []
         for places in product(*sides):
             index = 0
@@ -146,7 +108,7 @@ class Factors:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactorPurchase:
-    """The purchase of factors: how records fall into base cells, their base weights, and the price."""
+    """The purchase of factors: the weight's name, how records fall into base cells, their base weights, and the price."""
 
     name: str
     column: str | None
@@ -163,6 +125,44 @@ class FactorPurchase:
         """What will be measured, from public numbers."""
         bound = bound_table(self.base.heaviest, neighbours=neighbours)
         return plan_table(WEIGHTS, bound=bound, grid=self.base.unit, epsilon=self.epsilon)
+
+    def declared(self, schema: Schema, heaviest: int, grid: Fraction) -> Schema:
+        """The codebook with the weight as a column of base weights."""
+        column = Number(
+            name=self.name,
+            source=self.name,
+            role="weight",
+            lower=Fraction(0),
+            upper=grid * heaviest,
+            grid=grid,
+        )
+        return replace(schema, columns={**schema.columns, self.name: column})
+
+    def planned(self, schema: Schema, total: Fraction, rows: int | None) -> Schema:
+        """The codebook that a plan is read and previewed with: as if every bin held its share of the expected rows.
+
+        All records weigh the same then, the population over the rows; before any row is read nothing better is known.
+        """
+        each = max(Fraction(1), total / (rows or ASSUMED_ROWS))
+        return self.declared(schema, 1 << FEWEST, each / (1 << FEWEST))
+
+    def asked(self, want: Aggregate) -> Aggregate:
+        """What the engine is asked in place of a weighted sum or table: the same by base cell, with base weights."""
+        if getattr(want, "weight", None) != self.name:
+            return want
+        if not isinstance(want, Sum | Table):
+            raise PlanError(
+                "is not weighted to known totals by released factors; use base weights", field="query.weight"
+            )
+        own = tuple(replace(key, silent=True) for key in self.keys)
+        table = want.by(own) if isinstance(want, Sum) else replace(want, keys=(*want.keys, *own))
+        return replace(table, rows=self._rows(want.rows), weight=self.column)
+
+    def _rows(self, rows: Rows) -> Rows:
+        """The rows that count, told of the base weight in place of this one."""
+        held = (self.column,) if self.column else ()
+        answered = tuple(each for name in rows.answered for each in (held if name == self.name else (name,)))
+        return replace(rows, answered=answered, known=tuple(name for name in rows.known if name != self.name))
 
     def run(self, tallies: Tallies, strategy: Strategy, *, neighbours: Neighbours, noise: Noise) -> Factors:
         """Release the base weight of every bin, and make factors of them.
@@ -188,14 +188,9 @@ class FactorPurchase:
         held = tuple(each.estimate for each in noisy)
         heaviest = self.base.heaviest * self.base.unit
         into = joined_bins(held, least=ENOUGH * heaviest / (self.epsilon / neighbours.steps))
-        ratios = _ratios(strategy.totals, held, into, heaviest)
-        factors, unit = whole_factors(ratios, self.base.heaviest)
+        factors, unit = whole_factors(_ratios(strategy.totals, held, into, heaviest), self.base.heaviest)
         return Factors(
-            name=self.name,
-            column=self.column,
-            keys=self.keys,
-            silent=self.silent,
-            base=self.base,
+            bought=self,
             factors=tuple(factors[own] for own in strategy.bins),
             unit=unit,
             bins=into,
@@ -238,7 +233,9 @@ def whole_factors(ratios: Sequence[Fraction], heaviest: int) -> tuple[tuple[int,
     largest = max(ratios)
     if largest <= 0:
         return (0,) * len(ratios), Fraction(1)
-    unit = largest / 2**bits
+    unit = SMALLEST
+    while largest > unit * 2**bits:
+        unit *= 2
     return tuple(floor(each / unit + Fraction(1, 2)) for each in ratios), unit
 
 

@@ -169,11 +169,8 @@ def _sampled(query: Mean | Proportion, ratio: Ratio, variance: Callable[[float],
     """The variance among as many respondents as the quotient was divided by, heads or weight."""
 
     def sampling(size: SampleSize | None) -> float | None:
-        weighted = query.among.weight is not None
-        if weighted and size is None:
-            return None
         held = size or SampleSize(respondents=float(ratio.count))
-        heads = held.heads(float(ratio.count), weighted=weighted)
+        heads = held.heads(float(ratio.count), query.among.weight)
         return None if heads is None else variance(heads)
 
     return sampling

@@ -51,6 +51,17 @@ def weights_dict(plan: Plan) -> dict[str, Any]:
     return {"weights": {"words": weight_words(plan.weight), "epsilon": show(plan.weight.price)}}
 
 
+def show_design(plan: Plan) -> None:
+    """Where sampling errors come from, and at what price; that there are none where nothing is said."""
+    for said in plan.design.words:
+        typer.echo(f"sampling error: {said}")
+
+
+def design_dict(plan: Plan) -> dict[str, Any]:
+    """The same for JSON."""
+    return {"design": {"words": list(plan.design.words), "epsilon": show(plan.design.epsilon)}}
+
+
 def show_drawn(plan: Plan) -> None:
     """The piece that is read, and what the promise is worth to those it was drawn from."""
     told = drawn_section(plan)
@@ -74,7 +85,13 @@ def show_preview(plan: Plan, target: str, *, as_json: bool) -> None:
         }
         told |= {"imputation": list(plan.repair_words)} if plan.repair_words else {}
         told |= external_imputation_section(plan.brought, plan.claim)
-        told |= {**weights_dict(plan), **drawn_section(plan), **wave_section(plan), **files_told(plan)}
+        told |= {
+            **weights_dict(plan),
+            **design_dict(plan),
+            **drawn_section(plan),
+            **wave_section(plan),
+            **files_told(plan),
+        }
         told |= {"units": unit_told(plan)}
         told |= {each.key: list(each.told) for each in foreseen}
         typer.echo(json.dumps(told, indent=1))
@@ -89,6 +106,8 @@ def show_preview(plan: Plan, target: str, *, as_json: bool) -> None:
     for each in external_imputation_section(plan.brought, plan.claim).values():
         typer.echo(f"imputed before: {each['words']}")
     show_weights(plan)
+    if plan.asks:
+        show_design(plan)
     show_drawn(plan)
     show_files(plan)
     for each in foreseen:

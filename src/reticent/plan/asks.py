@@ -28,7 +28,8 @@ def _ask(section: StatisticSection, setting: Setting, at: str) -> Statistic:
     if not is_printable(section.name):
         raise PlanError("holds a control character", field=f"{at}.name")
     weighting = setting.weighting
-    weighted = weighting is not None and section.query.get("weight") == weighting.name
+    named = weighting is not None and section.query.get("weight") == weighting.name
+    weighted = named and weighting is not None and weighting.factors is None
     raw = {key: value for key, value in section.query.items() if not (weighted and key == "weight")}
     query = read_query(raw, setting.schema, missing=section.missing, size=section.size, field=f"{at}.query")
     asked = Statistic(

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from math import sqrt
 
-from reticent.answer.design import GROUNDS, OwnError, PooledDesign
+from reticent.answer.design import GROUNDS, OwnError, PooledDesign, cautions_of
 from reticent.answer.grounds import LAPLACE
 from reticent.answer.statistic import Statistic
 from reticent.answer.unit_sums import weight_in
 from reticent.engine.wants import Aggregate
 from reticent.errors import PlanError, nearest
-from reticent.exact import read_decimal
+from reticent.exact import read_decimal, show
 from reticent.plan.sections import DesignSection, SamplingSection
 from reticent.prepare.repair import Repair
 from reticent.prepare.units import SamplingUnits, units_of
@@ -58,6 +58,25 @@ class SurveyDesign:
     def epsilon(self) -> Fraction:
         """What all purchases cost."""
         return sum(self._bought, Fraction(0))
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """A sentence for each source of sampling errors; that there is none."""
+        said = []
+        if self.pooled is not None:
+            units, groups = len(self.pooled.units.cells), self.pooled.groups
+            said.append(
+                f"one design factor from {', '.join(self.pooled.items)} over {units} primary sampling units in {groups} "
+                f"groups, for {show(self.pooled.epsilon)}"
+            )
+        said += [f"{name} buys its own, for {show(each.epsilon)}" for name, each in self.own.items()]
+        said += [f"a declared design effect of {show(self.declared)}"] if self.declared is not None else []
+        said += [
+            f"{name} has a declared design effect of {show(each)}" for name, each in self.effects.items()
+        ]
+        if self.pooled is not None:
+            said += [f"note: {each}" for each in cautions_of(self.pooled.units)]
+        return tuple(said) or ("not known, so intervals cover privacy noise alone; add [design]",)
 
     def wants(self, schema: Schema) -> list[Aggregate]:
         """What the engine must sum for all purchases."""
@@ -154,7 +173,7 @@ class _Reader:
             units=units,
             groups=groups,
             epsilon=read_epsilon(section.epsilon, field="design.epsilon"),
-            weight=_weight(items, asks),
+            weight=_weight(items, asks, self.schema),
             respondents=self.schema.sample_size,
         )
 
@@ -199,7 +218,7 @@ class _Reader:
 
     def _check(self, ask: Statistic, at: str) -> None:
         """Residuals are a record's own: not of filled columns, nor of weights that others' answers make."""
-        if ask.weighted:
+        if ask.weighted or (ask.query.weight is not None and ask.query.weight not in self.schema.coded):
             raise PlanError(
                 "is weighted to known totals, so every weight rests on others' answers; take a statistic with base weights",
                 field=at,
@@ -210,12 +229,12 @@ class _Reader:
             )
 
 
-def _weight(items: Mapping[str, CodedMean], asks: Sequence[Statistic]) -> str | None:
+def _weight(items: Mapping[str, CodedMean], asks: Sequence[Statistic], schema: Schema) -> str | None:
     """The one base weight that items, or else other statistics, use."""
     used = {weight_in(item) for item in items.values()}
     if len(used) > 1:
         raise PlanError("use one base weight, the same in all, or none", field="design.items")
-    of_others = {ask.query.weight for ask in asks} - {None}
+    of_others = {ask.query.weight for ask in asks if ask.query.weight in schema.coded}
     (own,) = used
     if own is None and len(of_others) == 1:
         return str(of_others.pop())

@@ -150,7 +150,7 @@ class Plan:
     def setting(self) -> Setting:
         """What is public of the survey, as far as the ways of answering depend on it."""
         return Setting(
-            schema=self.schema,
+            schema=self.weight.told(self.schema) if self.weight else self.schema,
             neighbours=self.neighbours,
             repair=self.repair,
             weighting=self.weight,

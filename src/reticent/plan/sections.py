@@ -343,6 +343,17 @@ class RakeSection(Section):
     least: str | int = 0
 
 
+class FactorsSection(Section):
+    """The `factors` of `[weight]`: released once, they make every weight a public multiple of a base weight.
+
+    **Keys**
+
+    - `epsilon`: their price.
+    """
+
+    epsilon: str
+
+
 class WeightSection(Section):
     """The `[weight]` section: post-stratification to known totals.
 
@@ -361,6 +372,7 @@ class WeightSection(Section):
     - `tolerate`: in place of epsilon.
     - `noise`: the law of the noise: `"lomax"`, `"student"` or `"cauchy"`.
     - `smoothness`: epsilon over beta of the noise.
+    - `factors`: release the factors of bins, so that tables, quantiles and domains can be weighted.
     """
 
     name: str = Field(default=NAME, min_length=1, max_length=60)
@@ -376,3 +388,4 @@ class WeightSection(Section):
     tolerate: TolerateSection | None = None
     noise: str = Law.LOMAX.value
     smoothness: int = Field(default=8, ge=4, le=64)
+    factors: FactorsSection | None = None

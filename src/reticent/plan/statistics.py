@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
+from reticent.answer.factors import GROUND as FACTORS
+from reticent.answer.factors import WEIGHTS
 from reticent.answer.grounds import FLIP, LAPLACE
 from reticent.answer.parts import AnyMeasurement, Measurement
 from reticent.answer.route import Route
@@ -56,6 +58,7 @@ def claim_of_bins(parts: Iterable[Measurement], change: Change) -> Claim | None:
         return None
     rests_on = [BINS, *([RAKED] if any(part.what == TABLE for part in run) else [])]
     rests_on += [LAPLACE if part.mechanism == LAPLACE_NAME else FLIP for part in run]
+    rests_on += [FACTORS] if any(part.what == WEIGHTS for part in run) else []
     rests_on += [EACH] if any(part.what.startswith(f"{CHOICE} by") for part in run) else []
     total = sum((part.epsilon for part in run), Fraction(0))
     return Claim(measure="pure", epsilon=total, change=change, rests_on=tuple(dict.fromkeys(rests_on)))
@@ -88,7 +91,7 @@ class Statistics(Product):
 def read_statistics(raw: Sequence[StatisticSection], given: Given) -> Statistics:
     """All `[[statistic]]` sections, in order; weights to known totals are fitted to what uses them."""
     setting = Setting(
-        schema=given.schema,
+        schema=given.weight.told(given.schema) if given.weight else given.schema,
         neighbours=given.neighbours,
         repair=given.repairs.repair,
         weighting=given.weight,

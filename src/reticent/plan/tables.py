@@ -91,6 +91,9 @@ def read_tables(raw: Sequence[Mapping[str, Any]], given: Given) -> AddUpTables:
 
 def _read(section: TablesSection, given: Given, at: str) -> MarginTables:
     schema = given.schema
+    if section.epsilon is None and section.rho is None and given.unit == "epsilon":
+        raise PlanError("Field required", field=f"{at}.epsilon")
+    spent, in_rho = read_spent(section.epsilon, section.rho, unit=given.unit, no_rho="", at=at)
     if not is_printable(section.name):
         raise PlanError("holds a control character", field=f"{at}.name")
     where = EVERYONE if section.where is None else predicate_of(section.where, schema, f"{at}.where")
@@ -101,13 +104,12 @@ def _read(section: TablesSection, given: Given, at: str) -> MarginTables:
         raise PlanError(
             "whole numbers are those of one table, so they add up; say add_up = true", field=f"{at}.whole"
         )
-    amount, in_rho = read_spent(section.epsilon, section.rho, unit=given.unit, no_rho="", at=at)
     made = MarginTables(
         name=section.name,
         sides=sides,
         margins=margins,
         among=among,
-        epsilon=amount,
+        epsilon=spent,
         in_rho=in_rho,
         level=_level(section.level, f"{at}.level"),
         add_up=section.add_up,

@@ -12,6 +12,7 @@ from reticent.answer.parts import AnyMeasurement, Measurement
 from reticent.exact import show
 from reticent.plan.plan import Plan
 from reticent.plan.statistics import Statistics
+from reticent.plan.tables import AddUpTables
 from reticent.privacy.claim import Claim
 from reticent.privacy.units import as_approximate, in_words
 from reticent.synth.spending import rho_within
@@ -31,14 +32,14 @@ class InBothUnits:
 def in_both_units(plan: Plan) -> InBothUnits:
     """The sums over all that the plan measures."""
     costs = [_of_part(part) for route in plan.routes for part in route.parts]
-    others = (
-        each
-        for product in plan.products
-        for each in product.claims(plan)
-        if product.section != Statistics.section
-    )
-    costs += [_of_claim(claim) for claim in others]
     costs += [_of_part(part) for part in (plan.weight.parts(plan.neighbours) if plan.weight else ())]
+    costs += [_of_claim(claim) for claim in plan.design.claims(plan.change)]
+    for product in plan.products:
+        if isinstance(product, AddUpTables):
+            made = (table.parts(plan.schema, plan.neighbours) for table in product.tables)
+            costs += [_of_part(part) for parts in made for part in parts]
+        elif not isinstance(product, Statistics):
+            costs += [_of_claim(claim) for claim in product.claims(plan)]
     return InBothUnits(epsilon=_sum([each.epsilon for each in costs]), rho=_sum([each.rho for each in costs]))
 
 

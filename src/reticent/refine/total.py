@@ -6,7 +6,8 @@ root of their squares: h = sqrt((t deft sqrt(v))^2 + (half-width of the privacy 
 The quantile t has the degrees of freedom with which deft is known; a declared deft is taken at its word. THEORY 13.2, 13.3.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from math import inf, isfinite, pi, sqrt
 from statistics import NormalDist
@@ -54,16 +55,21 @@ class DesignFactor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleSize:
-    """How many respondents a sample has, and their base weight in all where one is used. Public, or released."""
+    """How many respondents a sample has, and what they weigh in all, by the name of a weight. Public, or released."""
 
     respondents: float
-    weight: float | None = None
+    weights: Mapping[str, float] = field(default_factory=dict)
 
-    def heads(self, among: float, *, weighted: bool) -> float | None:
-        """How many respondents so much weight stands for, None where weights are not known; heads stand for themselves."""
-        if not weighted:
+    def whole(self, weight: str | None) -> float | None:
+        """All respondents, or all of their weight; None where that is not known."""
+        return self.respondents if weight is None else self.weights.get(weight)
+
+    def heads(self, among: float, weight: str | None) -> float | None:
+        """How many respondents so much weight stands for; a number of respondents stands for itself."""
+        if weight is None:
             return among
-        return None if self.weight is None else among * self.respondents / self.weight
+        whole = self.weights.get(weight)
+        return None if not whole else among * self.respondents / whole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 from reticent.answer.choose_bins import Weighed, weigh
 from reticent.answer.context import CompletedSums, Context
 from reticent.answer.parts import Answer, is_as_planned
-from reticent.answer.route import Route
+from reticent.answer.route import Route, route_of
+from reticent.answer.statistic import Setting
 from reticent.engine.results import Tallies
 from reticent.engine.sql.tallies import check_bins
-from reticent.engine.wants import Aggregate, Bins, Ring, Sum, Table
+from reticent.engine.wants import MOST_CELLS, Aggregate, Bins, Ring, Sum, Table
 from reticent.errors import PlanError
 from reticent.noise.laplace import LIMIT
 from reticent.noise.source import Noise
@@ -30,7 +31,7 @@ def wants_of(plan: Plan) -> list[Aggregate]:
     for place, route in enumerate(routes):
         route.check_query(f"statistic[{place}].query")
         route.check_budget(f"statistic[{place}].epsilon")
-    wants = [want for route in routes for want in route.aggregates]
+    wants = _asked(plan, [want for route in routes for want in route.aggregates])
     wants += [plan.weight.wanted] if plan.weight else []
     wants += plan.design.wants(plan.schema)
     for want in wants:
@@ -53,6 +54,25 @@ def wants_of(plan: Plan) -> list[Aggregate]:
                 f"{what} needs a weight of fewer steps; declare a coarser grid for it", field="statistic"
             )
     return wants
+
+
+def _asked(plan: Plan, wants: list[Aggregate]) -> list[Aggregate]:
+    """What the engine is asked for: by base cell, where weights are made of released factors."""
+    bought = plan.weight.factors if plan.weight else None
+    if bought is None:
+        return wants
+    if plan.partition is not None:
+        raise PlanError(
+            "a piece of a survey is not weighted by released factors; weight the whole",
+            field="weight.factors",
+        )
+    asked = [bought.asked(want) for want in wants]
+    if any(isinstance(want, Table) and want.size(plan.schema) > MOST_CELLS for want in asked):
+        raise PlanError(
+            "makes more cells with the base cells of the weights than can be tallied; use fewer bins",
+            field="weight.by",
+        )
+    return [*asked, bought.want()]
 
 
 def _is_whole(want: Aggregate) -> bool:
@@ -115,8 +135,11 @@ def evaluate_sampled(
     that statistics buy for themselves come last.
     """
     answers: dict[str, Answer] = {}
+    weighed = weighed or weigh_plan(plan, tallies, noise)
+    setting, tallies = _weighted(plan, weighed, tallies)
+    routes = [route_of(ask, setting) for ask in plan.asks]
     context = Context(
-        schema=plan.schema,
+        schema=setting.schema,
         neighbours=plan.neighbours,
         tallies=tallies,
         noise=noise,
@@ -124,12 +147,11 @@ def evaluate_sampled(
         repair=plan.repair,
         known=book,
         effect=float(plan.design.declared or 1),
-        weighed=weighed or weigh_plan(plan, tallies, noise),
+        weighed=weighed,
         completed=copied,
         before=answers,
     )
     items = plan.design.pooled.items if plan.design.pooled else {}
-    routes = plan.routes
     _answer([route for route in routes if route.statistic.name in items], context, answers, step)
     bought = buy_design(plan, answers, tallies, noise)
     if bought is not None:
@@ -157,7 +179,21 @@ def weigh_plan(plan: Plan, tallies: Tallies, noise: Noise) -> Weighed | None:
     """The bins that all weighted asks of the plan use; None where it has no weights."""
     if plan.weight is None:
         return None
-    return weigh(plan.weight, tallies.bins[plan.weight.wanted], neighbours=plan.neighbours, noise=noise)
+    found = weigh(plan.weight, tallies.bins[plan.weight.wanted], neighbours=plan.neighbours, noise=noise)
+    bought = plan.weight.factors
+    if bought is None:
+        return found
+    factors = bought.run(tallies, found.strategy, neighbours=plan.neighbours, noise=noise)
+    return replace(found, parts=(*found.parts, *factors.parts), factors=factors)
+
+
+def _weighted(plan: Plan, weighed: Weighed | None, tallies: Tallies) -> tuple[Setting, Tallies]:
+    """What statistics are answered in: with factors that were released, the codebook and the sums that they make."""
+    if weighed is None or weighed.factors is None:
+        return plan.setting, tallies
+    wants = [want for route in plan.routes for want in route.aggregates]
+    made = weighed.factors.contracted(wants, tallies, plan.schema)
+    return replace(plan.setting, schema=weighed.factors.schema(plan.schema)), made
 
 
 def rings_of(plan: Plan) -> tuple[Ring, ...]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from reticent import __version__
 from reticent.answer.choose_bins import Weighed, alphas
+from reticent.answer.factors import Factors
 from reticent.answer.parts import UNBOUNDED, Answer, AnyMeasurement, Estimate, HiddenScale
 from reticent.answer.route import Route
 from reticent.answer.statistic import Statistic
@@ -87,7 +88,7 @@ HOW = {
 
 def weighted_words(ask: Statistic, plan: Plan) -> str:
     """For the end of an ask's own words."""
-    if not ask.weighted or plan.weight is None:
+    if plan.weight is None or not (ask.weighted or ask.query.weight == plan.weight.name):
         return ""
     totals = "totals raked to known margins" if plan.weight.fitting else "known totals"
     return f", weighted to {totals} by {' and '.join(plan.weight.labels)}"
@@ -103,7 +104,7 @@ def weights_section(plan: Plan, weighed: Weighed | None) -> dict[str, Any]:
         "name": plan.weight.name,
         "base": plan.weight.column,
         "by": list(plan.weight.labels),
-        "noise": plan.weight.law.value,
+        "noise": "laplace" if weighed.factors else plan.weight.law.value,
         "how": HOW[plan.weight.choice],
         "strategy": strategy.name,
         "bins": len(strategy.totals),
@@ -113,8 +114,20 @@ def weights_section(plan: Plan, weighed: Weighed | None) -> dict[str, Any]:
         **({"noisy_counts": list(weighed.counts)} if weighed.counts else {}),
         **_each_told(plan, weighed),
         **({"raked": raked_told(plan.weight, weighed.fitted)} if weighed.fitted else {}),
+        **({"factors": factors_told(weighed.factors)} if weighed.factors else {}),
     }
     return {"weights": told}
+
+
+def factors_told(factors: Factors) -> dict[str, Any]:
+    """What was released of the bins: their noisy base weights, who was put together, and the largest weight of a record."""
+    return {
+        "epsilon": show(factors.bought.epsilon),
+        "base_weights": [float(show(each, digits=6)) for each in factors.noisy],
+        "joined": list(factors.bins),
+        "largest_weight": float(factors.heaviest * factors.unit * factors.bought.base.unit),
+        "words": "every record weighs its base weight times a factor that was released for its bin",
+    }
 
 
 def _each_told(plan: Plan, weighed: Weighed) -> dict[str, Any]:

@@ -66,9 +66,14 @@ class Sampled:
     @property
     def size(self) -> SampleSize | None:
         """How large the sample is: as bought, or as expected."""
-        if self.bought is not None:
-            return self.bought.size
-        return None if self.plan.rows is None else SampleSize(respondents=float(self.plan.rows))
+        heads = self.bought.size.respondents if self.bought is not None else self.plan.rows
+        if heads is None:
+            return None
+        weights = dict(self.bought.size.weights) if self.bought is not None else {}
+        if self.plan.weight is not None:
+            totals = self.plan.weight.candidates.strategies[0].totals
+            weights[self.plan.weight.name] = float(sum(totals))
+        return SampleSize(respondents=float(heads), weights=weights)
 
     def factor(self, name: str) -> DesignFactor | None:
         """The design factor of a statistic; None where none is known."""
@@ -147,7 +152,7 @@ class Sampled:
                 "units": self.bought.units,
                 "groups": self.bought.groups,
                 "respondents": round(self.bought.size.respondents, 1),
-                "weight": None if self.bought.size.weight is None else round(self.bought.size.weight, 3),
+                "weights": {name: round(each, 3) for name, each in self.bought.size.weights.items()},
                 "cautions": list(self.bought.factor.cautions),
             }
         elif design.declared is not None:

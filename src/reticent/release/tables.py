@@ -45,7 +45,8 @@ class TablesResult(Result):
 
     @property
     def epsilon(self) -> Fraction:
-        return sum((answer.epsilon for answer in self.answers.values()), start=Fraction(0))
+        pure = (self.answers[each.name].epsilon for each in self.asked.tables if not each.in_rho)
+        return sum(pure, start=Fraction(0))
 
     @property
     def claims(self) -> Sequence[Claim]:
