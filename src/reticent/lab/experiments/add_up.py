@@ -33,7 +33,7 @@ NEIGHBOURS = Neighbours()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class TableCase:
     """Lengths of the columns without their cells for missing answers, margins, and what is published."""
 
     lengths: tuple[int, ...]
@@ -42,15 +42,17 @@ class Case:
     add_up: bool = True
 
 
-CASES: dict[str, Case] = {
-    "three two-way of 8 x 5 x 10": Case(lengths=(7, 4, 9), margins=PAIRS),
-    "three two-way of 8 x 5 x 10, real": Case(lengths=(7, 4, 9), margins=PAIRS, whole=False),
-    "three two-way of 8 x 5 x 10, apart": Case(lengths=(7, 4, 9), margins=PAIRS, whole=False, add_up=False),
-    "chain of 10 x 6 x 8 x 3": Case(lengths=(9, 5, 7, 2), margins=((0, 1), (1, 2), (2, 3))),
-    "chain of 10 x 6 x 8 x 3, real": Case(
+CASES: dict[str, TableCase] = {
+    "three two-way of 8 x 5 x 10": TableCase(lengths=(7, 4, 9), margins=PAIRS),
+    "three two-way of 8 x 5 x 10, real": TableCase(lengths=(7, 4, 9), margins=PAIRS, whole=False),
+    "three two-way of 8 x 5 x 10, apart": TableCase(
+        lengths=(7, 4, 9), margins=PAIRS, whole=False, add_up=False
+    ),
+    "chain of 10 x 6 x 8 x 3": TableCase(lengths=(9, 5, 7, 2), margins=((0, 1), (1, 2), (2, 3))),
+    "chain of 10 x 6 x 8 x 3, real": TableCase(
         lengths=(9, 5, 7, 2), margins=((0, 1), (1, 2), (2, 3)), whole=False
     ),
-    "one sparse table of 40 x 30": Case(lengths=(39, 29), margins=((0, 1),)),
+    "one sparse table of 40 x 30": TableCase(lengths=(39, 29), margins=((0, 1),)),
 }
 
 
