@@ -23,7 +23,7 @@ from reticent.prepare.distance import distances_of, values
 from reticent.prepare.repair import NO_REPAIR, Donors, Edit, Repair
 from reticent.privacy.claim import Change, Claim
 from reticent.privacy.convert import group
-from reticent.schema import Schema
+from reticent.schema import Levels, Number, Schema
 from reticent.schema.bind import AllOf, AnyOf, Bound, Is, Negation, bind
 from reticent.schema.parse import parse
 from reticent.schema.predicate import Predicate, columns_used
@@ -35,7 +35,7 @@ class EditSection(Section):
     **Keys**
 
     - `if`: a filter expression.
-    - `then`: the value that each column gets.
+    - `then`: the value that each column gets; `"missing"` takes an answer out.
     - `replace`: whether an answer that is there is replaced.
     """
 
@@ -55,11 +55,24 @@ def read_edit(raw: Mapping[str, Any], schema: Schema, at: str) -> tuple[tuple[Ed
     for name, value in section.then.items():
         field = f"{at}.then.{name}"
         column = repairable(name, schema, verb="edited", field=field)
+        if is_blank(value, column):
+            edits.append(Edit(when=when, column=name, code=None, replaces=True))
+            said.append(f"{name} was taken for missing")
+            continue
         code = read_code(value, column, field=field)
         edits.append(Edit(when=when, column=name, code=code, replaces=section.replace))
         said.append(f"{name} was set to {column.text(code)}")
-    which = "whatever was answered" if section.replace else "if it was missing"
+    only_blanks = all(edit.code is None for edit in edits)
+    which = "whatever was answered" if section.replace or only_blanks else "if it was missing"
     return tuple(edits), f"where {predicate}, {' and '.join(said)}, {which}"
+
+
+BLANK = "missing"
+
+
+def is_blank(value: Any, column: Levels | Number) -> bool:
+    """Whether an edit takes the answer out: "missing", unless the column has a level of that name."""
+    return value == BLANK and not (isinstance(column, Levels) and BLANK in column.levels)
 
 
 def _check_decided(when: Bound, schema: Schema, field: str) -> None:
