@@ -207,7 +207,7 @@ def test_edits_and_lines_come_before_the_cells(flat: Flat, tmp_path: Path):
     assert wanted.cost == 2
     made = Curator(open_ledger(tmp_path)).release(wanted, survey(), tmp_path)
     assert made.document["models"] and flat.seen == [0, 400]
-    donors = {"method": "donors", "column": "pay", "match": ["age"]}
+    donors = {"method": "donors", "bound": "hubs", "column": "pay", "match": ["age"]}
     with pytest.raises(PlanError, match="impute: donors do not go together with counting rows as cells"):
         plan({}, **steps([donors]))
 

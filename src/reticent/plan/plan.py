@@ -15,8 +15,9 @@ from reticent.answer.weighting import Weighting
 from reticent.errors import PlanError, is_printable
 from reticent.exact import read_decimal, show
 from reticent.files import fill, read_toml
-from reticent.former import FormerDigests, check_format
+from reticent.former import FormerDigests, check_format, without_hubs
 from reticent.plan.asks import Statistic, read_asks, read_epsilon
+from reticent.plan.capped import read_shares
 from reticent.plan.cells import read_cells
 from reticent.plan.claims import claim_of, claim_of_bins
 from reticent.plan.digest import plan_digest
@@ -228,7 +229,13 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
     rows = partition.rows(sections.expect.rows, schema.sample_size) if partition else rows
     weight = read_weight(sections.weight, schema, rows=rows, neighbours=neighbours)
     derived = [weight.name] if weight else []
-    repairs = read_repairs(sections.impute, schema, edited=sections.edit, derived_weights=derived)
+    repairs = read_repairs(
+        sections.impute,
+        schema,
+        edited=sections.edit,
+        derived_weights=derived,
+        shares=read_shares(sections.expect.missing, schema),
+    )
     if not (sections.statistic or sections.cells or sections.synth):
         raise PlanError("asks nothing; add a [[statistic]], [[cells]] or [[synth]]", field="statistic")
     asks = read_asks(sections.statistic, schema, repairs.repair, weight, repairs.copied)
@@ -251,7 +258,7 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
         repair_words=repairs.words,
         brought=read_brought(sections.survey.imputed_before),
         digest=plan_digest(data, codebook),
-        former=FormerDigests(data, codebook),
+        former=FormerDigests(data, codebook, (plan_digest(without_hubs(data), codebook),)),
         rows=rows,
         design_effect=_effect(sections.expect.design_effect),
         source=sections.survey.source,

@@ -76,10 +76,12 @@ class ExpectSection(Section):
 
     - `rows`: how many respondents.
     - `design_effect`: for margins of error.
+    - `missing`: for columns, the share of answers that are missing; capped donors take their caps from it.
     """
 
     rows: int | None = Field(default=None, ge=1, le=2**40)
     design_effect: str | int | Decimal | None = None
+    missing: dict[str, Any] | None = None
 
 
 class ProtectSection(Section):

@@ -6,7 +6,7 @@ from fractions import Fraction
 from reticent.answer.parts import Answer, HiddenScale
 from reticent.exact import show
 from reticent.plan.models import AnyModel
-from reticent.prepare.repair import Donors, Match, Metric, Repair, Scheme
+from reticent.prepare.repair import CappedDonors, Default, Donors, Match, Metric, Repair, Scheme
 from reticent.query.filled import roles
 from reticent.query.kinds import Query
 from reticent.schema import Schema
@@ -24,6 +24,31 @@ def donors_words(donors: Donors, schema: Schema) -> str:
     how = ", by one-hot Euclidean distance" if donors.metric is Metric.ONE_HOT else ""
     last = _listed(list(dict.fromkeys(column.text(code) for code in donors.defaults)))
     return f"missing {donors.column} was {who} in {near}{how}; where donors were lacking, {last} stood in"
+
+
+def capped_words(group: CappedDonors, schema: Schema) -> str:
+    """`missing wage was taken from a donor ...`, level by level, how many each serves, and who stands in."""
+    names = _listed(list(group.columns))
+    levels = "; else ".join(
+        f"from one who agrees in {_listed([_near(match) for match in level.on])} (serving at most {level.serve})"
+        if level.on
+        else f"from anybody (serving at most {level.serve})"
+        for level in group.levels
+    )
+    last = _listed(
+        [_default(name, default, schema) for name, default in zip(group.columns, group.defaults, strict=True)]
+    )
+    return (
+        f"missing {names} was taken from a donor: {levels}; so one respondent changes at most {group.serve} filled rows of "
+        f"others; where no donor had room, {last} stood in"
+    )
+
+
+def _default(name: str, default: Default, schema: Schema) -> str:
+    column = schema.coded[name]
+    if default.by is None:
+        return column.text(default.code)
+    return f"a value for each {default.by}, {column.text(default.code)} where that is missing,"
 
 
 def ask_words(query: Query, schema: Schema, repair: Repair, models: Sequence[AnyModel] = ()) -> str:

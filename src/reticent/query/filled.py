@@ -46,7 +46,7 @@ def roles(query: Query, schema: Schema, repair: Repair) -> tuple[Role, ...]:
 
     The recipients of each ring are those who may be members, whatever is imputed to anybody.
     """
-    if isinstance(query, Derived) or not repair.donors:
+    if isinstance(query, Derived) or not repair.filled():
         return ()
     filled, values = repair.filled(), _values(query)
     decisive = _decisive(query, schema, filled)

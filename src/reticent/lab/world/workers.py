@@ -98,7 +98,7 @@ PILOT, PILOT_SEED = 50_000, 1
 POVERTY = 15_000
 STATE_AGES, WORKER_AGES = ((20, 59), (20, 29), (40, 49)), ((20, 50), (20, 29), (40, 49))
 NEAR: list[Any] = [{"column": "age", "by": "5"}, "sex", "race", "schooling", "employment"]
-DONORS = {"method": "donors", "column": "wage", "match": NEAR, "k": 1, "default": "0"}
+DONORS = {"method": "donors", "bound": "hubs", "column": "wage", "match": NEAR, "k": 1, "default": "0"}
 CENTRES = {(20, 59): "50000", (20, 29): "30000", (40, 49): "60000", (20, 50): "50000"}
 WORKERS = 0  # in place of a number of simulated people
 
