@@ -214,7 +214,8 @@ def test_every_door_tells_the_same_refusal(command, tmp_path):
     house.edit('epsilon = "20"', 'epsilon = "2016"\naccept_large = true')
     house.edit('centre = "400" }\nepsilon = "6"', 'centre = "400" }\nepsilon = "2000"')
     house.edit(
-        "[[statistic]]", '[[impute]]\nmethod = "donors"\nbound = "hubs"\ncolumn = "rent"\nmatch = ["sex"]\n\n[[statistic]]'
+        "[[statistic]]",
+        '[[impute]]\nmethod = "donors"\nbound = "hubs"\ncolumn = "rent"\nmatch = ["sex"]\n\n[[statistic]]',
     )
     before = house.digests()
     assert_refused(run(command, str(house.plan)), "statistic[1] 'mean rent of adults': no noise")

@@ -335,5 +335,8 @@ def test_donors_of_before_keep_their_hubs_and_are_known_with_and_without_the_wor
         '[protect]\n[[repair]]\ncolumn = "a"\nkind = "donors"',
     ):
         assert read(upgrade(text))["impute"] == [{"method": "donors", "bound": "hubs", "column": "a"}]
-    inline = '[protect]\n[x]\n'
-    assert read(upgrade('repair = [{ kind = "donors", column = "a" }]\n' + inline))["impute"][0]["bound"] == "hubs"
+    inline = "[protect]\n[x]\n"
+    assert (
+        read(upgrade('repair = [{ kind = "donors", column = "a" }]\n' + inline))["impute"][0]["bound"]
+        == "hubs"
+    )
