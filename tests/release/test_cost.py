@@ -94,7 +94,7 @@ def test_an_edit_alone_changes_no_claim():
 
 
 def test_nothing_run_is_nothing_claimed():
-    assert claim_of_parts(make_plan([{"count": "*"}]).asks[0].query, (), Change.ADD_REMOVE) is None
+    assert claim_of_parts(make_plan([{"count": "*"}]).routes[0], (), Change.ADD_REMOVE) is None
 
 
 def test_the_cap_counts_bars():

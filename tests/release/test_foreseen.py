@@ -5,8 +5,9 @@ from math import exp, hypot, inf, log, sqrt
 
 import pytest
 
-from reticent.preview.parts import HUBS, highest
-from reticent.preview.preview import ASSUMED_HUB, AT_LEAST, UNKNOWN, epsilon_for, expectations, foreseen
+from reticent.answer.expect import AT_LEAST, UNKNOWN
+from reticent.answer.expect_donors import ASSUMED_HUB, HUBS, highest
+from reticent.preview.preview import expectations
 from reticent.sensitivity.ladder import smooth_bound, straight
 from tests.tables import ADD, REPLACE, book, make_plan
 
@@ -27,7 +28,7 @@ def made(query, *, repair=DONORS, ask=None, **options):
 
 def parts(query, hub=0, **options):
     plan = made(query, **options)
-    return foreseen(plan.asks[0], plan, hub)
+    return plan.routes[0].foreseen(hub)
 
 
 def lomax_a(epsilon: float, m: int) -> float:
@@ -117,7 +118,7 @@ def test_replacement_costs_as_much_as_half_the_epsilon():
     assert replaced.scale == half.scale
     (quarter,) = parts(COUNT, 5, epsilon="0.25")
     plan = make_plan([COUNT], book(COLUMNS, unit="who", at_most=4), repair=[DONORS], change=ADD, epsilon="1")
-    assert foreseen(plan.asks[0], plan, 5)[0].scale == quarter.scale
+    assert plan.routes[0].foreseen(5)[0].scale == quarter.scale
 
 
 def test_busier_donors_and_smaller_budgets_need_more_noise():
@@ -139,8 +140,7 @@ def test_the_published_noise_has_no_spread_below_four_ln_two():
 def test_the_epsilon_for_a_target_is_the_least_thousandth_that_reaches_it(query):
     """For an assumed hub; a thousandth less does not do."""
     plan = made(query, ask={"expect": {"value": "3000", "size": 4000}})
-    ask, (expected,) = plan.asks[0], expectations(plan)
-    wanted = epsilon_for(expected, ask, plan, 0.1)
+    wanted = plan.routes[0].epsilon_for(0.1)
 
     def cv(epsilon: Fraction) -> float:
         again = made(query, epsilon=str(float(epsilon)), ask={"expect": {"value": "3000", "size": 4000}})

@@ -8,8 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from reticent.answer.copies import CompletedSums
-from reticent.answer.parts import COPIES_WORDS, Answer
+from reticent.answer.context import CompletedSums
+from reticent.answer.copies import CopiesRoute
+from reticent.answer.parts import COPIES_WORDS, Answer, is_as_planned
 from reticent.engine.duckdb.engine import DuckDBEngine
 from reticent.engine.sources.open import open_frame
 from reticent.errors import PlanError
@@ -17,11 +18,10 @@ from reticent.lab.noise import NoModelNoise, QuickModelNoise, SeededBits
 from reticent.plan.claims import claim_of_parts
 from reticent.plan.plan import Plan
 from reticent.prepare.repair import FINE
-from reticent.preview.parts import parts_of
 from reticent.privacy.ledger import Ledger
 from reticent.release import models as model_lines
 from reticent.release.asks import evaluate, wants_of
-from reticent.release.copies import is_copied, tally_copies
+from reticent.release.copies import tally_copies
 from reticent.release.curator import Curator
 from reticent.release.models import Modelled, fit_models
 from reticent.release.survey import Survey
@@ -65,7 +65,7 @@ def run(plan: Plan, table: pa.Table, noise: Any, bits: Any) -> tuple[CompletedSu
         modelled: Modelled = fit_models(plan, engine, None, noise=noise, bits=bits)
         tallies = engine.tally(plan.schema, wants_of(plan), modelled.repair)
         copied = tally_copies(plan, engine, None, modelled, bits=bits)
-        return copied, evaluate(plan, tallies, noise, copied=copied, modelled=modelled)
+        return copied, evaluate(plan, tallies, noise, copied=copied)
     finally:
         engine.close()
 
@@ -101,7 +101,7 @@ def test_a_base_weight_has_no_interval_over_copies() -> None:
     weighted = [{"mean": "y", "weight": "w"}]
     with pytest.raises(PlanError, match="base weight"):
         plan_of(queries=weighted, asks={0: BARS[0]})
-    assert is_copied(plan_of(queries=weighted, asks={}).asks[0], plan_of(queries=weighted, asks={}))
+    assert isinstance(plan_of(queries=weighted, asks={}).routes[0], CopiesRoute)
 
 
 def test_what_is_planned_is_what_is_run() -> None:
@@ -111,13 +111,13 @@ def test_what_is_planned_is_what_is_run() -> None:
     rng = np.random.default_rng(1)
     copied, answers = run(plan, people(200, rng), QuickModelNoise(rng), SeededBits(rng))
     assert copied is not None and copied.copies == 3 and len(copied.apart) == len(copied.straight) == 2
-    for ask, claim in zip(plan.asks, plan.claims[1:], strict=True):
-        parts = answers[ask.name].parts
-        assert claim_of_parts(ask.query, parts, plan.change) == claim
-        planned = parts_of(ask, plan)
-        assert [(p.what, p.epsilon) for p in planned] == [(p.what, p.epsilon) for p in parts]
-        assert is_copied(ask, plan) == (ask.name not in ("ask 4", "ask 5"))
-        assert (answers[ask.name].meaning == COPIES_WORDS) == is_copied(ask, plan)
+    for route, claim in zip(plan.routes, plan.claims[1:], strict=True):
+        name, is_copied = route.statistic.name, isinstance(route, CopiesRoute)
+        parts = answers[name].parts
+        assert claim_of_parts(route, parts, plan.change) == claim
+        assert is_as_planned(parts, route.parts)
+        assert is_copied == (name not in ("ask 4", "ask 5"))
+        assert (answers[name].meaning == COPIES_WORDS) == is_copied
     assert ("answer: copied", "proofs/answer/copied.md") in plan.claim.rests_on
 
 

@@ -4,7 +4,7 @@ from math import hypot
 
 import pytest
 
-from reticent.preview.preview import epsilon_for, expectations
+from reticent.preview.preview import expectations
 from reticent.release.asks import evaluate
 from tests.doubles import ZeroNoise
 from tests.tables import EVERY_KIND, book, make_plan, plain_tallies
@@ -34,7 +34,7 @@ def test_the_parts_of_a_preview_are_those_that_are_run(grid):
 def test_the_epsilon_for_a_target_reaches_it_and_less_does_not(query):
     """The count's noise is in it: forgetting it, as a naive twin does, falls short for a mean far from its centre."""
     plan = make_plan([query], asks={0: {"expect": EXPECT}})
-    wanted = epsilon_for(expectations(plan)[0], plan.asks[0], plan, 0.05)
+    wanted = plan.routes[0].epsilon_for(0.05)
 
     def parts(epsilon: float):
         ask = {"expect": EXPECT, "epsilon": f"{epsilon:.9f}"}

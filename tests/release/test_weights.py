@@ -6,10 +6,11 @@ from random import Random
 
 import pytest
 
+from reticent.answer.expect import AS_TOTALS, UNKNOWN
 from reticent.answer.weighting import Choice
 from reticent.errors import PlanError
 from reticent.plan.plan import read_plan
-from reticent.preview.preview import AS_TOTALS, UNKNOWN, epsilon_for, expectations
+from reticent.preview.preview import expectations
 from reticent.privacy.ledger import Ledger
 from reticent.release.asks import wants_of
 from reticent.release.curator import Curator
@@ -146,8 +147,7 @@ def test_a_preview_says_what_follows_if_people_are_spread_as_the_totals_are():
     assert [each.how for each in seen] == [AS_TOTALS, AS_TOTALS, UNKNOWN, UNKNOWN]
     assert all(each.margin > 0 for each in seen[:2]) and "known totals by age and sex" in seen[0].words
     plan = weighted_plan(queries=COUNT, asks={0: {"expect": {"value": 100}}})
-    expectation, ask = expectations(plan)[0], plan.asks[0]
-    loose, tight = (epsilon_for(expectation, ask, plan, cv) for cv in (0.5, 0.05))
+    loose, tight = (plan.routes[0].epsilon_for(cv) for cv in (0.5, 0.05))
     assert loose < tight
 
 

@@ -5,10 +5,10 @@ from random import Random
 
 import pytest
 
+from reticent.answer.route_weighted import assumed_strategy
 from reticent.answer.weighting import Choice
 from reticent.errors import PlanError
 from reticent.preview.preview import expectations
-from reticent.preview.weights import assumed_strategy
 from reticent.privacy.ledger import Ledger
 from reticent.release.curator import Curator
 from reticent.release.survey import Survey

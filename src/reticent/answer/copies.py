@@ -7,15 +7,17 @@ filling, and all noise.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.answer.context import Context
+from reticent.answer.context import CompletedSums, Context
 from reticent.answer.count import answer_count, answer_total
+from reticent.answer.expect import Expected
+from reticent.answer.grounds import COPIED, Ground
 from reticent.answer.parts import (
     COPIES_WORDS,
     Answer,
@@ -28,10 +30,10 @@ from reticent.answer.parts import (
 )
 from reticent.answer.parts import FINE as PART_FINE
 from reticent.answer.ratio import mean_ratio, share_ratio
-from reticent.engine.results import SufficientStatistics
+from reticent.answer.statistic import BaseRoute, PublicRoute
 from reticent.engine.wants import Sum
-from reticent.models.moments import Uncertain
-from reticent.query.kinds import EVERYONE, Count, Mean, Proportion, Total
+from reticent.query.base import RowQuery
+from reticent.query.kinds import Count, Mean, Proportion, Total
 from reticent.refine.rubin import combine
 from reticent.schema import Schema
 from reticent.schema.predicate import columns_compared
@@ -94,18 +96,6 @@ def linear(query: Copiable, schema: Schema, value: Fraction | None) -> Linear:
             return Linear(terms=among, low=-about, high=FINE - about, unit=Fraction(1, FINE))
 
 
-def decided(query: Copiable, schema: Schema) -> Sum:
-    """The rows that can be said to be in or out: gaps in the others are what an answer is filled with."""
-    match query:
-        case Count():
-            everybody = replace(query.among, where=EVERYONE)
-            return Proportion(of=query.among.where, among=everybody).decided(schema)
-        case Proportion():
-            return query.decided(schema)
-        case Total() | Mean():
-            return query.power(schema, 0)
-
-
 def squares(query: Total | Mean, schema: Schema, shape: Linear, sums: Mapping[Sum, int]) -> int:
     """The sum of the squares of all terms."""
     count, first, second = (sums[query.power(schema, power)] for power in (0, 1, 2))
@@ -118,27 +108,7 @@ def squares(query: Total | Mean, schema: Schema, shape: Linear, sums: Mapping[Su
 GAPS = SQUARES = Fraction(1, 4)
 """Of an error bar's epsilon, for the rows with gaps and for the squares; the steps of the lines get the rest."""
 
-PAGE = "proofs/answer/copied.md"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class CompletedSums:
-    """Sums over all `copies` of the rows, over the rows unfilled, and how sums differ a step up and down each line.
-
-    `apart` has an entry for each direction in which some line is uncertain, line by line: the sums with the line `width`
-    standard deviations up, less those with it as far down. `straight` has the same without draws, and `reaches` how far a row's codes
-    can then be apart. Confidential but for `copies`, `lines`, `widths` and `reaches`.
-    """
-
-    copies: int
-    lines: tuple[Uncertain, ...]
-    widths: tuple[float, ...]
-    total: SufficientStatistics = field(repr=False)
-    unfilled: SufficientStatistics = field(repr=False)
-    apart: tuple[Mapping[Sum, int], ...] = field(repr=False)
-    straight: tuple[Mapping[Sum, int], ...] = field(default=(), repr=False)
-    reaches: tuple[Mapping[str, int], ...] = ()
-    filled: tuple[str, ...] = ()
+PAGE = COPIED[1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,7 +190,7 @@ def buy(
         epsilon=_rest(query) * bar,
         noise=context.noise,
     )
-    who = decided(query, schema)
+    who = query.decided(schema)
     silent = context.measure(
         copied.total[who] - m * copied.unfilled[who],
         "rows with gaps",
@@ -269,7 +239,7 @@ def _of_lines(steps: NDArray[np.float64], copied: CompletedSums) -> tuple[float,
 def copied_wants(query: Copiable, schema: Schema) -> tuple[Sum, ...]:
     """All that an ask over copies needs of each."""
     more = (query.power(schema, 0), query.power(schema, 2)) if isinstance(query, Total | Mean) else ()
-    return (*query.wants(schema), decided(query, schema), *more)
+    return (*query.wants(schema), query.decided(schema), *more)
 
 
 def answer_copied(
@@ -352,3 +322,60 @@ def _variances(
     if isinstance(query, Proportion):
         return each / count, gaps * each / count**2
     return (rows * each if rows else max(0.0, answer)), gaps * each
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopiesRoute(BaseRoute[Copiable]):
+    """A sum or mean over several copies of the rows, each filled by itself; an interval if it is bought.
+
+    `plain` is the route of the same query over one filling: noise and cost of the number itself are the same.
+    """
+
+    plain: PublicRoute[RowQuery]
+
+    @property
+    def parts(self) -> tuple[Measurement, ...]:
+        ask, own = self.statistic, self.setting
+        if not ask.bar:
+            return self.plain.parts
+        bought = bar_parts(
+            self.query, ask.bar, directions=own.directions, schema=own.schema, neighbours=own.neighbours
+        )
+        return (*self.plain.parts, *bought)
+
+    @property
+    def rests_on(self) -> tuple[Ground, ...]:
+        *pages, linear_, noise = self.plain.rests_on
+        return (*pages, COPIED, linear_, noise) if self.statistic.bar else self.plain.rests_on
+
+    @property
+    def no_bar(self) -> str:
+        return "intervals over copies are for statistics without a base weight" if self.query.weight else ""
+
+    def expect(self) -> Expected:
+        return self.plain.expect()
+
+    def epsilon_for(self, cv: float) -> Fraction | None:
+        return self.plain.epsilon_for(cv)
+
+    def measured(self, context: Context) -> Answer:
+        """The mean over copies; where there are none, as over one filling."""
+        completed = context.completed
+        if completed is None:
+            return self.plain.measured(context)
+        return answer_copied(
+            self.query,
+            self.statistic.epsilon,
+            self.statistic.bar,
+            context,
+            copied=completed,
+            drawn=drawn_of(self.query, completed),
+            effect=context.effect,
+        )
+
+
+def drawn_of(query: Copiable, completed: CompletedSums) -> float:
+    """The variance of a draw of the column that a mean or total is of; that of the most uncertain one otherwise."""
+    if not isinstance(query, Total | Mean):
+        return 0.0
+    return completed.drawn.get(query.column, max(completed.drawn.values(), default=0.0))

@@ -6,12 +6,24 @@ from fractions import Fraction
 from math import floor, hypot, isqrt, sqrt
 
 from reticent.answer.context import Context
-from reticent.answer.donors import answer_of
-from reticent.answer.parts import Answer, Estimate, Interval
-from reticent.answer.ratio import centre_code
+from reticent.answer.donors import (
+    NO_PUBLISHED,
+    answer_of,
+    check_budget_with_donors,
+    donor_grounds,
+    is_published,
+    parts_with_donors,
+)
+from reticent.answer.expect import OPEN, Expected
+from reticent.answer.grounds import LAPLACE, LINEAR, Ground, answered
+from reticent.answer.parts import Answer, AnyMeasurement, Estimate, Interval
 from reticent.answer.readings import Quotient, Reading, purse, told_count
 from reticent.answer.shares import Tasks, planned
+from reticent.answer.statistic import FREE, BaseRoute
+from reticent.engine.wants import Aggregate
+from reticent.query import filled
 from reticent.query.kinds import Correlation
+from reticent.query.shapes import centre_code
 from reticent.refine.ratio import quotient_interval
 from reticent.schema import Number
 
@@ -164,3 +176,44 @@ def _quotient(above: float, below: tuple[float, float], end: float) -> float:
     """The end of above / root, root anywhere in `below`, cut to [-1, 1]; the farther root when it turns inwards."""
     root = below[0] if above * end > 0 else below[1]
     return max(-1.0, min(1.0, above / root)) if root > 0 else end
+
+
+class CorrelationRoute(BaseRoute[Correlation]):
+    """A correlation, with donors' answers or without: the same sums, each with the noise that its moves need."""
+
+    __slots__ = ()
+
+    @property
+    def is_filled(self) -> bool:
+        """Whether donors' answers enter it."""
+        return filled.uses_smooth(self.query, self.setting.schema, self.setting.repair)
+
+    @property
+    def aggregates(self) -> tuple[Aggregate, ...]:
+        return filled.wants(self.query, self.setting.schema, self.setting.repair)
+
+    @property
+    def parts(self) -> tuple[AnyMeasurement, ...]:
+        return parts_with_donors(self.query, self.statistic, self.setting)
+
+    @property
+    def rests_on(self) -> tuple[Ground, ...]:
+        own = (answered("ratio"), answered("correlation"), LINEAR, LAPLACE)
+        bar = self.statistic.bar
+        return (*own, *donor_grounds(self.query, self.setting, bar)) if self.is_filled else own
+
+    @property
+    def no_bar(self) -> str:
+        if not self.is_filled:
+            return FREE
+        return NO_PUBLISHED if is_published(self.query, self.setting) else ""
+
+    def check_budget(self, field: str) -> None:
+        check_budget_with_donors(self.query, self.statistic, self.setting, field)
+
+    def expect(self) -> Expected:
+        """It depends on the spread of both columns, which is not known beforehand."""
+        return Expected(margin=None, how=OPEN)
+
+    def measured(self, context: Context) -> Answer:
+        return answer_correlation(self.query, self.statistic.epsilon, self.statistic.bar, context)

@@ -5,9 +5,20 @@ from fractions import Fraction
 from itertools import product
 
 from reticent.answer.context import Context, weight_of
-from reticent.answer.parts import EXACT_WORDS, Answer, Estimate, NoisyInteger, measure_table
-from reticent.query.kinds import Count, CrossTabulation, Subpopulation, Total
-from reticent.schema import Schema
+from reticent.answer.parts import (
+    EXACT_WORDS,
+    Answer,
+    Estimate,
+    Measurement,
+    NoisyInteger,
+    measure_table,
+    plan_part,
+    plan_table,
+)
+from reticent.answer.statistic import PublicRoute
+from reticent.query.base import Subpopulation
+from reticent.query.kinds import Count, CrossTabulation, Total
+from reticent.schema import Number, Schema
 from reticent.sensitivity.bounds import Global, Neighbours
 from reticent.sensitivity.linear import bound_sum, bound_table
 
@@ -19,9 +30,11 @@ def count_bound(among: Subpopulation, schema: Schema, neighbours: Neighbours) ->
     return bound_sum(0, top, neighbours=neighbours), grid
 
 
-def total_bound(query: Total, schema: Schema, neighbours: Neighbours) -> tuple[Global, Fraction]:
+def total_bound(
+    column: Number, among: Subpopulation, schema: Schema, neighbours: Neighbours
+) -> tuple[Global, Fraction]:
     """The bound of a total in steps of the column's grid (times the weight's)."""
-    column, weight = query.number(schema), weight_of(query.among, schema)
+    weight = weight_of(among, schema)
     top, grid = (weight.high, weight.grid) if weight else (1, Fraction(1))
     low, high = (
         (column.low, column.high) if weight is None else (min(0, top * column.low), max(0, top * column.high))
@@ -56,7 +69,8 @@ def answer_total(query: Total, epsilon: Fraction, context: Context) -> Answer:
     Assumes     tallies of `query.wants`; exact arithmetic.
     Keeps back  the exact total.
     """
-    bound, grid = total_bound(query, context.schema, context.neighbours)
+    column = query.number(context.schema)
+    bound, grid = total_bound(column, query.among, context.schema, context.neighbours)
     exact = context.tallies.statistics[query.power(context.schema, 1)]
     return _answer(context.measure(exact, "total", bound=bound, grid=grid, epsilon=epsilon), None)
 
@@ -121,3 +135,50 @@ def answer_margin(query: CrossTabulation, epsilon: Fraction, context: Context) -
     return Answer(
         estimates=estimates, parts=(table[0].part,), meaning=EXACT_WORDS + "; for each cell by itself"
     )
+
+
+class CountRoute(PublicRoute[Count]):
+    """A count, by one noisy sum."""
+
+    __slots__ = ()
+    PAGES = ("count",)
+
+    @property
+    def parts(self) -> tuple[Measurement, ...]:
+        schema, neighbours = self.setting.schema, self.setting.neighbours
+        bound, grid = count_bound(self.query.among, schema, neighbours)
+        return (plan_part("count", bound=bound, grid=grid, epsilon=self.statistic.epsilon),)
+
+    def measured(self, context: Context) -> Answer:
+        return answer_count(self.query, self.statistic.epsilon, context)
+
+
+class TotalRoute(PublicRoute[Total]):
+    """A total, by one noisy sum."""
+
+    __slots__ = ()
+    PAGES = ("count",)
+
+    @property
+    def parts(self) -> tuple[Measurement, ...]:
+        schema, neighbours = self.setting.schema, self.setting.neighbours
+        bound, grid = total_bound(self.query.number(schema), self.query.among, schema, neighbours)
+        return (plan_part("total", bound=bound, grid=grid, epsilon=self.statistic.epsilon),)
+
+    def measured(self, context: Context) -> Answer:
+        return answer_total(self.query, self.statistic.epsilon, context)
+
+
+class TableRoute(PublicRoute[CrossTabulation]):
+    """A cross-tabulation, by one noisy table."""
+
+    __slots__ = ()
+    PAGES = ("margin",)
+
+    @property
+    def parts(self) -> tuple[Measurement, ...]:
+        bound, grid = margin_bound(self.query.among, self.setting.schema, self.setting.neighbours)
+        return (plan_table("table", bound=bound, grid=grid, epsilon=self.statistic.epsilon),)
+
+    def measured(self, context: Context) -> Answer:
+        return answer_margin(self.query, self.statistic.epsilon, context)

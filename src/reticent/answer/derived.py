@@ -4,7 +4,11 @@ from collections.abc import Callable
 from fractions import Fraction
 from math import hypot
 
-from reticent.answer.parts import DERIVED_WORDS, UNBOUNDED, Answer, Estimate, Interval
+from reticent.answer.context import Context
+from reticent.answer.expect import DERIVED, Expected
+from reticent.answer.grounds import Ground
+from reticent.answer.parts import DERIVED_WORDS, UNBOUNDED, Answer, AnyMeasurement, Estimate, Interval
+from reticent.answer.statistic import BaseRoute
 from reticent.query.kinds import Derived
 
 
@@ -73,3 +77,28 @@ def _ratio_sd(left: Estimate, right: Estimate) -> float | None:
         return float("nan")
     ratio = float(left.value / right.value)
     return hypot(left.noise_sd, ratio * right.noise_sd) / abs(float(right.value))
+
+
+class DerivedRoute(BaseRoute[Derived]):
+    """A difference or ratio of two answers above: nothing is measured, and nothing paid."""
+
+    __slots__ = ()
+
+    @property
+    def parts(self) -> tuple[AnyMeasurement, ...]:
+        return ()
+
+    @property
+    def rests_on(self) -> tuple[Ground, ...]:
+        return ()
+
+    @property
+    def no_bar(self) -> str:
+        return "is not needed: this estimate follows from the statistics it uses, so its interval is free; remove it"
+
+    def expect(self) -> Expected:
+        return Expected(margin=None, how=DERIVED)
+
+    def measured(self, context: Context) -> Answer:
+        first, second = (context.before[name] for name in self.query.of)
+        return answer_derived(self.query, first, second)

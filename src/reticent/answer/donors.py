@@ -5,20 +5,25 @@ others have noise scaled by a smooth bound, which is confidential, and an error 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import floor
+from math import floor, inf
 
 from reticent.answer.context import Context
+from reticent.answer.expect import AT_LEAST, UNKNOWN, Assumed, Expected, Noises, least_epsilon
+from reticent.answer.expect_donors import ASSUMED_HUB, HUBS, foreseen_parts
+from reticent.answer.grounds import DONORS, HEAVY, PIVOT, Ground
 from reticent.answer.parts import UNBOUNDED, Answer, AnyMeasurement, Estimate, Interval
-from reticent.answer.ratio import centre_code
 from reticent.answer.readings import Quotient, Reading, purse, told_count
-from reticent.answer.shares import Shares, Tasks, planned
-from reticent.engine.wants import Sum
-from reticent.query.kinds import Count, Mean, Proportion, Total, Variance
+from reticent.answer.shares import Shares, Tasks, check_budget, planned, planned_parts
+from reticent.answer.statistic import BaseRoute, PublicRoute, Setting, Statistic
+from reticent.engine.wants import Aggregate, Sum
+from reticent.errors import PlanError
+from reticent.prepare.repair import Bounding
+from reticent.query import filled
+from reticent.query.base import RowQuery
+from reticent.query.shapes import CodedMean, CodedSum, SquaresAboutMean
 from reticent.refine.ratio import quotient_interval
-
-Asked = Count | Total | Mean | Proportion | Variance
 
 HIDDEN_WORDS = "none: the scale of the noise is confidential; give interval an epsilon for an interval"
 PIVOT_WORDS = (
@@ -27,7 +32,7 @@ PIVOT_WORDS = (
 )
 
 
-def answer_imputed(query: Asked, epsilon: Fraction, bar: Fraction, context: Context) -> Answer:
+def answer_imputed(query: RowQuery, epsilon: Fraction, bar: Fraction, context: Context) -> Answer:
     """The noisy answer to an ask that rests on filled columns.
 
     Guarantee   (epsilon + bar)-DP for one call.
@@ -38,14 +43,16 @@ def answer_imputed(query: Asked, epsilon: Fraction, bar: Fraction, context: Cont
     Keeps back  the exact sums, and every smooth bound.
     """
     shares = planned(query, context.schema, context.neighbours, context.repair)
-    match query:
-        case Count() | Total():
-            return _single(query, shares, epsilon, bar, context)
-        case Mean() | Proportion():
-            found = _quotient(query, shares, epsilon, bar, context)
+    match query.shape(context.schema):
+        case CodedSum(sum=want):
+            return _single(want, shares, epsilon, bar, context)
+        case CodedMean() as mean:
+            found = _quotient(mean, shares, epsilon, bar, context)
             return answer_of(found.value, found.interval, found.has_interval, found.parts)
-        case Variance():
-            return _variance(query, shares, epsilon, bar, context)
+        case SquaresAboutMean() as squares:
+            return _variance(query, squares, shares, epsilon, bar, context)
+        case _:
+            raise TypeError("only sums, means and variances are answered here")
 
 
 def answer_of(
@@ -56,12 +63,8 @@ def answer_of(
     return Answer(estimates=(estimate,), parts=tuple(parts), meaning=PIVOT_WORDS if is_told else HIDDEN_WORDS)
 
 
-def _single(
-    query: Count | Total, shares: Shares, epsilon: Fraction, bar: Fraction, context: Context
-) -> Answer:
-    (task, share), schema = shares[0], context.schema
-    want: Sum = query.count(schema) if isinstance(query, Count) else query.power(schema, 1)
-    exact = context.tallies.statistics[want]
+def _single(want: Sum, shares: Shares, epsilon: Fraction, bar: Fraction, context: Context) -> Answer:
+    (task, share), exact = shares[0], context.tallies.statistics[want]
     reading = purse(epsilon, bar, shares).read(task, share, exact, context)
 
     def interval(level: Fraction) -> Interval:
@@ -74,31 +77,31 @@ def _single(
 
 
 def _quotient(
-    query: Mean | Proportion | Variance, shares: Shares, epsilon: Fraction, bar: Fraction, context: Context
+    mean: CodedMean, shares: Shares, epsilon: Fraction, bar: Fraction, context: Context
 ) -> Quotient:
     """Count and centred sum, the first of the shares, measured in this order; no count where the size is public."""
-    schema, statistics, budget = context.schema, context.tallies.statistics, purse(epsilon, bar, shares)
-    if isinstance(query, Proportion):
-        count, true = statistics[query.decided(schema)], statistics[query.true(schema)]
-        centred, centre, low, high = 2 * true - count, Fraction(1, 2), Fraction(0), Fraction(1)
-    else:
-        column = query.number(schema)
-        twice = centre_code(column, query.centre)
-        count = statistics[query.power(schema, 0)]
-        centred = 2 * statistics[query.power(schema, 1)] - twice * count
-        centre, low, high = twice * column.grid / 2, column.lower, column.upper
-    bottom = budget.read(*shares[0], count, context) if query.size is None else None
+    statistics, budget = context.tallies.statistics, purse(epsilon, bar, shares)
+    count = statistics[mean.count]
+    centred = 2 * statistics[mean.total] - mean.twice * count
+    bottom = budget.read(*shares[0], count, context) if mean.size is None else None
     top = budget.read(*shares[1 if bottom else 0], centred, context)
-    return Quotient(top=top, bottom=bottom, size=query.size, centre=centre, low=low, high=high)
+    return Quotient(top=top, bottom=bottom, size=mean.size, centre=mean.centre, low=mean.low, high=mean.high)
 
 
-def _variance(query: Variance, shares: Shares, epsilon: Fraction, bar: Fraction, context: Context) -> Answer:
+def _variance(
+    query: RowQuery,
+    shape: SquaresAboutMean,
+    shares: Shares,
+    epsilon: Fraction,
+    bar: Fraction,
+    context: Context,
+) -> Answer:
     """Squares about the released mean, which is measured first."""
-    schema, statistics = context.schema, context.tallies.statistics
-    column, tasks = query.number(schema), Tasks(query, schema, context.neighbours, context.repair)
-    mean = _quotient(query, shares, epsilon, bar, context)
+    statistics, column = context.tallies.statistics, shape.number
+    tasks = Tasks(query, context.schema, context.neighbours, context.repair)
+    mean = _quotient(shape.mean, shares, epsilon, bar, context)
     about = floor(mean.value / column.grid + Fraction(1, 2))
-    n, s1, s2 = (statistics[query.power(schema, power)] for power in (0, 1, 2))
+    n, s1, s2 = (statistics[want] for want in (shape.mean.count, shape.mean.total, shape.squares))
     exact = s2 - 2 * about * s1 + about * about * n
     share = shares[-1][1]
     squares = purse(epsilon, bar, shares).read(tasks.squares(column, about), share, exact, context)
@@ -127,3 +130,115 @@ def _variance_interval(
         return max(Fraction(0), min(highest, Fraction(low)) - 2 * off * off), min(highest, Fraction(high))
 
     return interval
+
+
+NO_PUBLISHED = "the published noise has no interval; remove it, or bound by hubs"
+
+
+def is_published(query: RowQuery, setting: Setting) -> bool:
+    """Whether some column that the query rests on is bounded as published."""
+    used = filled.roles(query, setting.schema, setting.repair)
+    return any(setting.repair.of(role.column).bounding is Bounding.PUBLISHED for role in used)
+
+
+def donor_grounds(query: RowQuery, setting: Setting, bar: Fraction) -> tuple[Ground, ...]:
+    """What a claim rests on beside its kind's own pages, where donors' answers enter."""
+    noise = HEAVY["generalised Cauchy" if is_published(query, setting) else "double Lomax"]
+    return (*DONORS, noise, *((PIVOT,) if bar else ()))
+
+
+def parts_with_donors(query: RowQuery, statistic: Statistic, setting: Setting) -> tuple[AnyMeasurement, ...]:
+    """The parts of a statistic that donors' answers may enter, from public numbers alone."""
+    return planned_parts(
+        query,
+        statistic.epsilon,
+        statistic.bar,
+        schema=setting.schema,
+        neighbours=setting.neighbours,
+        repair=setting.repair,
+    )
+
+
+def check_budget_with_donors(query: RowQuery, statistic: Statistic, setting: Setting, field: str) -> None:
+    """Refuse an epsilon that no noise for a smooth bound can run at."""
+    check_budget(
+        query,
+        statistic.epsilon,
+        statistic.bar,
+        schema=setting.schema,
+        neighbours=setting.neighbours,
+        repair=setting.repair,
+        field=field,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DonorsRoute(BaseRoute[RowQuery]):
+    """A sum, mean or variance that donors' answers enter: noise scaled by a smooth bound, an interval if it is bought.
+
+    `plain` is the route that the same query has without donors: their numbers hang together in the same way.
+    """
+
+    plain: PublicRoute[RowQuery]
+
+    @property
+    def aggregates(self) -> tuple[Aggregate, ...]:
+        return filled.wants(self.query, self.setting.schema, self.setting.repair)
+
+    @property
+    def parts(self) -> tuple[AnyMeasurement, ...]:
+        return parts_with_donors(self.query, self.statistic, self.setting)
+
+    @property
+    def rests_on(self) -> tuple[Ground, ...]:
+        return (*self.plain.rests_on, *donor_grounds(self.query, self.setting, self.statistic.bar))
+
+    @property
+    def no_bar(self) -> str:
+        return NO_PUBLISHED if is_published(self.query, self.setting) else ""
+
+    def check_budget(self, field: str) -> None:
+        check_budget_with_donors(self.query, self.statistic, self.setting, field)
+
+    def foreseen(self, hub: int, *, epsilon: Fraction | None = None) -> Noises:
+        """The noise of every sum if the busiest donor served `hub` recipients; at another epsilon without an interval."""
+        return foreseen_parts(
+            self.query,
+            self.statistic.epsilon if epsilon is None else epsilon,
+            self.statistic.bar if epsilon is None else Fraction(0),
+            hub=hub,
+            schema=self.setting.schema,
+            neighbours=self.setting.neighbours,
+            repair=self.setting.repair,
+        )
+
+    def expect(self) -> Expected:
+        """The floor, with nobody missing, and what busier donors would make of it."""
+        assumed = tuple(found for hub in HUBS if (found := self._assume(hub)) is not None)
+        if not assumed:
+            return Expected(margin=None, how=UNKNOWN)
+        return Expected(margin=Fraction(assumed[0].margin), how=AT_LEAST, assumed=assumed)
+
+    def _assume(self, hub: int) -> Assumed | None:
+        """The error under an assumption; None where a quotient's size is not known."""
+        parts, divisor = self.foreseen(hub), self.plain.divisor
+        margin = self.plain.expected(parts, AT_LEAST).margin
+        if margin is None or not divisor:
+            return None
+        scale = float(1 / self.setting.share) if self.query.adds_up else 1.0
+        return Assumed(hub=hub, sd=scale * self.plain.error(parts) / divisor, margin=float(margin))
+
+    def epsilon_for(self, cv: float) -> Fraction | None:
+        """If the busiest donor served `ASSUMED_HUB` recipients."""
+        allowed = self.plain.allowed(cv)
+        return None if allowed is None else least_epsilon(lambda epsilon: self._error(epsilon) <= allowed)
+
+    def _error(self, epsilon: Fraction) -> float:
+        """The error at another epsilon; without end where no noise can run at it."""
+        try:
+            return self.plain.error(self.foreseen(ASSUMED_HUB, epsilon=epsilon))
+        except PlanError:
+            return inf
+
+    def measured(self, context: Context) -> Answer:
+        return answer_imputed(self.query, self.statistic.epsilon, self.statistic.bar, context)

@@ -4,7 +4,7 @@ An answer is made of estimates with intervals, and of the measurements they came
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, exp, expm1, sqrt
 
@@ -69,6 +69,18 @@ class HiddenScale:
 
 
 AnyMeasurement = Measurement | HiddenScale
+
+
+def is_as_planned(run: Sequence[AnyMeasurement], planned: Sequence[AnyMeasurement]) -> bool:
+    """Whether what was measured is what was planned: the same sums, with the same noise, at the same price.
+
+    A bound may be smaller than planned: that of squares is planned at its largest, and known once a mean is released.
+    """
+
+    def spent(parts: Sequence[AnyMeasurement]) -> list[tuple[str, str, Fraction, str]]:
+        return [(part.what, part.mechanism, part.epsilon, part.proof) for part in parts]
+
+    return spent(run) == spent(planned)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,6 +177,22 @@ class Estimate:
     has_interval: bool = True
     cell: tuple[tuple[str, str], ...] = ()
 
+    def scaled(self, scale: Fraction) -> "Estimate":
+        """The same multiplied by a public number, as the estimate of a piece is to speak of the whole survey."""
+
+        def interval(level: Fraction) -> Interval:
+            low, high = self.interval(level)
+            return low * scale, high * scale
+
+        within, factor = self.sampling, float(scale)
+        return replace(
+            self,
+            value=self.value * scale,
+            interval=interval,
+            noise_sd=None if self.noise_sd is None else self.noise_sd * factor,
+            sampling=None if within is None else lambda effect: within(effect) * factor * factor,
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
@@ -177,6 +205,12 @@ class Answer:
     @property
     def epsilon(self) -> Fraction:
         return sum((part.epsilon for part in self.parts), Fraction(0))
+
+    def scaled(self, scale: Fraction) -> "Answer":
+        """Every estimate multiplied by a public number."""
+        if scale == 1:
+            return self
+        return replace(self, estimates=tuple(each.scaled(scale) for each in self.estimates))
 
 
 EXACT_WORDS = "covers the privacy noise with at least the stated probability, computed exactly from its law"

@@ -5,7 +5,10 @@ from itertools import accumulate
 from math import ceil, log
 
 from reticent.answer.context import Context, weight_of
+from reticent.answer.expect import IN_RANKS, Expected
+from reticent.answer.grounds import FLIP, LINEAR, Ground, answered
 from reticent.answer.parts import RANK_WORDS, SELECTED_WORDS, Answer, Estimate, Interval, Measurement
+from reticent.answer.statistic import BaseRoute
 from reticent.query.kinds import Quantile
 from reticent.schema import Schema
 from reticent.sensitivity.bounds import Global, Neighbours
@@ -128,3 +131,34 @@ def _rank_words(
     ranks = Fraction(slack(candidates, bound=bound, epsilon=epsilon, chance=1 - level), query.at.denominator)
     ranks *= weight.grid if weight else 1
     return f"{RANK_WORDS}: at most {ceil(ranks)}; give interval an epsilon for an interval of values"
+
+
+class QuantileRoute(BaseRoute[Quantile]):
+    """A quantile, by a private choice among candidates; its interval can be bought."""
+
+    __slots__ = ()
+
+    @property
+    def parts(self) -> tuple[Measurement, ...]:
+        bound = rank_bound(self.query, self.setting.schema, self.setting.neighbours)
+        return quantile_parts(self.query, self.statistic.epsilon, self.statistic.bar, bound)
+
+    @property
+    def rests_on(self) -> tuple[Ground, ...]:
+        return (answered("quantile"), LINEAR, FLIP)
+
+    @property
+    def no_bar(self) -> str:
+        return ""
+
+    def expect(self) -> Expected:
+        """In ranks: respondents between the answer and the exact one."""
+        schema, ask = self.setting.schema, self.statistic
+        bound = rank_bound(self.query, schema, self.setting.neighbours)
+        candidates = self.query.table(schema).size(schema)
+        ranks = slack(candidates, bound=bound, epsilon=ask.epsilon, chance=1 - ask.level)
+        return Expected(margin=Fraction(ranks, self.query.at.denominator), how=IN_RANKS)
+
+    def measured(self, context: Context) -> Answer:
+        ask = self.statistic
+        return answer_quantile(self.query, ask.epsilon, context, bar=ask.bar, level=ask.level)

@@ -11,8 +11,11 @@ from math import floor, hypot
 
 from reticent.answer.context import Context, weight_of
 from reticent.answer.count import count_bound
-from reticent.answer.parts import RATIO_WORDS, Answer, Estimate, NoisyInteger, measure
+from reticent.answer.parts import RATIO_WORDS, Answer, Estimate, Measurement, NoisyInteger, measure, plan_part
+from reticent.answer.statistic import QuotientRoute
+from reticent.query.base import Subpopulation
 from reticent.query.kinds import Mean, Proportion, Variance
+from reticent.query.shapes import centre_code
 from reticent.refine.ratio import NoisyValue, quotient_interval
 from reticent.schema import Number, Schema
 from reticent.sensitivity.bounds import Global, Neighbours
@@ -78,11 +81,6 @@ def split(epsilon: Fraction, size: int | None) -> tuple[Fraction, Fraction]:
     return (
         (Fraction(0), epsilon) if size is not None else (epsilon * COUNT_SHARE, epsilon * (1 - COUNT_SHARE))
     )
-
-
-def centre_code(column: Number, centre: Fraction | None) -> int:
-    """Twice the centre in grid steps: the midpoint of the bounds, or the plan's own public guess."""
-    return column.low + column.high if centre is None else int(2 * centre / column.grid)
 
 
 def mean_bound(query: Mean, schema: Schema, neighbours: Neighbours) -> tuple[Global, Fraction]:
@@ -248,3 +246,105 @@ def _interval(
         return max(Fraction(0), min(highest, Fraction(low)) - 2 * off * off), min(highest, Fraction(high))
 
     return interval
+
+
+def quotient_parts(
+    among: Subpopulation,
+    size: int | None,
+    epsilon: Fraction,
+    top: tuple[Global, Fraction],
+    schema: Schema,
+    neighbours: Neighbours,
+) -> tuple[Measurement, ...]:
+    """What a quotient is made of, known before a row is read: a count where the size is not public, and a centred sum."""
+    for_count, for_sum = split(epsilon, size)
+    counted: tuple[Measurement, ...] = ()
+    if for_count:
+        bound, grid = count_bound(among, schema, neighbours)
+        counted = (plan_part("count", bound=bound, grid=grid, epsilon=for_count),)
+    bound, grid = top
+    return (*counted, plan_part("centred sum", bound=bound, grid=grid, epsilon=for_sum))
+
+
+class MeanRoute(QuotientRoute[Mean]):
+    """A mean, by a noisy count and a noisy centred sum."""
+
+    __slots__ = ()
+    PAGES = ("ratio",)
+
+    @property
+    def size(self) -> int | None:
+        return self.query.size
+
+    def centre(self) -> Fraction:
+        return self.query.mean(self.setting.schema).centre
+
+    @property
+    def parts(self) -> tuple[Measurement, ...]:
+        query, schema, neighbours = self.query, self.setting.schema, self.setting.neighbours
+        top = mean_bound(query, schema, neighbours)
+        return quotient_parts(query.among, query.size, self.statistic.epsilon, top, schema, neighbours)
+
+    def measured(self, context: Context) -> Answer:
+        """With the sampling error that a released variance implies, where the plan names one."""
+        name = self.statistic.variance
+        variance = context.before[name].estimates[0].value if name is not None else None
+        return answer_mean(self.query, self.statistic.epsilon, context, variance=variance)
+
+
+class ProportionRoute(QuotientRoute[Proportion]):
+    """A proportion, by a noisy count and a noisy centred sum."""
+
+    __slots__ = ()
+    PAGES = ("ratio",)
+
+    @property
+    def size(self) -> int | None:
+        return self.query.size
+
+    def centre(self) -> Fraction:
+        return Fraction(1, 2)
+
+    @property
+    def parts(self) -> tuple[Measurement, ...]:
+        query, schema, neighbours = self.query, self.setting.schema, self.setting.neighbours
+        top = share_bound(query, schema, neighbours)
+        return quotient_parts(query.among, query.size, self.statistic.epsilon, top, schema, neighbours)
+
+    def measured(self, context: Context) -> Answer:
+        return answer_proportion(self.query, self.statistic.epsilon, context)
+
+
+class VarianceRoute(QuotientRoute[Variance]):
+    """A variance, by a noisy mean and noisy squares about it."""
+
+    __slots__ = ()
+    PAGES = ("ratio", "variance")
+
+    @property
+    def size(self) -> int | None:
+        return self.query.size
+
+    def centre(self) -> Fraction:
+        """Squares have none."""
+        return Fraction(0)
+
+    @property
+    def parts(self) -> tuple[Measurement, ...]:
+        """The squares' bound depends on the released mean; here at its largest, for a mean at one end."""
+        query, schema, neighbours = self.query, self.setting.schema, self.setting.neighbours
+        mean = Mean(column=query.column, among=query.among, centre=query.centre, size=query.size)
+        column, weight = query.number(schema), weight_of(query.among, schema)
+        top, grid = (weight.high, weight.grid) if weight else (1, Fraction(1))
+        for_squares = self.statistic.epsilon * SQUARES_SHARE
+        squares = plan_part(
+            "squares about the mean",
+            bound=squares_bound(column, column.low, top, neighbours),
+            grid=grid * column.grid**2,
+            epsilon=for_squares,
+        )
+        centred, rest = mean_bound(mean, schema, neighbours), self.statistic.epsilon - for_squares
+        return (*quotient_parts(query.among, query.size, rest, centred, schema, neighbours), squares)
+
+    def measured(self, context: Context) -> Answer:
+        return answer_variance(self.query, self.statistic.epsilon, context)

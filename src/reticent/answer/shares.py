@@ -10,19 +10,18 @@ from fractions import Fraction
 from reticent.answer.context import weight_of
 from reticent.answer.count import count_bound, total_bound
 from reticent.answer.parts import AnyMeasurement, HiddenScale, Measurement, plan_part
-from reticent.answer.ratio import SQUARES_SHARE, centre_code, split, squares_bound
+from reticent.answer.ratio import SQUARES_SHARE, split, squares_bound
 from reticent.errors import PlanError
 from reticent.prepare.repair import Bounding, Repair
+from reticent.query.base import RowQuery
 from reticent.query.filled import roles
-from reticent.query.kinds import Correlation, Count, Mean, Proportion, Total, Variance
+from reticent.query.shapes import CodedMean, CodedSum, ProductsAboutMeans, SquaresAboutMean
 from reticent.refine.pivot import pivot
 from reticent.schema import Number, Schema
 from reticent.sensitivity.bounds import Global, Neighbours
 from reticent.sensitivity.donors import Imputed, Moves, Span
 from reticent.sensitivity.hubs import LN2, published_beta
 from reticent.sensitivity.linear import bound_sum
-
-Linear = Count | Total | Mean | Proportion | Variance | Correlation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +52,7 @@ class Tasks:
 
     __slots__ = ("_among", "_grid", "_imputed", "_neighbours", "_schema", "_top")
 
-    def __init__(self, query: Linear, schema: Schema, neighbours: Neighbours, repair: Repair) -> None:
+    def __init__(self, query: RowQuery, schema: Schema, neighbours: Neighbours, repair: Repair) -> None:
         weight = weight_of(query.among, schema)
         self._top, self._grid = (weight.high, weight.grid) if weight else (1, Fraction(1))
         self._among, self._schema, self._neighbours = query.among, schema, neighbours
@@ -64,16 +63,17 @@ class Tasks:
         bound, grid = count_bound(self._among, self._schema, self._neighbours)
         return SumSpec(what="count", bound=bound, moves=self._imputed.count(), grid=grid)
 
-    def total(self, query: Total) -> SumSpec:
+    def total(self, column: Number) -> SumSpec:
         """The sum of a column."""
-        bound, grid = total_bound(query, self._schema, self._neighbours)
-        column = query.number(self._schema)
+        bound, grid = total_bound(column, self._among, self._schema, self._neighbours)
         moves = self._imputed.total(_span(column, Fraction(0)), of=column.name)
         return SumSpec(what="total", bound=bound, moves=moves, grid=grid)
 
-    def centred(self, column: Number, centre: Fraction | None, *, named: str = "") -> SumSpec:
-        """The sum of 2y - 2c, in half steps of the column's grid."""
-        twice = centre_code(column, centre)
+    def centred(self, mean: CodedMean, *, named: str = "") -> SumSpec:
+        """The sum of 2y - 2c, in half steps of the column's grid; without a column, that of a condition."""
+        column, twice = mean.number, mean.twice
+        if column is None:
+            return self.share()
         low, high = 2 * column.low, 2 * column.high
         span = Span(low=Fraction(low), high=Fraction(high), centre=Fraction(twice))
         bound = bound_sum(self._top * (low - twice), self._top * (high - twice), neighbours=self._neighbours)
@@ -114,7 +114,6 @@ def _span(column: Number, centre: Fraction) -> Span:
     return Span(low=Fraction(column.low), high=Fraction(column.high), centre=centre)
 
 
-Asked = Count | Total | Mean | Proportion | Variance | Correlation
 Shares = tuple[tuple[SumSpec, Fraction], ...]
 
 WHOLE, EIGHTH = Fraction(1), Fraction(1, 8)
@@ -126,49 +125,48 @@ LEAST_BETA = Fraction(1, 2**16)
 PUBLISHED = "generalised Cauchy"
 
 
-def planned(query: Asked, schema: Schema, neighbours: Neighbours, repair: Repair) -> Shares:
+def planned(query: RowQuery, schema: Schema, neighbours: Neighbours, repair: Repair) -> Shares:
     """The tasks of an ask in the order they are measured, each with its share of the ask's epsilon.
 
     Squares and products are taken about means that are not known yet; here about one end, where they move most.
     """
     tasks = Tasks(query, schema, neighbours, repair)
-    match query:
-        case Count():
+    match query.shape(schema):
+        case CodedSum(number=None):
             return ((tasks.count(), WHOLE),)
-        case Total():
-            return ((tasks.total(query), WHOLE),)
-        case Mean():
-            return _ratio(tasks, tasks.centred(query.number(schema), query.centre), query.size)
-        case Proportion():
-            return _ratio(tasks, tasks.share(), query.size)
-        case Variance():
-            column = query.number(schema)
-            mean = _ratio(tasks, tasks.centred(column, query.centre), query.size)
-            about = tuple((task, share * (1 - SQUARES_SHARE)) for task, share in mean)
+        case CodedSum(number=Number() as column):
+            return ((tasks.total(column), WHOLE),)
+        case CodedMean() as mean:
+            return _ratio(tasks, mean)
+        case SquaresAboutMean(mean=mean, number=column):
+            about = tuple((task, share * (1 - SQUARES_SHARE)) for task, share in _ratio(tasks, mean))
             return (*about, (tasks.squares(column, column.low), SQUARES_SHARE))
-        case Correlation():
-            return _correlation(query, schema, tasks)
+        case ProductsAboutMeans() as products:
+            return _products(tasks, products)
+        case _:
+            raise TypeError("only queries that are made of sums are shared out")
 
 
-def _ratio(tasks: Tasks, top: SumSpec, size: int | None) -> Shares:
-    for_count, for_sum = split(WHOLE, size)
+def _ratio(tasks: Tasks, mean: CodedMean) -> Shares:
+    for_count, for_sum = split(WHOLE, mean.size)
+    top = tasks.centred(mean)
     return ((tasks.count(), for_count), (top, for_sum)) if for_count else ((top, for_sum),)
 
 
-def _correlation(query: Correlation, schema: Schema, tasks: Tasks) -> Shares:
-    y, z = query.numbers(schema)
-    count = () if query.size is not None else ((tasks.count(), EIGHTH),)
+def _products(tasks: Tasks, shape: ProductsAboutMeans) -> Shares:
+    y, z = shape.numbers
+    count = () if shape.means[0].size is not None else ((tasks.count(), EIGHTH),)
     each = EIGHTH if count else EIGHTH * Fraction(3, 2)
     centred = tuple(
-        (tasks.centred(column, centre, named=f" of {column.name}"), each)
-        for column, centre in zip((y, z), query.centres, strict=True)
+        (tasks.centred(mean, named=f" of {column.name}"), each)
+        for mean, column in zip(shape.means, shape.numbers, strict=True)
     )
     squares = tuple((tasks.squares_of(column, column.low), Fraction(3, 16)) for column in (y, z))
     return (*count, *centred, *squares, (tasks.products(y, z, (y.low, z.low)), PRODUCTS))
 
 
 def planned_parts(
-    query: Asked,
+    query: RowQuery,
     epsilon: Fraction,
     bar: Fraction,
     *,
@@ -228,7 +226,7 @@ def is_published(task: SumSpec, repair: Repair) -> bool:
 
 
 def check_budget(
-    query: Asked,
+    query: RowQuery,
     epsilon: Fraction,
     bar: Fraction,
     *,

@@ -21,20 +21,20 @@ from reticent.answer.parts import (
     Measurement,
 )
 from reticent.answer.poststrata import Law, Weighted
-from reticent.answer.ratio import centre_code, split
+from reticent.answer.ratio import split
 from reticent.answer.readings import Quotient, Reading
 from reticent.answer.weighting import Weighting
 from reticent.engine.wants import Bins, Sum
 from reticent.noise.source import Noise
 from reticent.prepare.strata import Strategy
-from reticent.query.kinds import Count, Mean, Proportion, Query, Total
+from reticent.query.base import Query
+from reticent.query.shapes import CodedMean, CodedSum, Shape
 from reticent.refine.pivot import HiddenNoise, LogScale, Pivot, pivot
 from reticent.schema import Schema
 from reticent.sensitivity.bounds import Neighbours, Smooth
 from reticent.sensitivity.donors import Moves
 from reticent.sensitivity.poststrata import Tally, numeric_reach
 
-Asked = Count | Total | Mean | Proportion
 SCALE = "noise scale"
 FINE = 50
 """A step of the grid is at most this part of the least weight that the rounding of all bins could be compared with."""
@@ -87,75 +87,71 @@ def power_of_ten(most: Fraction) -> Fraction:
     return step
 
 
-def sheets(query: Asked, schema: Schema) -> tuple[WeightedSum, ...]:
+Weightable = CodedSum | CodedMean
+NOT_WEIGHTED = (
+    "counts, totals, means and proportions are weighted to known totals; nothing bounds the others yet"
+)
+
+
+def weightable(query: Query, schema: Schema) -> Weightable | None:
+    """The sums of a query that can be weighted to known totals; None for others."""
+    shape: Shape | None = query.shape(schema)
+    return shape if isinstance(shape, Weightable) else None
+
+
+def sheets(shape: Weightable) -> tuple[WeightedSum, ...]:
     """What an ask measures, in order."""
-    whole, none, one = Fraction(1), Fraction(0), Fraction(1)
-    match query:
-        case Count():
-            terms = ((query.count(schema), 1),)
-            return (WeightedSum(what="count", terms=terms, low=none, high=one, unit=one, share=whole),)
-        case Total():
-            column = query.number(schema)
-            terms = ((query.power(schema, 1), 1),)
-            return (
-                WeightedSum(
-                    what="total",
-                    terms=terms,
-                    low=column.lower,
-                    high=column.upper,
-                    unit=column.grid,
-                    share=whole,
-                ),
-            )
-        case Mean():
-            column = query.number(schema)
-            twice, step = centre_code(column, query.centre), column.grid / 2
-            count, total = query.power(schema, 0), query.power(schema, 1)
-            low, high = column.lower - twice * step, column.upper - twice * step
-            return _ratio(count, ((total, 2), (count, -twice)), low, high, step, query.size)
-        case Proportion():
-            half = Fraction(1, 2)
-            decided, true = query.decided(schema), query.true(schema)
-            return _ratio(decided, ((true, 2), (decided, -1)), -half, half, half, query.size)
-
-
-def _ratio(
-    count: Sum,
-    top: tuple[tuple[Sum, int], ...],
-    low: Fraction,
-    high: Fraction,
-    unit: Fraction,
-    size: int | None,
-) -> tuple[WeightedSum, ...]:
-    for_count, for_sum = split(Fraction(1), size)
-    none, one = Fraction(0), Fraction(1)
-    centred = WeightedSum(what="centred sum", terms=top, low=low, high=high, unit=unit, share=for_sum)
+    whole = Fraction(1)
+    if isinstance(shape, CodedSum):
+        return (
+            WeightedSum(
+                what=shape.what,
+                terms=((shape.sum, 1),),
+                low=shape.low,
+                high=shape.high,
+                unit=shape.grid,
+                share=whole,
+            ),
+        )
+    for_count, for_sum = split(whole, shape.size)
+    centred = WeightedSum(
+        what="centred sum",
+        terms=((shape.total, 2), (shape.count, -shape.twice)),
+        low=shape.low - shape.centre,
+        high=shape.high - shape.centre,
+        unit=shape.half,
+        share=for_sum,
+    )
     if not for_count:
         return (centred,)
-    heads = WeightedSum(what="count", terms=((count, 1),), low=none, high=one, unit=one, share=for_count)
+    heads = WeightedSum(
+        what="count",
+        terms=((shape.count, 1),),
+        low=Fraction(0),
+        high=Fraction(1),
+        unit=Fraction(1),
+        share=for_count,
+    )
     return heads, centred
 
 
-def weighted_wants(query: Query, schema: Schema, weighting: Weighting) -> tuple[Bins, ...]:
+def weighted_wants(shape: Weightable, weighting: Weighting) -> tuple[Bins, ...]:
     """All that an ask needs of the base cells."""
-    if not isinstance(query, Asked):
-        raise TypeError("only counts, totals, means and proportions are weighted to known totals")
-    sums = [sum_ for sheet in sheets(query, schema) for sum_, _ in sheet.terms]
+    sums = [sum_ for sheet in sheets(shape) for sum_, _ in sheet.terms]
     return tuple(dict.fromkeys(weighting.want(sum_) for sum_ in sums))
 
 
 def weighted_parts(
-    query: Asked,
+    shape: Weightable,
     epsilon: Fraction,
     bar: Fraction,
     weighting: Weighting,
     *,
-    schema: Schema,
     neighbours: Neighbours,
 ) -> tuple[AnyMeasurement, ...]:
     """The parts an ask will be made of, from public numbers alone."""
     found: list[AnyMeasurement] = []
-    for sheet in sheets(query, schema):
+    for sheet in sheets(shape):
         found += parts_of_sheet(sheet, epsilon * sheet.share, bar * sheet.share, weighting, neighbours)
     return tuple(found)
 
@@ -217,7 +213,7 @@ class Binned(HiddenNoise):
 
 
 def answer_weighted(
-    query: Asked,
+    shape: Weightable,
     epsilon: Fraction,
     bar: Fraction,
     context: Context,
@@ -238,11 +234,11 @@ def answer_weighted(
     """
     read = [
         _read(sheet, epsilon, bar, context, weighting=weighting, weighed=weighed, number=place)
-        for place, sheet in enumerate(sheets(query, context.schema))
+        for place, sheet in enumerate(sheets(shape))
     ]
-    if isinstance(query, Count | Total):
+    if isinstance(shape, CodedSum):
         return _single(read[0])
-    found = _quotient(query, read, context.schema)
+    found = _quotient(shape, read)
     return _answer(found.value, found.interval, found.has_interval, found.parts)
 
 
@@ -313,14 +309,16 @@ def _single(reading: Reading) -> Answer:
     return _answer(reading.estimate, interval, reading.told is not None, reading.parts)
 
 
-def _quotient(query: Mean | Proportion, read: list[Reading], schema: Schema) -> Quotient:
-    bottom = read[0] if query.size is None else None
-    if isinstance(query, Proportion):
-        centre, low, high = Fraction(1, 2), Fraction(0), Fraction(1)
-    else:
-        column = query.number(schema)
-        centre, low, high = centre_code(column, query.centre) * column.grid / 2, column.lower, column.upper
-    return Quotient(top=read[-1], bottom=bottom, size=query.size, centre=centre, low=low, high=high)
+def _quotient(shape: CodedMean, read: list[Reading]) -> Quotient:
+    bottom = read[0] if shape.size is None else None
+    return Quotient(
+        top=read[-1],
+        bottom=bottom,
+        size=shape.size,
+        centre=shape.centre,
+        low=shape.low,
+        high=shape.high,
+    )
 
 
 def _answer(

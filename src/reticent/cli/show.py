@@ -16,6 +16,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from reticent.answer.expect import Assumed
+from reticent.answer.expect_donors import ASSUMED_HUB, HUBS, NOBODY
 from reticent.answer.parts import AnyMeasurement, HiddenScale
 from reticent.cli.show_tables import (
     foreseen_cells,
@@ -30,8 +32,7 @@ from reticent.errors import PlanError
 from reticent.exact import show
 from reticent.plan.plan import Plan
 from reticent.plan.repairs import external_imputation_section
-from reticent.preview.parts import HUBS, NOBODY
-from reticent.preview.preview import ASSUMED_HUB, LEGEND, Assumed, Expectation, epsilon_for, expectations
+from reticent.preview.preview import LEGEND, Expectation, expectations
 from reticent.release.check import Gaps
 from reticent.release.document import drawn_section, files_told, weight_words
 from reticent.release.release import Release
@@ -120,8 +121,8 @@ def show_preview(plan: Plan, target: str, *, as_json: bool) -> None:
     """The guarantee, the cost and the expected errors, as a table or as JSON."""
     cv = _cv(target)
     lines = [
-        (e, epsilon_for(e, ask, plan, cv) if cv else None)
-        for e, ask in zip(expectations(plan), plan.asks, strict=True)
+        (expectation, route.epsilon_for(cv) if cv else None)
+        for expectation, route in zip(expectations(plan), plan.routes, strict=True)
     ]
     tables, synths = foreseen_cells(plan), foreseen_synths(plan)
     if as_json:

@@ -16,7 +16,7 @@ from reticent.exact import read_decimal, show
 from reticent.files import Section, fill
 from reticent.prepare.repair import NO_REPAIR, Repair
 from reticent.privacy.claim import amount
-from reticent.query.kinds import AVAILABLE, COMPLETE, Subpopulation
+from reticent.query.base import AVAILABLE, COMPLETE, Subpopulation
 from reticent.schema import Levels, Schema
 from reticent.schema.bind import bind
 from reticent.schema.parse import parse

@@ -8,7 +8,7 @@ the middle of the bounds stands in, or the first level.
 predictor is a group of its own, and so is not having been asked.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -168,6 +168,11 @@ def check_estimator(name: str, *, field: str) -> None:
 
 
 AnyModel = ModelRepair | ClassRepair
+
+
+def directions_of(models: Sequence[AnyModel]) -> int:
+    """In how many directions lines are uncertain: one for each predictor's column of the design, and the intercept."""
+    return sum(len(model.features) + 1 for model in models if isinstance(model, ModelRepair))
 
 
 MOST_TERMS = 50

@@ -8,7 +8,7 @@ that was drawn over the frame is no answer: nobody changes piece, and the larges
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from hashlib import sha256
 from itertools import accumulate, pairwise
@@ -18,7 +18,6 @@ from typing import Any
 
 from pydantic import Field
 
-from reticent.answer.parts import Answer, Estimate, Interval
 from reticent.engine.sql.sampling import BITS, Lot
 from reticent.errors import PlanError, nearest
 from reticent.exact import read_decimal, show
@@ -27,7 +26,6 @@ from reticent.prepare.repair import Repair
 from reticent.privacy.claim import Change
 from reticent.privacy.ledger import ChargedPiece
 from reticent.privacy.ledger.history import BEFORE, CHANCE, FIXED, VALUES
-from reticent.query.kinds import Count, CrossTabulation, Derived, Query, Total
 from reticent.schema import Schema
 from reticent.schema.codebook import ROW
 from reticent.schema.columns import Levels
@@ -335,9 +333,9 @@ def _binds(schema: Schema, codebook: Mapping[str, Any]) -> str:
     return sha256(dumps(made, sort_keys=True, default=str).encode()).hexdigest()
 
 
-def check_partition(partition: Partition | None, query: Query, size: int | None, field: str) -> None:
+def check_partition(partition: Partition | None, size: int | None, field: str) -> None:
     """A public size is that of the whole survey, and a piece's own is not public."""
-    if partition is not None and size is not None and not isinstance(query, Derived):
+    if partition is not None and size is not None:
         raise PlanError("a public size is that of the whole survey, not of a piece; remove it", field=field)
 
 
@@ -353,26 +351,3 @@ def check_moved(
             f"kinds are not proved for both; ask plainly, or protect {Change.ADD_REMOVE.value!r}",
             field="partition.by",
         )
-
-
-def scaled(answer: Answer, query: Query, partition: Partition | None) -> Answer:
-    """The answer as it speaks of the whole survey: counts, totals and tables multiplied, quotients as they are."""
-    if partition is None or not isinstance(query, Count | Total | CrossTabulation):
-        return answer
-    return replace(answer, estimates=tuple(_scaled(each, partition.scale) for each in answer.estimates))
-
-
-def _scaled(estimate: Estimate, scale: Fraction) -> Estimate:
-    def interval(level: Fraction) -> Interval:
-        low, high = estimate.interval(level)
-        return low * scale, high * scale
-
-    within = estimate.sampling
-    factor = float(scale)
-    return replace(
-        estimate,
-        value=estimate.value * scale,
-        interval=interval,
-        noise_sd=None if estimate.noise_sd is None else estimate.noise_sd * factor,
-        sampling=None if within is None else lambda effect: within(effect) * factor * factor,
-    )

@@ -11,17 +11,19 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from reticent.answer.route import Route, route_of
+from reticent.answer.statistic import Setting, Statistic
 from reticent.answer.weighting import Weighting
 from reticent.errors import PlanError, is_printable
 from reticent.exact import read_decimal, show
 from reticent.files import fill, read_toml
 from reticent.former import FormerDigests, check_format, without_hubs
-from reticent.plan.asks import Statistic, read_asks, read_epsilon
+from reticent.plan.asks import read_asks, read_epsilon
 from reticent.plan.capped import read_shares
 from reticent.plan.cells import read_cells
 from reticent.plan.claims import claim_of, claim_of_bins
 from reticent.plan.digest import plan_digest
-from reticent.plan.models import AnyModel
+from reticent.plan.models import AnyModel, directions_of
 from reticent.plan.partition import Partition, check_moved, check_partition, read_partition
 from reticent.plan.repairs import Brought, check_brought, read_brought, read_repairs
 from reticent.plan.sample import FrameSample, check_sample, frame_claims, read_sample
@@ -29,13 +31,13 @@ from reticent.plan.sections import FORMAT, PlanSections, ProtectSection
 from reticent.plan.synth import Synth, read_synths
 from reticent.plan.totals import with_totals
 from reticent.plan.weights import read_weight, serving
+from reticent.plan.words import copied_stand_in
 from reticent.prepare.repair import NO_REPAIR, Repair
 from reticent.privacy.claim import Change, Claim, amount, check_exact, compose
 from reticent.privacy.sampling import resting_on_key
-from reticent.query.kinds import Derived, Proportion
 from reticent.schema import Schema
 from reticent.schema.codebook import schema_from
-from reticent.schema.predicate import Status, statuses
+from reticent.schema.predicate import statuses
 from reticent.schema.public_files import PublicFiles, Read
 from reticent.sensitivity.bounds import Neighbours
 from reticent.smallcells.cells import SmallCells, with_files
@@ -45,20 +47,13 @@ def check_silence(asks: Sequence[Statistic], models: Sequence[AnyModel]) -> None
     """As for donors: a question about silence would always have the answer nobody. Who was asked stays as it was."""
     filled = {model.column for model in models}
     for place, ask in enumerate(asks):
-        for status in _statuses(ask):
+        for status in (each for predicate in ask.query.predicates for each in statuses(predicate)):
             if status.column in filled and status.kind != "structural":
                 raise PlanError(
                     f"a model fills {status.column}, so after the repair nobody's is missing and {status} says "
                     "nothing; ask it in a release without this repair, or of a column that is not filled.",
                     field=f"statistic[{place}].query",
                 )
-
-
-def _statuses(ask: Statistic) -> list[Status]:
-    if isinstance(ask.query, Derived):
-        return []
-    of = [ask.query.of] if isinstance(ask.query, Proportion) else []
-    return [status for predicate in (ask.query.among.where, *of) for status in statuses(predicate)]
 
 
 LARGE = 20
@@ -131,20 +126,29 @@ class Plan:
         return Neighbours(replaced=self.change is Change.REPLACE, records=self.schema.at_most)
 
     @property
+    def setting(self) -> Setting:
+        """What is public of the survey, as far as the ways of answering depend on it."""
+        return Setting(
+            schema=self.schema,
+            neighbours=self.neighbours,
+            repair=self.repair,
+            weighting=self.weight,
+            copied=copied_stand_in(self.models),
+            directions=directions_of(self.models),
+            rows=self.rows,
+            share=self.partition.share if self.partition else Fraction(1),
+        )
+
+    @property
+    def routes(self) -> tuple[Route, ...]:
+        """How each statistic is answered, in their order: what it wants, measures, costs, rests on, and to expect."""
+        setting = self.setting
+        return tuple(route_of(ask, setting) for ask in self.asks)
+
+    @property
     def claims(self) -> tuple[Claim, ...]:
         """One claim for each line, each ask that costs anything and each table, from public numbers alone."""
-        found = (
-            claim_of(
-                ask.query,
-                ask.epsilon,
-                ask.bar,
-                self.change,
-                schema=self.schema,
-                repair=self.repair,
-                weighting=self.weight if ask.weighted else None,
-            )
-            for ask in self.asks
-        )
+        found = (claim_of(route, self.change) for route in self.routes)
         bins = claim_of_bins(self.weight.parts(self.neighbours), self.change) if self.weight else None
         lines = (model.claim(self.change) for model in self.models)
         asked = tuple(claim for claim in (*lines, bins, *found) if claim is not None)
@@ -238,7 +242,14 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
     )
     if not (sections.statistic or sections.cells or sections.synth):
         raise PlanError("asks nothing; add a [[statistic]], [[cells]] or [[synth]]", field="statistic")
-    asks = read_asks(sections.statistic, schema, repairs.repair, weight, repairs.copied)
+    setting = Setting(
+        schema=schema,
+        neighbours=neighbours,
+        repair=repairs.repair,
+        weighting=weight,
+        copied=copied_stand_in(repairs.models),
+    )
+    asks = read_asks(sections.statistic, setting)
     # A public number of rows is that of the whole survey: methods that would use it are not told of it for a piece.
     held = replace(schema, sample_size=None) if partition else schema
     plan = Plan(
@@ -273,7 +284,7 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
             field="protect.epsilon",
         )
     for place, each in enumerate(sections.statistic):
-        check_partition(partition, asks[place].query, each.size, f"statistic[{place}].size")
+        check_partition(partition, each.size, f"statistic[{place}].size")
     check_moved(partition, change, repair=plan.repair, others=(*plan.models, *plan.cells, *plan.synths))
     _check_delta(plan, sections.protect)
     _check_names(plan)

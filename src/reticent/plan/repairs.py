@@ -18,7 +18,7 @@ from reticent.exact import show
 from reticent.files import Section, fill
 from reticent.plan.donors import USUAL_DONORS, read_code, read_donors, repairable
 from reticent.plan.models import CLASSES, REGRESSION, AnyModel, ModelRepair, read_model
-from reticent.plan.words import capped_words, donors_words, stand_in
+from reticent.plan.words import capped_words, donors_words
 from reticent.prepare.distance import check_repair, distances_of, values
 from reticent.prepare.repair import NO_REPAIR, CappedDonors, Donors, Edit, Repair
 from reticent.privacy.claim import Change, Claim
@@ -125,11 +125,6 @@ class Repairs:
     repair: Repair = NO_REPAIR
     models: tuple[AnyModel, ...] = ()
     words: tuple[str, ...] = ()
-
-    @property
-    def copied(self) -> Repair:
-        """What stands for columns that are filled several times, where it matters which asks rest on them."""
-        return stand_in([model for model in self.models if model.copies > 1])
 
 
 def read_repairs(

@@ -11,15 +11,14 @@ from typing import Any
 
 from pydantic import Field
 
+from reticent.answer.statistic import Statistic
 from reticent.answer.weighting import Weighting
 from reticent.errors import PlanError
 from reticent.exact import read_decimal
 from reticent.files import Section, fill
-from reticent.plan.asks import Statistic
 from reticent.plan.partition import Frame, Partition
 from reticent.privacy.claim import Change, Claim, compose
 from reticent.privacy.sampling import SamplingDesign, amplify, design_of
-from reticent.query.kinds import Derived
 from reticent.schema import Schema
 
 LOT_SECRET = (
@@ -136,7 +135,7 @@ def check_sample(
     if sample is None:
         return
     base = [weighting.column] if weighting is not None and weighting.column else []
-    base += [a.query.among.weight for a in asks if not isinstance(a.query, Derived) and a.query.among.weight]
+    base += [ask.query.weight for ask in asks if ask.query.weight]
     if base and schema.coded[base[0]].high > 1:
         raise PlanError(
             f"{base[0]} is a base weight, so some were likelier to be drawn than others, and that is not amplified; "

@@ -15,13 +15,13 @@ import numpy as np
 
 from reticent.answer.poststrata import Law
 from reticent.answer.shares import LEAST_BETA
-from reticent.answer.weighted import Asked, sheets
+from reticent.answer.statistic import Statistic
+from reticent.answer.weighted import sheets, weightable
 from reticent.answer.weighting import ROWS, Choice, Fitting, Weighting
 from reticent.engine.sql.tallies import check_bins
 from reticent.errors import PlanError
 from reticent.exact import read_decimal
 from reticent.files import fill
-from reticent.plan.asks import Statistic
 from reticent.plan.sections import (
     AttributeSection,
     MarginSection,
@@ -274,8 +274,8 @@ def serving(
     shares = [
         (place, ask.epsilon * sheet.share / neighbours.steps)
         for place, ask in enumerate(asks)
-        if ask.weighted and isinstance(ask.query, Asked)
-        for sheet in sheets(ask.query, schema)
+        if ask.weighted and (shape := weightable(ask.query, schema)) is not None
+        for sheet in sheets(shape)
     ]
     if not shares:
         raise PlanError(f"no statistic says weight = {weighting.name!r}; drop the section", field="weight")

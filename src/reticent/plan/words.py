@@ -7,8 +7,8 @@ from reticent.answer.parts import Answer, HiddenScale
 from reticent.exact import show
 from reticent.plan.models import AnyModel
 from reticent.prepare.repair import CappedDonors, Default, Donors, Match, Metric, Repair, Scheme
+from reticent.query.base import Query
 from reticent.query.filled import roles
-from reticent.query.kinds import Query
 from reticent.schema import Schema
 
 
@@ -89,6 +89,11 @@ def predicted(query: Query, schema: Schema, models: Sequence[AnyModel]) -> list[
 def stand_in(models: Sequence[AnyModel]) -> Repair:
     """Donors in place of models, to see what an ask rests on; never run."""
     return Repair(donors=tuple(Donors(column=model.column, near=(), defaults=(0,)) for model in models))
+
+
+def copied_stand_in(models: Sequence[AnyModel]) -> Repair:
+    """The same for the models that fill a column several times."""
+    return stand_in([model for model in models if model.copies > 1])
 
 
 def _near(match: Match) -> str:

@@ -8,22 +8,13 @@ own answers before anything is filled, so only comparisons with a filled column,
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from reticent.engine.wants import Aggregate, Ring, Rows, has_universe
+from reticent.engine.wants import Aggregate, Ring, Rows
 from reticent.errors import PlanError
 from reticent.prepare.repair import Bounding, Repair
-from reticent.query.kinds import (
-    Correlation,
-    Count,
-    CrossTabulation,
-    Derived,
-    NumericQuery,
-    Proportion,
-    Quantile,
-    Query,
-)
+from reticent.query.base import Query
 from reticent.schema import Schema
 from reticent.schema.bind import AllOf, Always, AnyOf, Bound, CodeIn, Is, Negation
-from reticent.schema.predicate import columns_compared, statuses
+from reticent.schema.predicate import statuses
 
 ALWAYS, NEVER = Always(), Negation(Always())
 
@@ -46,14 +37,14 @@ def roles(query: Query, schema: Schema, repair: Repair) -> tuple[Role, ...]:
 
     The recipients of each ring are those who may be members, whatever is imputed to anybody.
     """
-    if isinstance(query, Derived) or not repair.filled():
+    counted = query.rows(schema) if repair.filled() else None
+    if counted is None:
         return ()
-    filled, values = repair.filled(), _values(query)
-    decisive = _decisive(query, schema, filled)
-    rows = possible(_rows(query, schema), filled)
+    filled, values = repair.filled(), query.values
+    decisive, rows = query.decisive(schema, filled), possible(counted, filled)
     return tuple(
         Role(
-            ring=Ring(column=name, rows=rows, weight=query.among.weight),
+            ring=Ring(column=name, rows=rows, weight=query.weight),
             value=name in values,
             membership=name in decisive,
         )
@@ -74,23 +65,13 @@ def uses_smooth(query: Query, schema: Schema, repair: Repair) -> bool:
 
 def check(query: Query, schema: Schema, repair: Repair, *, field: str = "query") -> None:
     """Refuse what no theorem covers, from public facts alone."""
-    if isinstance(query, Derived):
-        return
-    if query.among.weight in repair.filled():
-        raise PlanError(f"{query.among.weight} is a weight; donors do not fill weights.", field=field)
+    if query.weight in repair.filled():
+        raise PlanError(f"{query.weight} is a weight; donors do not fill weights.", field=field)
     _check_silence(query, repair, field)
     found = roles(query, schema, repair)
-    if found and isinstance(query, Quantile):
+    if found and query.shape(schema) is None:
         raise PlanError(
-            f"{found[0].column} is filled by donors, and no theorem bounds a quantile of imputed answers; ask for "
-            "its mean, or for the proportion below a value.",
-            field=field,
-        )
-    if found and isinstance(query, CrossTabulation):
-        raise PlanError(
-            f"{found[0].column} is filled by donors, and no theorem bounds a table of imputed answers; ask for "
-            "counts or proportions, one cell at a time.",
-            field=field,
+            f"{found[0].column} is filled by donors, and no theorem bounds {query.not_imputed}", field=field
         )
     if len({repair.of(role.column).bounding is Bounding.PUBLISHED for role in found}) > 1:
         raise PlanError("rests on one column bounded as published and one that is not; use one.", field=field)
@@ -98,10 +79,7 @@ def check(query: Query, schema: Schema, repair: Repair, *, field: str = "query")
 
 def _check_silence(query: Query, repair: Repair, field: str) -> None:
     """Once a column is filled, nobody is silent there any more: a question about silence would be answered wrongly."""
-    if isinstance(query, Derived):
-        return
-    predicates = [query.among.where, *([query.of] if isinstance(query, Proportion) else [])]
-    for status in (each for predicate in predicates for each in statuses(predicate)):
+    for status in (each for predicate in query.predicates for each in statuses(predicate)):
         if status.column in repair.filled() and status.kind != "structural":
             raise PlanError(
                 f"donors fill {status.column}, so after the repair nobody's is missing and {status} says nothing; ask it "
@@ -153,49 +131,3 @@ def _all(parts: tuple[Bound, ...]) -> Bound:
 
 def _any(parts: tuple[Bound, ...]) -> Bound:
     return ALWAYS if ALWAYS in parts else AnyOf(parts) if len(parts) > 1 else parts[0]
-
-
-def _rows(query: Query, schema: Schema) -> Rows:
-    """The rows an ask counts: for a proportion those where it is decided."""
-    match query:
-        case Count():
-            return query.count(schema).rows
-        case NumericQuery():
-            return query.power(schema, 0).rows
-        case Proportion():
-            return query.decided(schema).rows
-        case Correlation():
-            return query.moment(schema).rows
-        case Quantile() | CrossTabulation():
-            return query.table(schema).rows
-        case Derived():
-            raise ValueError("a derived ask reads no rows")
-
-
-def _values(query: Query) -> frozenset[str]:
-    """The columns whose answers are added up, or counted as true or false."""
-    match query:
-        case NumericQuery(column=name) | Quantile(column=name):
-            return frozenset({name})
-        case Correlation(columns=names) | CrossTabulation(columns=names):
-            return frozenset(names)
-        case Proportion(of=of):
-            return frozenset(columns_compared(of))
-        case _:
-            return frozenset()
-
-
-def _decisive(query: Query, schema: Schema, filled: frozenset[str]) -> frozenset[str]:
-    """The columns whose answers decide who is a member.
-
-    Whether a proportion's `of` is decided can depend on a filled column only next to another column that may
-    be structural and leave it open: columns compared are known, and a structural cell is the record's own.
-    """
-    if isinstance(query, Derived):
-        return frozenset()
-    found = set(columns_compared(query.among.where))
-    if isinstance(query, Proportion):
-        compared = columns_compared(query.of)
-        open_ = {name for name in compared if has_universe(schema, name)}
-        found |= {name for name in compared if name in filled and open_ - {name}}
-    return frozenset(found)

@@ -1,138 +1,214 @@
 """The kinds of query: count, total, mean, variance, correlation, proportion, quantile, cross-tabulation, difference and ratio.
 
-Each lists the aggregates it wants, so that a whole plan can be tallied together. `Subpopulation` says which rows an ask is
-about, when people did not answer everything.
+Each lists the aggregates it wants, so that a whole plan can be tallied together, says what `Query` asks of a kind, and reads
+itself from the words of a plan.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import pairwise
+from typing import ClassVar, Self
 
-from reticent.engine.wants import Key, Rows, Sum, Table, has_universe
+from reticent.engine.wants import MOST_CELLS, Key, Rows, Sum, Table, has_universe
+from reticent.errors import PlanError
 from reticent.exact import show
+from reticent.query.base import COMMON, EVERYONE, Query, RowQuery
+from reticent.query.shapes import (
+    CodedMean,
+    CodedSum,
+    ProductsAboutMeans,
+    Shape,
+    SquaresAboutMean,
+    centre_code,
+)
+from reticent.query.written import WrittenQuery
 from reticent.schema import Levels, Number, Schema
-from reticent.schema.bind import AllOf, AnyOf, Bound, Negation, bind
-from reticent.schema.predicate import Everyone, Predicate, columns_compared
+from reticent.schema.predicate import Predicate, columns_compared
 
-AVAILABLE, COMPLETE = "available", "complete"
-EVERYONE = Everyone()
+Keys = Mapping[str, frozenset[str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subpopulation:
-    """A condition, the base weight that counts, and what is done about missing cells.
-
-    `available` keeps rows that are not missing on any column the ask uses; `complete` those not missing on any
-    column of the codebook. A question that was not asked is not missing.
-    """
-
-    where: Predicate = EVERYONE
-    weight: str | None = None
-    missing: str = AVAILABLE
-
-    def rows(
-        self, schema: Schema, *, of: Predicate | None = None, true: bool = True, values: tuple[str, ...] = ()
-    ) -> Rows:
-        """The rows that count. With `of`, those where it is true, or (true=False) where it is decided."""
-        condition = self.bound(schema)
-        compared = list(columns_compared(self.where))
-        if of is not None:
-            compared += columns_compared(of)
-            inner = bind(of, schema.coded, field="query")
-            condition = AllOf((condition, inner if true else AnyOf((inner, Negation(inner)))))
-        answered = values + ((self.weight,) if self.weight else ())
-        known = tuple(schema.coded) if self.missing == COMPLETE else tuple(dict.fromkeys(compared))
-        return Rows(where=condition, known=known, answered=answered)
-
-    def bound(self, schema: Schema) -> Bound:
-        return bind(self.where, schema.coded, field="where")
-
-    def words(self) -> str:
-        """`among respondents with age >= 18`, for a sentence."""
-        who = "all respondents" if self.where == Everyone() else f"respondents with {self.where}"
-        kept = "who answered every question" if self.missing == COMPLETE else "who answered what is used here"
-        weighted = f", weighted by {self.weight}" if self.weight else ""
-        return f"{who} {kept}{weighted}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Count:
+class Count(RowQuery):
     """How many respondents (or how much weight) a subpopulation holds."""
 
-    among: Subpopulation
+    KEYS: ClassVar[Keys] = {"count": COMMON}
+    adds_up: ClassVar[bool] = True
+    counts_respondents: ClassVar[bool] = True
+
+    @classmethod
+    def read(cls, written: WrittenQuery) -> Self:
+        if written.value != "*":
+            raise PlanError(
+                'counts respondents: write count = "*" and put the condition into where', field=written.field
+            )
+        return cls(among=written.among)
 
     def count(self, schema: Schema) -> Sum:
         return Sum(rows=self.among.rows(schema), weight=self.among.weight)
 
+    def decided(self, schema: Schema) -> Sum:
+        """The rows that can be said to be in or out."""
+        everybody = replace(self.among, where=EVERYONE)
+        return Sum(rows=everybody.rows(schema, of=self.among.where, true=False), weight=self.among.weight)
+
     def wants(self, schema: Schema) -> tuple[Sum, ...]:
         return (self.count(schema),)
+
+    def shape(self, schema: Schema) -> Shape:
+        return CodedSum(sum=self.count(schema))
+
+    def expected(self, rows: int | None) -> Fraction | None:
+        return Fraction(rows) if rows else None
+
+    def unit(self, schema: Schema, units: Mapping[str, str]) -> str:
+        return "respondents, weighted" if self.among.weight else "respondents"
 
     def words(self, schema: Schema) -> str:
         return f"number of {self.among.words()}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NumericQuery:
+class NumericQuery(RowQuery):
     """What total, mean and variance share: one numeric column and its power sums."""
 
     column: str
-    among: Subpopulation
+
+    @property
+    def values(self) -> frozenset[str]:
+        return frozenset({self.column})
 
     def power(self, schema: Schema, power: int) -> Sum:
         rows = self.among.rows(schema, values=(self.column,))
         return Sum(rows=rows, value=self.column if power else None, power=power, weight=self.among.weight)
 
+    def decided(self, schema: Schema) -> Sum:
+        """The rows that count."""
+        return self.power(schema, 0)
+
+    def rows(self, schema: Schema) -> Rows | None:
+        return self.power(schema, 0).rows
+
     def number(self, schema: Schema) -> Number:
         return schema.number(self.column, field="query")
+
+    def unit(self, schema: Schema, units: Mapping[str, str]) -> str:
+        return schema.columns[self.column].unit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Total(NumericQuery):
     """The sum of a numeric column."""
 
+    KEYS: ClassVar[Keys] = {"total": COMMON}
+    adds_up: ClassVar[bool] = True
+
+    @classmethod
+    def read(cls, written: WrittenQuery) -> Self:
+        return cls(column=written.number(written.value).name, among=written.among)
+
     def wants(self, schema: Schema) -> tuple[Sum, ...]:
         return (self.power(schema, 1),)
+
+    def shape(self, schema: Schema) -> Shape:
+        return CodedSum(sum=self.power(schema, 1), number=self.number(schema))
 
     def words(self, schema: Schema) -> str:
         return f"total of {self.column} over {self.among.words()}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mean(NumericQuery):
-    """The average of a numeric column: centre + (centred sum) / count."""
+class CentredQuery(NumericQuery):
+    """What mean and variance share: a public centre, and a public size or a noisy count."""
+
+    takes_size: ClassVar[bool] = True
 
     centre: Fraction | None = None
     size: int | None = None
 
+    @classmethod
+    def read(cls, written: WrittenQuery) -> Self:
+        column = written.number(written.value)
+        centre = written.own_centre(column)
+        return cls(column=column.name, among=written.among, centre=centre, size=written.size)
+
+    def mean(self, schema: Schema) -> CodedMean:
+        """The mean of the column, as it is measured."""
+        column = self.number(schema)
+        return CodedMean(
+            count=self.power(schema, 0),
+            total=self.power(schema, 1),
+            twice=centre_code(column, self.centre),
+            number=column,
+            size=self.size,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mean(CentredQuery):
+    """The average of a numeric column: centre + (centred sum) / count."""
+
+    KEYS: ClassVar[Keys] = {"mean": COMMON | {"centre"}}
+
     def wants(self, schema: Schema) -> tuple[Sum, ...]:
         return (self.power(schema, 0), self.power(schema, 1))
+
+    def shape(self, schema: Schema) -> Shape:
+        return self.mean(schema)
 
     def words(self, schema: Schema) -> str:
         return f"mean of {self.column} over {self.among.words()}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Variance(NumericQuery):
+class Variance(CentredQuery):
     """The sample variance of a numeric column, about its released mean."""
 
-    centre: Fraction | None = None
-    size: int | None = None
+    KEYS: ClassVar[Keys] = {"variance": COMMON | {"centre"}}
+    is_variance: ClassVar[bool] = True
 
     def wants(self, schema: Schema) -> tuple[Sum, ...]:
         return tuple(self.power(schema, power) for power in (0, 1, 2))
+
+    def shape(self, schema: Schema) -> Shape:
+        squares = self.power(schema, 2)
+        return SquaresAboutMean(mean=self.mean(schema), number=self.number(schema), squares=squares)
+
+    def unit(self, schema: Schema, units: Mapping[str, str]) -> str:
+        unit = schema.columns[self.column].unit
+        return f"{unit} squared" if unit else ""
 
     def words(self, schema: Schema) -> str:
         return f"variance of {self.column} over {self.among.words()}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Correlation:
+class Correlation(RowQuery):
     """The correlation of two numeric columns: a co-moment over the root of two variances, about released means."""
 
+    KEYS: ClassVar[Keys] = {"correlation": COMMON | {"centres"}}
+    takes_size: ClassVar[bool] = True
+
     columns: tuple[str, str]
-    among: Subpopulation
     centres: tuple[Fraction | None, Fraction | None] = (None, None)
     size: int | None = None
+
+    @classmethod
+    def read(cls, written: WrittenQuery) -> Self:
+        named = written.value
+        if not isinstance(named, list) or len(named) != 2 or named[0] == named[1]:
+            raise PlanError('names two columns: correlation = ["income", "age"]', field=written.field)
+        y, z = (written.number(name) for name in named)
+        centres = written.raw.get("centres", [None, None])
+        if not isinstance(centres, list) or len(centres) != 2:
+            raise PlanError("gives one centre for each column", field=f"{written.field}.centres")
+        near, far = (written.centre(column, text) for text, column in zip(centres, (y, z), strict=True))
+        return cls(columns=(y.name, z.name), among=written.among, centres=(near, far), size=written.size)
+
+    @property
+    def values(self) -> frozenset[str]:
+        return frozenset(self.columns)
 
     def moment(self, schema: Schema, first: int = 0, second: int = 0) -> Sum:
         """The sum of first column^first x second column^second, over those who answered both."""
@@ -147,21 +223,49 @@ class Correlation:
         powers = ((0, 0), (1, 0), (0, 1), (2, 0), (0, 2), (1, 1))
         return tuple(self.moment(schema, *each) for each in powers)
 
+    def rows(self, schema: Schema) -> Rows | None:
+        return self.moment(schema).rows
+
     def numbers(self, schema: Schema) -> tuple[Number, Number]:
         y, z = self.columns
         return schema.number(y, field="query"), schema.number(z, field="query")
+
+    def shape(self, schema: Schema) -> Shape:
+        y, z = self.numbers(schema)
+        count = self.moment(schema)
+        first, second = (
+            CodedMean(count=count, total=total, twice=centre_code(n, c), number=n, size=self.size)
+            for n, c, total in zip(
+                (y, z), self.centres, (self.moment(schema, 1, 0), self.moment(schema, 0, 1)), strict=True
+            )
+        )
+        return ProductsAboutMeans(means=(first, second), numbers=(y, z))
 
     def words(self, schema: Schema) -> str:
         return f"correlation of {' and '.join(self.columns)} over {self.among.words()}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Proportion:
+class Proportion(RowQuery):
     """The share of a subpopulation for which `of` is true, among those for whom it is decided."""
 
+    KEYS: ClassVar[Keys] = {"proportion": COMMON}
+    takes_size: ClassVar[bool] = True
+
     of: Predicate
-    among: Subpopulation
     size: int | None = None
+
+    @classmethod
+    def read(cls, written: WrittenQuery) -> Self:
+        return cls(of=written.predicate(), among=written.among, size=written.size)
+
+    @property
+    def predicates(self) -> tuple[Predicate, ...]:
+        return (self.among.where, self.of)
+
+    @property
+    def values(self) -> frozenset[str]:
+        return frozenset(columns_compared(self.of))
 
     def decided(self, schema: Schema) -> Sum:
         return Sum(rows=self.among.rows(schema, of=self.of, true=False), weight=self.among.weight)
@@ -172,18 +276,52 @@ class Proportion:
     def wants(self, schema: Schema) -> tuple[Sum, ...]:
         return (self.decided(schema), self.true(schema))
 
+    def rows(self, schema: Schema) -> Rows | None:
+        """Those where it is decided."""
+        return self.decided(schema).rows
+
+    def decisive(self, schema: Schema, filled: frozenset[str]) -> frozenset[str]:
+        """Whether `of` is decided can depend on a filled column only next to another column that may be structural
+        and leave it open: columns compared are known, and a structural cell is the record's own."""
+        compared = columns_compared(self.of)
+        open_ = {name for name in compared if has_universe(schema, name)}
+        deciding = {name for name in compared if name in filled and open_ - {name}}
+        return frozenset(columns_compared(self.among.where)) | deciding
+
+    def shape(self, schema: Schema) -> Shape:
+        return CodedMean(count=self.decided(schema), total=self.true(schema), twice=1, size=self.size)
+
+    def unit(self, schema: Schema, units: Mapping[str, str]) -> str:
+        return "share"
+
     def words(self, schema: Schema) -> str:
         return f"share with {self.of} among {self.among.words()}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Quantile:
+class Quantile(RowQuery):
     """A quantile of a numeric column, on a declared grid of candidates `step` apart."""
+
+    KEYS: ClassVar[Keys] = {"median": COMMON | {"step"}, "quantile": COMMON | {"step", "at"}}
+    not_imputed: ClassVar[str] = (
+        "a quantile of imputed answers; ask for its mean, or for the proportion below a value."
+    )
 
     column: str
     at: Fraction
     step: Fraction
-    among: Subpopulation
+
+    @classmethod
+    def read(cls, written: WrittenQuery) -> Self:
+        column = written.number(written.value)
+        at = Fraction(1, 2) if written.key == "median" else written.decimal("at")
+        if at is None or not 0 < at < 1:
+            raise PlanError('needs at = "0.25", a decimal strictly between 0 and 1', field=written.field)
+        return cls(column=column.name, at=at, step=written.step(column), among=written.among)
+
+    @property
+    def values(self) -> frozenset[str]:
+        return frozenset({self.column})
 
     def table(self, schema: Schema) -> Table:
         column = schema.number(self.column, field="query")
@@ -194,19 +332,54 @@ class Quantile:
     def wants(self, schema: Schema) -> tuple[Table, ...]:
         return (self.table(schema),)
 
+    def rows(self, schema: Schema) -> Rows | None:
+        return self.table(schema).rows
+
+    def unit(self, schema: Schema, units: Mapping[str, str]) -> str:
+        return schema.columns[self.column].unit
+
     def words(self, schema: Schema) -> str:
         name = "median" if self.at == Fraction(1, 2) else f"{show(self.at)} quantile"
         return f"{name} of {self.column} over {self.among.words()}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CrossTabulation:
+class CrossTabulation(RowQuery):
     """A table over declared cells; each column has a cell for missing, and one for "not asked"
     where it has a universe."""
 
+    KEYS: ClassVar[Keys] = {"table": COMMON | {"bins"}}
+    adds_up: ClassVar[bool] = True
+    counts_respondents: ClassVar[bool] = True
+    has_one_estimate: ClassVar[bool] = False
+    not_imputed: ClassVar[str] = (
+        "a table of imputed answers; ask for counts or proportions, one cell at a time."
+    )
+
     columns: tuple[str, ...]
-    among: Subpopulation
     bins: tuple[tuple[str, tuple[Fraction, ...]], ...] = field(default=())
+
+    @classmethod
+    def read(cls, written: WrittenQuery) -> Self:
+        columns, schema, at = written.value, written.schema, written.field
+        if not isinstance(columns, list) or not columns or len(set(map(str, columns))) < len(columns):
+            raise PlanError('lists columns, each once: table = ["sex", "region"]', field=at)
+        found = {str(name): schema.column(str(name), field=at) for name in columns}
+        bins = written.raw.get("bins", {})
+        if not isinstance(bins, Mapping):
+            raise PlanError("is a table: bins = { age = [0, 18, 65, 99] }", field=f"{at}.bins")
+        for name in bins:
+            if not isinstance(found.get(name), Number):
+                raise PlanError(f"{name} is not a number of this table", field=f"{at}.bins")
+        edges = ((n, written.edges(bins.get(n), c)) for n, c in found.items() if isinstance(c, Number))
+        query = cls(columns=tuple(found), among=written.among, bins=tuple(edges))
+        if query.table(schema).size(schema) > MOST_CELLS:
+            raise PlanError(f"has more than {MOST_CELLS} cells; drop a column or use wider bins", field=at)
+        return query
+
+    @property
+    def values(self) -> frozenset[str]:
+        return frozenset(self.columns)
 
     def table(self, schema: Schema) -> Table:
         rows = self.among.rows(schema)
@@ -235,23 +408,54 @@ class CrossTabulation:
     def wants(self, schema: Schema) -> tuple[Table, ...]:
         return (self.table(schema),)
 
+    def unit(self, schema: Schema, units: Mapping[str, str]) -> str:
+        return "respondents, weighted" if self.among.weight else "respondents"
+
     def words(self, schema: Schema) -> str:
         return f"table of {' by '.join(self.columns)} over {self.among.words()}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Derived:
+class Derived(Query):
     """A difference or ratio of two other asks of the same plan. It reads no row and costs nothing."""
+
+    KEYS: ClassVar[Keys] = {"difference": frozenset(), "ratio": frozenset()}
 
     kind: str
     of: tuple[str, str]
 
-    def wants(self, schema: Schema) -> tuple[Sum, ...]:
-        return ()
+    @classmethod
+    def read(cls, written: WrittenQuery) -> Self:
+        names = written.value
+        if not isinstance(names, list) or len(names) != 2 or not all(isinstance(n, str) for n in names):
+            raise PlanError("names two statistics of this plan", field=written.field)
+        return cls(kind=written.key, of=(names[0], names[1]))
+
+    @property
+    def uses(self) -> tuple[str, ...]:
+        return self.of
+
+    def unit(self, schema: Schema, units: Mapping[str, str]) -> str:
+        """That of both, for a difference of two in one unit."""
+        found = {units[name] for name in self.of}
+        return found.pop() if self.kind == "difference" and len(found) == 1 else ""
 
     def words(self, schema: Schema) -> str:
         joined = "minus" if self.kind == "difference" else "divided by"
         return f"{self.of[0]!r} {joined} {self.of[1]!r}"
 
 
-Query = Count | Total | Mean | Variance | Correlation | Proportion | Quantile | CrossTabulation | Derived
+AnyQuery = Count | Total | Mean | Variance | Correlation | Proportion | Quantile | CrossTabulation | Derived
+
+KINDS: tuple[type[AnyQuery], ...] = (
+    Count,
+    Total,
+    Proportion,
+    Mean,
+    Variance,
+    Correlation,
+    Quantile,
+    CrossTabulation,
+    Derived,
+)
+"""Every kind there is; its key in a plan leads to it."""

@@ -3,43 +3,18 @@
 The bounds of columns that donors fill are found once for all asks, with a step for each: they are the slow part.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from reticent.answer.choose_bins import Weighed, weigh
-from reticent.answer.context import Context
-from reticent.answer.copies import CompletedSums, Copiable, answer_copied
-from reticent.answer.correlation import answer_correlation
-from reticent.answer.count import answer_count, answer_margin, answer_total
-from reticent.answer.derived import answer_derived
-from reticent.answer.donors import answer_imputed
-from reticent.answer.parts import Answer
-from reticent.answer.quantile import answer_quantile
-from reticent.answer.ratio import answer_mean, answer_proportion, answer_variance
-from reticent.answer.shares import check_budget
-from reticent.answer.weighted import Asked, answer_weighted, weighted_wants
+from reticent.answer.context import CompletedSums, Context
+from reticent.answer.parts import Answer, is_as_planned
 from reticent.engine.results import Tallies
 from reticent.engine.sql.tallies import check_bins
 from reticent.engine.wants import Aggregate, Bins, Ring, Sum, Table
-from reticent.errors import PlanError
+from reticent.errors import PlanError, ResourceError
 from reticent.noise.laplace import LIMIT
 from reticent.noise.source import Noise
-from reticent.plan.asks import Statistic
-from reticent.plan.partition import scaled
 from reticent.plan.plan import Plan
-from reticent.query import filled
-from reticent.query.kinds import (
-    Correlation,
-    Count,
-    CrossTabulation,
-    Derived,
-    Mean,
-    Proportion,
-    Quantile,
-    Total,
-    Variance,
-)
-from reticent.release.copies import drawn_variance, is_copied
-from reticent.release.models import NO_MODELS, Modelled
 from reticent.sensitivity.hubs import HubCache
 
 MOST_ROWS = 2**40
@@ -48,9 +23,11 @@ ACCUMULATOR = 2**126
 
 def wants_of(plan: Plan) -> list[Aggregate]:
     """Everything the plan needs from the rows; refused from public numbers if a sum could overflow (R04)."""
-    for place, ask in enumerate(plan.asks):
-        _check(ask, plan, f"statistic[{place}]")
-    wants = [want for ask in plan.asks for want in _wants(ask, plan)]
+    routes = plan.routes
+    for place, route in enumerate(routes):
+        route.check_query(f"statistic[{place}].query")
+        route.check_budget(f"statistic[{place}].epsilon")
+    wants = [want for route in routes for want in route.aggregates]
     wants += [plan.weight.wanted] if plan.weight else []
     for want in wants:
         if isinstance(want, Bins):
@@ -72,27 +49,6 @@ def wants_of(plan: Plan) -> list[Aggregate]:
                 f"{what} needs a weight of fewer steps; declare a coarser grid for it", field="statistic"
             )
     return wants
-
-
-def _wants(ask: Statistic, plan: Plan) -> tuple[Aggregate, ...]:
-    if ask.weighted and plan.weight is not None:
-        return weighted_wants(ask.query, plan.schema, plan.weight)
-    return filled.wants(ask.query, plan.schema, plan.repair)
-
-
-def _check(ask: Statistic, plan: Plan, at: str) -> None:
-    """Refuse what no theorem covers, and an epsilon that no noise for a smooth bound can run at."""
-    filled.check(ask.query, plan.schema, plan.repair, field=f"{at}.query")
-    if not isinstance(ask.query, Quantile | CrossTabulation | Derived):
-        check_budget(
-            ask.query,
-            ask.epsilon,
-            ask.bar,
-            schema=plan.schema,
-            neighbours=plan.neighbours,
-            repair=plan.repair,
-            field=f"{at}.epsilon",
-        )
 
 
 def _is_whole(want: Aggregate) -> bool:
@@ -120,15 +76,14 @@ def evaluate(
     book: HubCache | None = None,
     weighed: Weighed | None = None,
     copied: CompletedSums | None = None,
-    modelled: Modelled = NO_MODELS,
 ) -> dict[str, Answer]:
     """Every ask answered, in order; `step` hears the name of each ask as it is done, and nothing else.
 
     Where the same tallies are evaluated many times, a `book` keeps what was found of their rings. Bins that were
     found before are handed in as `weighed`; else they are found first. Asks that rest on columns filled several times are
-    answered from `copied`, the sums over all copies, with the lines of `modelled`.
+    answered from `copied`, the sums over all copies.
     """
-    weighed = weighed or weigh_plan(plan, tallies, noise)
+    answers: dict[str, Answer] = {}
     context = Context(
         schema=plan.schema,
         neighbours=plan.neighbours,
@@ -137,17 +92,22 @@ def evaluate(
         rows=plan.rows,
         repair=plan.repair,
         known=book,
+        effect=float(plan.design_effect or 1),
+        weighed=weighed or weigh_plan(plan, tallies, noise),
+        completed=copied,
+        before=answers,
     )
-    answers: dict[str, Answer] = {}
-    for ask in plan.asks:
-        weighted = _weighted(ask, plan, context, weighed)
-        answers[ask.name] = weighted or scaled(
-            _copied(ask, plan, context, copied, modelled) or _answer(ask, context, answers),
-            ask.query,
-            plan.partition,
-        )
-        step(ask.name)
+    for route in plan.routes:
+        answers[route.statistic.name] = route.answer(context)
+        step(route.statistic.name)
     return answers
+
+
+def check_ran(plan: Plan, answers: Mapping[str, Answer]) -> None:
+    """Whether every answer was measured as its route had planned: if not, nothing is published."""
+    for route in plan.routes:
+        if not is_as_planned(answers[route.statistic.name].parts, route.parts):
+            raise ResourceError("was planned otherwise than it ran; nothing is published", field="statistic")
 
 
 def weigh_plan(plan: Plan, tallies: Tallies, noise: Noise) -> Weighed | None:
@@ -155,57 +115,6 @@ def weigh_plan(plan: Plan, tallies: Tallies, noise: Noise) -> Weighed | None:
     if plan.weight is None:
         return None
     return weigh(plan.weight, tallies.bins[plan.weight.wanted], neighbours=plan.neighbours, noise=noise)
-
-
-def _weighted(ask: Statistic, plan: Plan, context: Context, weighed: Weighed | None) -> Answer | None:
-    """The answer of an ask weighted to known totals; None for others."""
-    if not ask.weighted or plan.weight is None or weighed is None or not isinstance(ask.query, Asked):
-        return None
-    return answer_weighted(ask.query, ask.epsilon, ask.bar, context, weighting=plan.weight, weighed=weighed)
-
-
-def _copied(
-    ask: Statistic, plan: Plan, context: Context, copied: CompletedSums | None, modelled: Modelled
-) -> Answer | None:
-    """The mean over copies; None for asks that do not rest on them."""
-    if copied is None or not isinstance(ask.query, Copiable) or not is_copied(ask, plan):
-        return None
-    return answer_copied(
-        ask.query,
-        ask.epsilon,
-        ask.bar,
-        context,
-        copied=copied,
-        drawn=drawn_variance(ask, plan, modelled),
-        effect=float(plan.design_effect or 1),
-    )
-
-
-def _answer(ask: Statistic, context: Context, before: dict[str, Answer]) -> Answer:
-    match ask.query:
-        case Correlation() as query:
-            return answer_correlation(query, ask.epsilon, ask.bar, context)
-        case (Count() | Total() | Mean() | Proportion() | Variance()) as query if filled.uses_smooth(
-            query, context.schema, context.repair
-        ):
-            return answer_imputed(query, ask.epsilon, ask.bar, context)
-        case Count() as query:
-            return answer_count(query, ask.epsilon, context)
-        case Total() as query:
-            return answer_total(query, ask.epsilon, context)
-        case Mean() as query:
-            variance = before[ask.variance].estimates[0].value if ask.variance is not None else None
-            return answer_mean(query, ask.epsilon, context, variance=variance)
-        case Proportion() as query:
-            return answer_proportion(query, ask.epsilon, context)
-        case Variance() as query:
-            return answer_variance(query, ask.epsilon, context)
-        case Quantile() as query:
-            return answer_quantile(query, ask.epsilon, context, bar=ask.bar, level=ask.level)
-        case CrossTabulation() as query:
-            return answer_margin(query, ask.epsilon, context)
-        case Derived() as query:
-            return answer_derived(query, before[query.of[0]], before[query.of[1]])
 
 
 def rings_of(plan: Plan) -> tuple[Ring, ...]:

@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.answer.copies import CompletedSums, Copiable, copied_wants, is_straight
+from reticent.answer.context import CompletedSums
+from reticent.answer.copies import CopiesRoute, copied_wants, is_straight
 from reticent.engine.protocol import Engine
 from reticent.engine.results import SufficientStatistics
 from reticent.engine.sql.sampling import Lot
@@ -16,12 +17,9 @@ from reticent.models.imputing import normal
 from reticent.models.moments import Uncertain
 from reticent.models.table import TabledFit
 from reticent.noise.bits import Bits
-from reticent.plan.asks import Statistic
 from reticent.plan.models import ModelRepair
 from reticent.plan.plan import Plan
-from reticent.plan.words import predicted
 from reticent.prepare.repair import Chances, RegressionLine, Repair, apart
-from reticent.query.kinds import Mean, Total
 from reticent.release.models import Modelled, chances_of, design_of, line_of
 
 Floats = NDArray[np.float64]
@@ -32,20 +30,12 @@ FARTHEST = 32.0
 """Nor farther than so many standard deviations."""
 
 
-def is_copied(ask: Statistic, plan: Plan) -> bool:
-    """Whether an ask is answered by the mean over copies: others are answered from the first filling alone."""
-    if not isinstance(ask.query, Copiable) or ask.weighted:
-        return False
-    return bool(predicted(ask.query, plan.schema, [model for model in plan.models if model.copies > 1]))
-
-
 def tally_copies(
     plan: Plan, engine: Engine, lot: Lot | None, modelled: Modelled, *, bits: Bits
 ) -> CompletedSums | None:
     """The sums of every copy, added; CONFIDENTIAL. None where no ask needs them."""
-    asks = [ask for ask in plan.asks if is_copied(ask, plan)]
-    queries = [ask.query for ask in asks if isinstance(ask.query, Copiable)]
-    wants = list(dict.fromkeys(want for query in queries for want in copied_wants(query, plan.schema)))
+    routes = [route for route in plan.routes if isinstance(route, CopiesRoute)]
+    wants = list(dict.fromkeys(want for route in routes for want in copied_wants(route.query, plan.schema)))
     if not wants:
         return None
 
@@ -54,9 +44,10 @@ def tally_copies(
 
     copies = max(model.copies for model in plan.models)
     found = [sums(_filling(plan, modelled, _drawn(modelled, bits), bits)) for _ in range(copies)]
-    tried = list(_tried(modelled.lines)) if any(ask.bar for ask in asks) else []
+    bought = [route.query for route in routes if route.statistic.bar]
+    tried = list(_tried(modelled.lines)) if bought else []
     filled = [model.column for model in plan.models]
-    kinds = {is_straight(ask.query, filled) for ask in asks if ask.bar and isinstance(ask.query, Copiable)}
+    kinds = {is_straight(query, filled) for query in bought}
 
     def differences(draws: bool) -> tuple[list[dict[Sum, int]], list[dict[str, int]]]:
         made, reaches = [], []
@@ -78,13 +69,12 @@ def tally_copies(
         straight=tuple(straight),
         reaches=tuple(reaches),
         filled=tuple(filled),
+        drawn=drawn_variances(plan, modelled),
     )
 
 
-def drawn_variance(ask: Statistic, plan: Plan, modelled: Modelled) -> float:
-    """The variance of a draw of the column that a mean or total is of, its filled predictors' draws included."""
-    if not isinstance(ask.query, Mean | Total):
-        return 0.0
+def drawn_variances(plan: Plan, modelled: Modelled) -> dict[str, float]:
+    """The variance of a draw of every column that a line fills, its filled predictors' draws included."""
     known: dict[str, float] = {}
     for model, fit in zip(plan.models, modelled.fits, strict=True):
         if not isinstance(model, ModelRepair) or not isinstance(fit, Fit):
@@ -93,7 +83,7 @@ def drawn_variance(ask: Statistic, plan: Plan, modelled: Modelled) -> float:
         known[model.column] = float(fit.variance) + sum(
             float(slope) ** 2 * known.get(feature.column, 0.0) for slope, feature in through
         )
-    return known.get(ask.query.column, max(known.values(), default=0.0))
+    return known
 
 
 def _drawn(modelled: Modelled, bits: Bits) -> list[Floats]:

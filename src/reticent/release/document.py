@@ -16,9 +16,10 @@ from typing import Any
 from reticent import __version__
 from reticent.answer.choose_bins import Weighed, alphas
 from reticent.answer.parts import COPIES_WORDS, UNBOUNDED, Answer, AnyMeasurement, Estimate, HiddenScale
+from reticent.answer.route import Route
+from reticent.answer.statistic import Statistic
 from reticent.answer.weighting import Choice, RakedTotals, Weighting
 from reticent.exact import show
-from reticent.plan.asks import Statistic
 from reticent.plan.claims import claim_of_bins, claim_of_parts
 from reticent.plan.partition import Partition
 from reticent.plan.plan import Plan
@@ -26,7 +27,6 @@ from reticent.plan.repairs import external_imputation_section
 from reticent.plan.words import ask_words, bar_words, lent_words
 from reticent.privacy.claim import compose, while_secret
 from reticent.privacy.sampling import KEY, KEY_GROUND
-from reticent.query.kinds import Correlation, Derived, NumericQuery, Proportion, Quantile, Variance
 from reticent.release.format import CAUTION, COVERS, FORMAT, RELIABLE
 from reticent.release.models import NO_MODELS, Modelled, models_section
 from reticent.release.synth_table import SynthTable, synths_section
@@ -208,9 +208,8 @@ def document(
     modelled: Modelled = NO_MODELS,
 ) -> dict[str, Any]:
     """The whole release. `receipt` is None for a rehearsal, which is marked as such and promises nothing."""
-    claims = modelled.claims + [
-        c for ask in plan.asks if (c := claim_of_parts(ask.query, answers[ask.name].parts, plan.change))
-    ]
+    ran = ((route, answers[route.statistic.name].parts) for route in plan.routes)
+    claims = modelled.claims + [c for route, parts in ran if (c := claim_of_parts(route, parts, plan.change))]
     claims += [cells.claim(plan.change) for cells in plan.cells]
     claims += [(synths or {})[synth.name].claim for synth in plan.synths]
     bins = claim_of_bins(weighed.parts if weighed else (), plan.change)
@@ -238,7 +237,7 @@ def document(
         **weights_section(plan, weighed),
         **drawn_section(plan),
         **files_told(plan),
-        "statistics": [_answer(ask, answers[ask.name], plan) for ask in plan.asks],
+        "statistics": _answers(plan, answers),
         **_tables(plan, told),
         **synths_section(plan.synths, synths or {}, plan.release_id),
         "receipt": dict(receipt) if receipt is not None else None,
@@ -260,9 +259,18 @@ def _tables(plan: Plan, tables: Mapping[str, CellTable]) -> dict[str, Any]:
     return {"cells": [described(cells, tables[cells.name], plan.schema, plan.change) for cells in plan.cells]}
 
 
-def _answer(ask: Statistic, answer: Answer, plan: Plan) -> dict[str, Any]:
-    claim = claim_of_parts(ask.query, answer.parts, plan.change)
-    unit = _unit(ask, plan)
+def _answers(plan: Plan, answers: Mapping[str, Answer]) -> list[dict[str, Any]]:
+    """Every statistic in order; what is derived has a unit that follows from those above it."""
+    told, units = [], dict[str, str]()
+    for route in plan.routes:
+        name = route.statistic.name
+        units[name] = route.unit(units)
+        told.append(_answer(route, answers[name], plan, units[name]))
+    return told
+
+
+def _answer(route: Route, answer: Answer, plan: Plan, unit: str) -> dict[str, Any]:
+    ask, claim = route.statistic, claim_of_parts(route, answer.parts, plan.change)
     return {
         "name": ask.name,
         "query": {key: _plain(value) for key, value in ask.written.items()},
@@ -336,25 +344,6 @@ def _part(part: AnyMeasurement) -> dict[str, Any]:
         scale = float(part.scale * part.unit) if part.mechanism == "discrete Laplace" else None
         told = {"sensitivity": show(part.bound), "grid": show(part.unit), "scale": scale}
     return {**known, **told, "proof": part.proof}
-
-
-def _unit(ask: Statistic, plan: Plan) -> str:
-    query = ask.query
-    if isinstance(query, Variance):
-        unit = plan.schema.columns[query.column].unit
-        return f"{unit} squared" if unit else ""
-    if isinstance(query, NumericQuery | Quantile):
-        return plan.schema.columns[query.column].unit
-    if isinstance(query, Derived):
-        units = {_unit(other, plan) for other in plan.asks if other.name in query.of}
-        return units.pop() if query.kind == "difference" and len(units) == 1 else ""
-    if isinstance(query, Proportion):
-        return "share"
-    if isinstance(query, Correlation):
-        return ""
-    if ask.weighted:
-        return "people"
-    return "respondents, weighted" if query.among.weight else "respondents"
 
 
 def number(value: Fraction) -> int | float:

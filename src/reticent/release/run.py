@@ -13,7 +13,7 @@ from reticent.models.fit import SystemModelNoise
 from reticent.noise.bits import SystemBits
 from reticent.noise.source import SystemNoise
 from reticent.plan.plan import Plan
-from reticent.release.asks import book_of, evaluate, wants_of, weigh_plan
+from reticent.release.asks import book_of, check_ran, evaluate, wants_of, weigh_plan
 from reticent.release.cells import cell_wants, run_cells
 from reticent.release.copies import tally_copies
 from reticent.release.document import document
@@ -75,9 +75,8 @@ def run_plan(plan: Plan, engine: Engine, lot: Lot | None, *, step: Step = lambda
     step("tallied")
     book = book_of(plan, tallies, step=step)
     weighed = weigh_plan(plan, tallies, noise)
-    answers = evaluate(
-        plan, tallies, noise, step=step, book=book, weighed=weighed, copied=copied, modelled=modelled
-    )
+    answers = evaluate(plan, tallies, noise, step=step, book=book, weighed=weighed, copied=copied)
+    check_ran(plan, answers)
     tables = run_cells(plan, tallies, bits, step=step)
     synths = run_synths(plan, engine, lot, repair=modelled.repair, noise=SystemSynthNoise(), step=step)
     return Results(answers=answers, tables=tables, synths=synths, weighed=weighed, modelled=modelled)

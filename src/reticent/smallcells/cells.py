@@ -20,7 +20,7 @@ from reticent.errors import PlanError, is_printable
 from reticent.exact import show
 from reticent.files import Section
 from reticent.privacy.claim import Change, Claim
-from reticent.query.kinds import Subpopulation
+from reticent.query.base import Subpopulation
 from reticent.schema import Levels, Number, Schema
 from reticent.schema.public_files import PublicCell, PublicFiles
 from reticent.smallcells.estimators import CellMean, Estimator, Predict, Slope

@@ -1,0 +1,128 @@
+"""An ask knows its own way: the one place that looks at the kind of a query, and that chooses how it is answered.
+
+There are four ways: noise of public scale, donors' answers with noise scaled by a smooth bound, weights to known totals, and
+the mean over copies. Which one a statistic takes follows from public words. The route then says all that others need:
+what the engine must sum, which measurements are made at what price, what the claim rests on, what to expect. It answers, too.
+"""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any, Protocol
+
+from reticent.answer.context import Context
+from reticent.answer.copies import Copiable, CopiesRoute
+from reticent.answer.correlation import CorrelationRoute
+from reticent.answer.count import CountRoute, TableRoute, TotalRoute
+from reticent.answer.derived import DerivedRoute
+from reticent.answer.donors import DonorsRoute
+from reticent.answer.expect import Expected
+from reticent.answer.grounds import Ground
+from reticent.answer.parts import Answer, AnyMeasurement
+from reticent.answer.quantile import QuantileRoute
+from reticent.answer.ratio import MeanRoute, ProportionRoute, VarianceRoute
+from reticent.answer.route_weighted import WeightedRoute
+from reticent.answer.statistic import PublicRoute, Setting, Statistic
+from reticent.answer.weighted import NOT_WEIGHTED, weightable
+from reticent.engine.wants import Aggregate
+from reticent.errors import PlanError
+from reticent.query.base import Query, RowQuery
+from reticent.query.filled import roles
+from reticent.query.kinds import (
+    Correlation,
+    Count,
+    CrossTabulation,
+    Derived,
+    Mean,
+    Proportion,
+    Quantile,
+    Total,
+    Variance,
+)
+
+
+class Route(Protocol):
+    """One way to answer one statistic, chosen once from public words."""
+
+    @property
+    def query(self) -> Query: ...
+    @property
+    def statistic(self) -> Statistic: ...
+    @property
+    def aggregates(self) -> tuple[Aggregate, ...]:
+        """What the engine must sum."""
+
+    @property
+    def parts(self) -> tuple[AnyMeasurement, ...]:
+        """Every noisy measurement with its share of epsilon, in the order in which they are made."""
+
+    @property
+    def epsilon(self) -> Fraction:
+        """What all parts cost together."""
+
+    @property
+    def rests_on(self) -> tuple[Ground, ...]:
+        """The theorems behind the claim."""
+
+    @property
+    def no_bar(self) -> str:
+        """Why no interval can be bought; nothing where one can."""
+
+    def check_query(self, field: str) -> None:
+        """Refuse a query that no theorem covers."""
+
+    def check_budget(self, field: str) -> None:
+        """Refuse an epsilon with which some part cannot be carried out."""
+
+    def unit(self, units: Mapping[str, str]) -> str:
+        """The unit of the answer; `units` has those of the statistics above it."""
+
+    def expect(self) -> Expected:
+        """How noisy the answer will be."""
+
+    def epsilon_for(self, cv: float) -> Fraction | None:
+        """The least epsilon at which the noise alone has this coefficient of variation."""
+
+    def answer(self, context: Context) -> Answer:
+        """The noisy answer, by exactly `parts`."""
+
+
+def route_of(statistic: Statistic, setting: Setting, *, field: str = "query") -> Route:
+    """The way a statistic takes. Refused where it is to be weighted to known totals and nothing bounds that."""
+    query, schema = statistic.query, setting.schema
+    here: Any = {"statistic": statistic, "setting": setting}
+    if statistic.weighted and setting.weighting is not None:
+        shape = weightable(query, schema)
+        if shape is None:
+            raise PlanError(NOT_WEIGHTED, field=f"{field}.weight")
+        return WeightedRoute(query=query, shape=shape, weighting=setting.weighting, **here)
+    match query:
+        case Correlation():
+            return CorrelationRoute(query=query, **here)
+        case Quantile():
+            return QuantileRoute(query=query, **here)
+        case Derived():
+            return DerivedRoute(query=query, **here)
+        case CrossTabulation():
+            return TableRoute(query=query, **here)
+        case Count():
+            return _of_sums(CountRoute(query=query, **here))
+        case Total():
+            return _of_sums(TotalRoute(query=query, **here))
+        case Mean():
+            return _of_sums(MeanRoute(query=query, **here))
+        case Proportion():
+            return _of_sums(ProportionRoute(query=query, **here))
+        case Variance():
+            return _of_sums(VarianceRoute(query=query, **here))
+        case _:
+            raise TypeError("there is no route for this kind of query")
+
+
+def _of_sums(plain: PublicRoute[RowQuery]) -> Route:
+    """Donors' answers or copies where a query of sums rests on columns that are filled; else as it is."""
+    query, setting = plain.query, plain.setting
+    if roles(query, setting.schema, setting.repair):
+        return DonorsRoute(query=query, statistic=plain.statistic, setting=setting, plain=plain)
+    if isinstance(query, Copiable) and roles(query, setting.schema, setting.copied):
+        return CopiesRoute(query=query, statistic=plain.statistic, setting=setting, plain=plain)
+    return plain

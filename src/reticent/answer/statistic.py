@@ -1,0 +1,264 @@
+"""A statistic, what is public of the survey it is asked of, and what every way of answering it shares.
+
+A route is chosen once for each statistic, from public words alone (`answer/route.py`). The routes of noise with a public scale
+stand beside the answers of their kinds; those of donors, known totals and copies beside theirs.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from math import hypot
+from typing import Any, ClassVar, Generic, TypeVar
+
+from reticent.answer.context import Context
+from reticent.answer.expect import AT_SIZE, EXACT, UNKNOWN, Expected, Noises
+from reticent.answer.grounds import LAPLACE, LINEAR, Ground, answered
+from reticent.answer.parts import Answer, AnyMeasurement, Measurement
+from reticent.answer.weighting import Weighting
+from reticent.engine.wants import Aggregate
+from reticent.prepare.repair import NO_REPAIR, Repair
+from reticent.query.base import Query
+from reticent.query.filled import check as check_imputed
+from reticent.schema import Schema
+from reticent.sensitivity.bounds import Neighbours
+
+Q_co = TypeVar("Q_co", bound=Query, covariant=True)
+FREE = "is not needed: this estimate has noise of a public size, so its interval is free; remove it"
+STEPS = 1000  # epsilon for a target is told in thousandths
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statistic:
+    """One statistic: its query, its budget, and the interval it wants; `weighted` to the plan's known totals, or not.
+
+    **Fields**
+
+    - `name`: its name in the release.
+    - `query`: what is asked.
+    - `epsilon`: its share of the privacy budget.
+    - `level`: the level of its interval.
+    - `bar`: what is paid for the interval, beside epsilon.
+    - `variance`: the name of the variance that a mean's margin of error uses.
+    - `expected`: the value, and the size, that a preview assumes.
+    - `written`: the section as it was written.
+    - `weighted`: whether it is weighted to known totals.
+    """
+
+    name: str
+    query: Query
+    epsilon: Fraction
+    level: Fraction = Fraction(95, 100)
+    bar: Fraction = Fraction(0)
+    variance: str | None = None
+    expected: tuple[Fraction, int | None] | None = None
+    written: Mapping[str, Any]
+    weighted: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """What is public of the survey that a statistic is asked of.
+
+    **Fields**
+
+    - `schema`: the codebook.
+    - `neighbours`: the change that must stay hidden.
+    - `repair`: edits and donor imputation.
+    - `weighting`: the weights to known totals.
+    - `copied`: stands for the columns that models fill several times.
+    - `directions`: in how many directions the lines of those models are uncertain.
+    - `rows`: how many respondents are expected.
+    - `share`: the share of the survey that is read, where it is a piece by lot.
+    """
+
+    schema: Schema
+    neighbours: Neighbours
+    repair: Repair = NO_REPAIR
+    weighting: Weighting | None = None
+    copied: Repair = NO_REPAIR
+    directions: int = 0
+    rows: int | None = None
+    share: Fraction = Fraction(1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaseRoute(Generic[Q_co]):
+    """What routes share. A route measures exactly its `parts`, each with its share of epsilon."""
+
+    query: Q_co
+    statistic: Statistic
+    setting: Setting
+
+    @property
+    def aggregates(self) -> tuple[Aggregate, ...]:
+        """What the engine must sum."""
+        return self.query.wants(self.setting.schema)
+
+    @property
+    def parts(self) -> tuple[AnyMeasurement, ...]:
+        """Every noisy measurement, in the order in which they are made, from public numbers alone."""
+        raise NotImplementedError
+
+    @property
+    def epsilon(self) -> Fraction:
+        """What all parts cost together."""
+        return self.statistic.epsilon + self.statistic.bar
+
+    @property
+    def rests_on(self) -> tuple[Ground, ...]:
+        """The theorems behind the claim of the answer."""
+        raise NotImplementedError
+
+    @property
+    def no_bar(self) -> str:
+        """Why no interval can be bought; nothing where one can."""
+        return FREE
+
+    def check_query(self, field: str) -> None:
+        """Refuse a query that no theorem covers, from public words."""
+        check_imputed(self.query, self.setting.schema, self.setting.repair, field=field)
+
+    def check_budget(self, field: str) -> None:
+        """Refuse an epsilon with which some part cannot be carried out."""
+
+    def unit(self, units: Mapping[str, str]) -> str:
+        """The unit of the answer; `units` has those of the statistics above it."""
+        return self.query.unit(self.setting.schema, units)
+
+    def expect(self) -> Expected:
+        """How noisy the answer will be, as far as public numbers say."""
+        raise NotImplementedError
+
+    def epsilon_for(self, cv: float) -> Fraction | None:
+        """The least epsilon, to three digits, at which the noise alone has the coefficient of variation `cv`.
+
+        None where the plan expects no answer, or nothing can be said.
+        """
+        return None
+
+    def answer(self, context: Context) -> Answer:
+        """The noisy answer. Counts, totals and tables of a piece are multiplied to speak of the whole survey."""
+        made = self.measured(context)
+        return made.scaled(1 / self.setting.share) if self.query.adds_up else made
+
+    def measured(self, context: Context) -> Answer:
+        """The noisy answer for the rows that were read."""
+        raise NotImplementedError
+
+    @property
+    def expected_value(self) -> Fraction | None:
+        """The answer the plan expects: the statistic's own, or what its kind makes of the expected rows."""
+        if self.statistic.expected is not None:
+            return self.statistic.expected[0]
+        return self.query.expected(self.setting.rows)
+
+
+class PublicRoute(BaseRoute[Q_co]):
+    """A route with Laplace noise of public scale on one sum, or one table."""
+
+    __slots__ = ()
+
+    PAGES: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def parts(self) -> tuple[Measurement, ...]:
+        raise NotImplementedError
+
+    @property
+    def rests_on(self) -> tuple[Ground, ...]:
+        return (*map(answered, self.PAGES), LINEAR, LAPLACE)
+
+    @property
+    def divisor(self) -> int | None:
+        """What the sum is divided by; None where it is not known."""
+        return 1
+
+    def error(self, parts: Noises) -> float:
+        """The standard deviation of the sum's noise, not yet divided."""
+        return parts[-1].sd
+
+    def margin(self, parts: Noises) -> Fraction | None:
+        """Half the width of the interval."""
+        return parts[-1].half_width(self.statistic.level)
+
+    @property
+    def how(self) -> str:
+        return EXACT
+
+    def expect(self) -> Expected:
+        return self.expected(self.parts, self.how)
+
+    def expected(self, parts: Noises, how: str) -> Expected:
+        """What these noises make of the answer."""
+        margin = self.margin(parts)
+        if margin is None:
+            return Expected(margin=None, how=UNKNOWN)
+        return Expected(margin=margin / self.setting.share if self.query.adds_up else margin, how=how)
+
+    def allowed(self, cv: float) -> float | None:
+        """The error of the undivided sum at which the answer has this coefficient of variation."""
+        value, divisor = self.expected_value, self.divisor
+        if not value or not divisor:
+            return None
+        allowed = cv * abs(float(value)) * divisor
+        if self.query.adds_up and self.statistic.expected is not None:
+            allowed *= float(self.setting.share)  # what is expected speaks of the whole survey
+        return allowed
+
+    def epsilon_for(self, cv: float) -> Fraction | None:
+        """Public noise is as good as proportional to 1 / epsilon, so one division finds it."""
+        allowed = self.allowed(cv)
+        if allowed is None:
+            return None
+        steps = self.statistic.epsilon * Fraction(self.error(self.parts) / allowed) * STEPS
+        return Fraction(-(-steps.numerator // steps.denominator), STEPS)
+
+
+class QuotientRoute(PublicRoute[Q_co]):
+    """A route to a quotient of two noisy sums, or of one and a public size."""
+
+    __slots__ = ()
+
+    def centre(self) -> Fraction:
+        """The point that the sum is centred on."""
+        raise NotImplementedError
+
+    @property
+    def size(self) -> int | None:
+        """The public size."""
+        raise NotImplementedError
+
+    @property
+    def divisor(self) -> int | None:
+        """How many respondents (how much weight) it divides by, as far as the plan says."""
+        expected = self.statistic.expected
+        if expected is not None and expected[1] is not None:
+            return expected[1]
+        return self.size or (None if self.query.weight else self.setting.rows)
+
+    def error(self, parts: Noises) -> float:
+        """With the count's noise times the distance from the centre."""
+        error = parts[-1].sd
+        if parts[0].what == "count":
+            error = hypot(error, parts[0].sd * self._distance(parts))
+        return error
+
+    def margin(self, parts: Noises) -> Fraction | None:
+        """The sum's half-width and the count's times the distance from the centre, as variances add."""
+        size, level = self.divisor, self.statistic.level
+        if not size:
+            return None
+        top, reach = float(parts[-1].half_width(level)), 0.0
+        if parts[0].what == "count":
+            reach = float(parts[0].half_width(level)) * self._distance(parts)
+        return Fraction(hypot(top, reach) / size)
+
+    @property
+    def how(self) -> str:
+        return AT_SIZE
+
+    def _distance(self, parts: Noises) -> float:
+        """|answer - centre|: expected, or at most."""
+        if self.statistic.expected is None:
+            return float(parts[-1].bound)
+        return float(abs(self.statistic.expected[0] - self.centre()))

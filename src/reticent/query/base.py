@@ -1,0 +1,153 @@
+"""What every kind of query says of itself, and which rows a query is about when people did not answer everything.
+
+Whoever meets a query asks it, and does not look at its kind: which aggregates it wants, which columns it reads and which
+decide who counts, in which unit the answer is, what goes with it in a plan. How it is answered is decided in
+`answer/route.py`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from reticent.engine.wants import Rows, Sum, Table
+from reticent.query.shapes import Shape
+from reticent.schema import Schema
+from reticent.schema.bind import AllOf, AnyOf, Bound, Negation, bind
+from reticent.schema.predicate import Everyone, Predicate, columns_compared
+
+AVAILABLE, COMPLETE = "available", "complete"
+EVERYONE = Everyone()
+COMMON = frozenset({"where", "weight"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subpopulation:
+    """A condition, the base weight that counts, and what is done about missing cells.
+
+    `available` keeps rows that are not missing on any column the ask uses; `complete` those not missing on any
+    column of the codebook. A question that was not asked is not missing.
+    """
+
+    where: Predicate = EVERYONE
+    weight: str | None = None
+    missing: str = AVAILABLE
+
+    def rows(
+        self, schema: Schema, *, of: Predicate | None = None, true: bool = True, values: tuple[str, ...] = ()
+    ) -> Rows:
+        """The rows that count. With `of`, those where it is true, or (true=False) where it is decided."""
+        condition = self.bound(schema)
+        compared = list(columns_compared(self.where))
+        if of is not None:
+            compared += columns_compared(of)
+            inner = bind(of, schema.coded, field="query")
+            condition = AllOf((condition, inner if true else AnyOf((inner, Negation(inner)))))
+        answered = values + ((self.weight,) if self.weight else ())
+        known = tuple(schema.coded) if self.missing == COMPLETE else tuple(dict.fromkeys(compared))
+        return Rows(where=condition, known=known, answered=answered)
+
+    def bound(self, schema: Schema) -> Bound:
+        return bind(self.where, schema.coded, field="where")
+
+    def words(self) -> str:
+        """`among respondents with age >= 18`, for a sentence."""
+        who = "all respondents" if self.where == Everyone() else f"respondents with {self.where}"
+        kept = "who answered every question" if self.missing == COMPLETE else "who answered what is used here"
+        weighted = f", weighted by {self.weight}" if self.weight else ""
+        return f"{who} {kept}{weighted}"
+
+
+class Query:
+    """A query of some kind. What is said here holds of most kinds; a kind says what is different with it.
+
+    **Attributes of a kind**
+
+    - `KEYS`: the keys by which a plan asks for it, each with the options that go with it.
+    - `takes_size`: whether a public size can take the place of its noisy count.
+    - `adds_up`: whether the answers for the pieces of a survey add up to that for the whole.
+    - `counts_respondents`: whether the answer is a number of respondents, or of people.
+    - `has_one_estimate`: whether the answer is one number, from which others can be derived.
+    - `is_variance`: whether the sampling error of a mean can be told from the answer.
+    - `not_imputed`: what no theorem bounds where donors fill its columns, and what to ask for instead. It is said of kinds
+      without a `shape`: those are refused there.
+    """
+
+    __slots__ = ()
+
+    KEYS: ClassVar[Mapping[str, frozenset[str]]] = {}
+    takes_size: ClassVar[bool] = False
+    adds_up: ClassVar[bool] = False
+    counts_respondents: ClassVar[bool] = False
+    has_one_estimate: ClassVar[bool] = True
+    is_variance: ClassVar[bool] = False
+    not_imputed: ClassVar[str] = "this of imputed answers; ask for a count, a total, a mean or a proportion."
+
+    @property
+    def weight(self) -> str | None:
+        """The base weight that counts."""
+        return None
+
+    @property
+    def uses(self) -> tuple[str, ...]:
+        """The statistics of the plan that it is derived from."""
+        return ()
+
+    @property
+    def predicates(self) -> tuple[Predicate, ...]:
+        """Every condition in it."""
+        return ()
+
+    @property
+    def values(self) -> frozenset[str]:
+        """The columns whose answers are added up, or counted as true or false."""
+        return frozenset()
+
+    def wants(self, schema: Schema) -> tuple[Sum | Table, ...]:
+        """The aggregates it is made of."""
+        return ()
+
+    def rows(self, schema: Schema) -> Rows | None:
+        """The rows it counts; None where it reads none."""
+        return None
+
+    def decisive(self, schema: Schema, filled: frozenset[str]) -> frozenset[str]:
+        """The columns whose answers decide who is a member, if those in `filled` are imputed."""
+        return frozenset()
+
+    def shape(self, schema: Schema) -> Shape | None:
+        """The sums it is made of, where it is made of sums."""
+        return None
+
+    def expected(self, rows: int | None) -> Fraction | None:
+        """The answer to expect where the plan expects so many rows and says no more; None where that says nothing."""
+        return None
+
+    def unit(self, schema: Schema, units: Mapping[str, str]) -> str:
+        """The unit of the answer; `units` has those of the statistics above it."""
+        return ""
+
+    def words(self, schema: Schema) -> str:
+        """What is asked, for a sentence."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowQuery(Query):
+    """A query that reads the rows of a subpopulation."""
+
+    among: Subpopulation
+
+    @property
+    def weight(self) -> str | None:
+        return self.among.weight
+
+    @property
+    def predicates(self) -> tuple[Predicate, ...]:
+        return (self.among.where,)
+
+    def rows(self, schema: Schema) -> Rows | None:
+        return self.among.rows(schema)
+
+    def decisive(self, schema: Schema, filled: frozenset[str]) -> frozenset[str]:
+        return frozenset(columns_compared(self.among.where))

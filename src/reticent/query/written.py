@@ -1,0 +1,115 @@
+"""The words of a query in a plan, read piece by piece: a column, a condition, a centre, a step, the edges of bins."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+from reticent.errors import PlanError
+from reticent.exact import read_decimal, show
+from reticent.query.base import Subpopulation
+from reticent.schema import Number, Schema
+from reticent.schema.bind import bind
+from reticent.schema.parse import parse
+from reticent.schema.predicate import Predicate
+
+MOST_CANDIDATES = 100_000
+MOST_EDGES = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenQuery:
+    """A query as it stands in a plan: its key, its options, whom it is about, and where it stands."""
+
+    raw: Mapping[str, Any]
+    key: str
+    schema: Schema
+    among: Subpopulation
+    size: int | None
+    field: str
+
+    @property
+    def value(self) -> Any:
+        """What stands behind the key."""
+        return self.raw[self.key]
+
+    def number(self, name: Any) -> Number:
+        """The numeric column of this name."""
+        return self.schema.number(text_of(name, self.field), field=self.field)
+
+    def predicate(self) -> Predicate:
+        """The condition that stands behind the key."""
+        return predicate_of(self.value, self.schema, self.field)
+
+    def decimal(self, option: str) -> Fraction | None:
+        """An option that is a plain decimal; None where it is not one."""
+        return read_decimal(self.raw.get(option))
+
+    def own_centre(self, column: Number) -> Fraction | None:
+        """The option `centre`, where it is given."""
+        if "centre" in self.raw and self.raw["centre"] is None:
+            raise PlanError("is a decimal within the column's bounds", field=f"{self.field}.centre")
+        return self.centre(column, self.raw.get("centre"))
+
+    def centre(self, column: Number, text: Any) -> Fraction | None:
+        """The point a column is centred on; None where the plan leaves it to us."""
+        if text is None:
+            return None
+        centre = read_decimal(text)
+        if centre is None or not column.lower <= centre <= column.upper:
+            raise PlanError("is a decimal within the column's bounds", field=f"{self.field}.centre")
+        if (2 * centre / column.grid).denominator != 1:
+            raise PlanError(
+                f"is a multiple of half the grid, {show(column.grid / 2)}", field=f"{self.field}.centre"
+            )
+        return centre
+
+    def step(self, column: Number) -> Fraction:
+        """How far apart the candidates for a quantile stand."""
+        step = read_decimal(self.raw.get("step"))
+        if step is None or step <= 0 or (step / column.grid).denominator != 1:
+            raise PlanError(
+                f'needs step = "...", a multiple of the grid {show(column.grid)}: candidates stand that far apart',
+                field=self.field,
+            )
+        if (column.upper - column.lower) / step > MOST_CANDIDATES:
+            raise PlanError(
+                f"has more than {MOST_CANDIDATES} candidates; use a larger step", field=self.field
+            )
+        return step
+
+    def edges(self, raw: Any, column: Number) -> tuple[Fraction, ...]:
+        """Where the bins of a numeric column begin, and where the last one ends."""
+        at = f"{self.field}.bins.{column.name}"
+        if raw is None:
+            raise PlanError(
+                f"{column.name} is a number; say bins = {{ {column.name} = [0, 18, 65, 99] }}", field=at
+            )
+        if not isinstance(raw, list) or not 2 <= len(raw) <= MOST_EDGES:
+            raise PlanError("lists at least two edges", field=at)
+        edges = [read_decimal(edge) for edge in raw]
+        if any(e is None or (e / column.grid).denominator != 1 for e in edges):
+            raise PlanError(f"has edges on the grid {show(column.grid)}", field=at)
+        exact = tuple(e for e in edges if e is not None)
+        if any(b <= a for a, b in pairwise(exact)):
+            raise PlanError("has increasing edges", field=at)
+        if exact[0] != column.lower or exact[-1] < column.upper or exact[-2] > column.upper:
+            raise PlanError(
+                f"runs from {show(column.lower)} to at least {show(column.upper)}, the column's bounds",
+                field=at,
+            )
+        return exact
+
+
+def predicate_of(raw: Any, schema: Schema, field: str) -> Predicate:
+    """A condition that speaks of columns of the codebook."""
+    predicate = parse(text_of(raw, field), field=field)
+    bind(predicate, schema.coded, field=field)
+    return predicate
+
+
+def text_of(raw: Any, field: str) -> str:
+    if not isinstance(raw, str):
+        raise PlanError("is text in quotes", field=field)
+    return raw
