@@ -107,7 +107,7 @@ def worst(fill: Any, levels: int, seeds: int) -> int:
 # covers T08
 @pytest.mark.parametrize("caps", CAPS)
 def test_no_record_changes_more_others_than_the_caps_add_up_to_and_some_change_as_many(caps: tuple[int, ...]):
-    """Exhaustive: every data set of eight labelled records with tied places, and every neighbour (THEORY 11.2, 11.5)."""
+    """Exhaustive: every data set of eight labelled records with tied places, and every neighbour (THEORY 11.2)."""
     assert worst(lambda some: by_engine(some, caps), len(caps), 4) == sum(caps)
 
 

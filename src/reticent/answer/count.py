@@ -5,6 +5,8 @@ from fractions import Fraction
 from itertools import product
 
 from reticent.answer.context import Context, weight_of
+from reticent.answer.donees import completions, imputed, rests_on_caps, rings_of, times, with_donees
+from reticent.answer.grounds import CAPPED, LAPLACE, LINEAR, Ground, answered
 from reticent.answer.parts import (
     EXACT_WORDS,
     Answer,
@@ -16,6 +18,7 @@ from reticent.answer.parts import (
     plan_table,
 )
 from reticent.answer.statistic import PublicRoute
+from reticent.prepare.repair import NO_REPAIR, Repair
 from reticent.query.base import Subpopulation
 from reticent.query.kinds import Count, CrossTabulation, Total
 from reticent.schema import Number, Schema
@@ -100,11 +103,15 @@ def _answer(measured: NoisyInteger, sampling: Callable[[float], float] | None) -
     return Answer(estimates=(estimate,), parts=(measured.part,), meaning=EXACT_WORDS)
 
 
-def margin_bound(among: Subpopulation, schema: Schema, neighbours: Neighbours) -> tuple[Global, Fraction]:
-    """The L1 bound of the table in steps, and the step."""
-    weight = weight_of(among, schema)
+def margin_bound(
+    query: CrossTabulation, schema: Schema, neighbours: Neighbours, repair: Repair = NO_REPAIR
+) -> tuple[Global, Fraction]:
+    """The L1 bound of the table in steps, with what capped donees add, and the step; over all rings, both of them finer."""
+    weight = weight_of(query.among, schema)
     top, grid = (weight.high, weight.grid) if weight else (1, Fraction(1))
-    return bound_table(top, neighbours=neighbours), grid
+    donees, rings = imputed(query, schema, repair).table(), rings_of(query, schema, repair)
+    whole = with_donees(bound_table(top, neighbours=neighbours), donees, neighbours)
+    return times(whole, rings), grid / rings
 
 
 def answer_margin(query: CrossTabulation, epsilon: Fraction, context: Context) -> Answer:
@@ -112,14 +119,15 @@ def answer_margin(query: CrossTabulation, epsilon: Fraction, context: Context) -
 
     Guarantee   epsilon-DP for the whole table.
     Adjacency   context.neighbours.
-    Theorem     `bound_table` and `measure_table`.
+    Theorem     `bound_table` and `measure_table`; THEORY 11.3 (b) for capped donors.
     Proof       proofs/answer/margin.md
     Assumes     tallies of `query.wants`; cells come from the codebook and the plan; exact arithmetic.
     Keeps back  the exact table.
     """
     schema = context.schema
-    bound, grid = margin_bound(query.among, schema, context.neighbours)
-    exact = context.tallies.tables[query.table(schema)].cells
+    bound, grid = margin_bound(query, schema, context.neighbours, context.repair)
+    exact = completions(query, context).tallies.tables[query.table(schema)].cells
+    is_filled = rests_on_caps(query, schema, context.repair)
     table = measure_table(exact, "table", bound=bound, grid=grid, epsilon=epsilon, noise=context.noise)
     names = product(*(query.labels(schema, column) for column in query.columns))
     estimates = tuple(
@@ -127,7 +135,7 @@ def answer_margin(query: CrossTabulation, epsilon: Fraction, context: Context) -
             value=cell.estimate,
             interval=covering(cell),
             noise_sd=cell.part.sd,
-            sampling=None if query.among.weight else binomial(cell.estimate, context.rows),
+            sampling=None if query.among.weight or is_filled else binomial(cell.estimate, context.rows),
             cell=tuple(zip(query.columns, name, strict=True)),
         )
         for cell, name in zip(table, names, strict=True)
@@ -177,8 +185,14 @@ class TableRoute(PublicRoute[CrossTabulation]):
 
     @property
     def parts(self) -> tuple[Measurement, ...]:
-        bound, grid = margin_bound(self.query.among, self.setting.schema, self.setting.neighbours)
+        here = self.setting
+        bound, grid = margin_bound(self.query, here.schema, here.neighbours, here.repair)
         return (plan_table("table", bound=bound, grid=grid, epsilon=self.statistic.epsilon),)
+
+    @property
+    def rests_on(self) -> tuple[Ground, ...]:
+        is_capped = rests_on_caps(self.query, self.setting.schema, self.setting.repair)
+        return (answered("margin"), LINEAR, LAPLACE, *(CAPPED if is_capped else ()))
 
     def measured(self, context: Context) -> Answer:
         return answer_margin(self.query, self.statistic.epsilon, context)

@@ -23,6 +23,11 @@ WEIGHTS = (
     ("the largest weight within k steps", "proofs/sensitivity/poststrata.md"),
     ("smooth bound of a ladder", "proofs/sensitivity/ladder.md"),
 )
+CAPPED = (
+    ("answer: capped donors", "proofs/answer/capped.md"),
+    ("what one respondent moves through capped donors", "proofs/sensitivity/capped.md"),
+    ("capped rings", "proofs/engine/capped.md"),
+)
 COPIED = ("answer: copied", "proofs/answer/copied.md")
 
 

@@ -5,19 +5,23 @@ from itertools import accumulate
 from math import ceil, log
 
 from reticent.answer.context import Context, weight_of
+from reticent.answer.donees import completions, imputed, rests_on_caps, times, with_donees
 from reticent.answer.expect import IN_RANKS, Expected
-from reticent.answer.grounds import FLIP, LINEAR, Ground, answered
+from reticent.answer.grounds import CAPPED, FLIP, LINEAR, Ground, answered
 from reticent.answer.parts import RANK_WORDS, SELECTED_WORDS, Answer, Estimate, Interval, Measurement
 from reticent.answer.statistic import BaseRoute
+from reticent.prepare.repair import NO_REPAIR, Repair
 from reticent.query.kinds import Quantile
 from reticent.schema import Schema
 from reticent.sensitivity.bounds import Global, Neighbours
 from reticent.sensitivity.linear import bound_rank
 
 
-def rank_bound(query: Quantile, schema: Schema, neighbours: Neighbours) -> Global:
+def rank_bound(query: Quantile, schema: Schema, neighbours: Neighbours, repair: Repair = NO_REPAIR) -> Global:
+    """How far one respondent moves a score, with what capped donees add."""
     weight = weight_of(query.among, schema)
-    return bound_rank(query.at, weight.high if weight else 1, neighbours=neighbours)
+    own = bound_rank(query.at, weight.high if weight else 1, neighbours=neighbours)
+    return with_donees(own, imputed(query, schema, repair).ranks(query.at), neighbours)
 
 
 def scores(cells: tuple[int, ...], at: Fraction, shift: int = 0) -> list[int]:
@@ -71,14 +75,15 @@ def answer_quantile(
 
     Guarantee   (epsilon + bar)-DP for one call.
     Adjacency   context.neighbours.
-    Theorem     `choose`, once or three times; budgets add.
+    Theorem     `choose`, once or three times; budgets add. Scores over several completions move as often.
     Proof       proofs/answer/quantile.md
     Assumes     tallies of `query.wants`; exact arithmetic.
     Keeps back  the exact table and the scores.
     """
-    schema = context.schema
+    schema, copies = context.schema, context.copies
     column = schema.number(query.column, field="query")
-    bound = rank_bound(query, schema, context.neighbours)
+    one = rank_bound(query, schema, context.neighbours, context.repair)
+    bound = times(one, copies)
     cells = context.tallies.tables[query.table(schema)].cells
 
     def value(index: int) -> Fraction:
@@ -99,8 +104,8 @@ def answer_quantile(
         return interval if wanted <= level else everything
 
     estimate = Estimate(value=point, interval=covering, noise_sd=float("nan"), has_interval=bool(bar))
-    meaning = SELECTED_WORDS if bar else _rank_words(len(cells), bound, epsilon, level, query, schema)
-    return Answer(estimates=(estimate,), parts=quantile_parts(query, epsilon, bar, bound), meaning=meaning)
+    meaning = SELECTED_WORDS if bar else _rank_words(len(cells), one, epsilon, level, query, schema)
+    return Answer(estimates=(estimate,), parts=quantile_parts(query, epsilon, bar, one), meaning=meaning)
 
 
 def quantile_parts(
@@ -139,13 +144,19 @@ class QuantileRoute(BaseRoute[Quantile]):
     __slots__ = ()
 
     @property
+    def bound(self) -> Global:
+        """How far one respondent moves a score."""
+        return rank_bound(self.query, self.setting.schema, self.setting.neighbours, self.setting.repair)
+
+    @property
     def parts(self) -> tuple[Measurement, ...]:
-        bound = rank_bound(self.query, self.setting.schema, self.setting.neighbours)
-        return quantile_parts(self.query, self.statistic.epsilon, self.statistic.bar, bound)
+        return quantile_parts(self.query, self.statistic.epsilon, self.statistic.bar, self.bound)
 
     @property
     def rests_on(self) -> tuple[Ground, ...]:
-        return (answered("quantile"), LINEAR, FLIP)
+        own = (answered("quantile"), LINEAR, FLIP)
+        is_capped = rests_on_caps(self.query, self.setting.schema, self.setting.repair)
+        return (*own, *CAPPED) if is_capped else own
 
     @property
     def no_bar(self) -> str:
@@ -154,11 +165,12 @@ class QuantileRoute(BaseRoute[Quantile]):
     def expect(self) -> Expected:
         """In ranks: respondents between the answer and the exact one."""
         schema, ask = self.setting.schema, self.statistic
-        bound = rank_bound(self.query, schema, self.setting.neighbours)
+        bound = self.bound
         candidates = self.query.table(schema).size(schema)
         ranks = slack(candidates, bound=bound, epsilon=ask.epsilon, chance=1 - ask.level)
         return Expected(margin=Fraction(ranks, self.query.at.denominator), how=IN_RANKS)
 
     def measured(self, context: Context) -> Answer:
         ask = self.statistic
-        return answer_quantile(self.query, ask.epsilon, context, bar=ask.bar, level=ask.level)
+        held = completions(self.query, context)
+        return answer_quantile(self.query, ask.epsilon, held, bar=ask.bar, level=ask.level)

@@ -167,7 +167,6 @@ def read_repairs(
             smooth += [read.smoothness] if read.smoothness is not None else []
             rings += [read.rings] if read.rings is not None else []
             said += [donors_words(one, schema) for one in read.nearest]
-            said += [capped_words(one, schema) for one in read.capped]
     _check_not_both([*donors, *capped], models)
     _check_one_bound(donors, capped)
     _check_copies(models)
@@ -183,6 +182,7 @@ def read_repairs(
         smoothness=_smoothness(smooth),
     )
     check_repair(repair, schema)
+    said += [capped_words(group, schema, repair.rings) for group in capped]
     return Repairs(repair=repair, models=tuple(models), words=tuple(said))
 
 
