@@ -18,11 +18,12 @@ from typing import Any
 import numpy as np
 
 from bench.others import installed
+from reticent.lab.papers.objective import Objective
 from reticent.lab.papers.robust import Robust
 from reticent.lab.papers.strategies import REPLACED, available_cases, both_stages, fill_exactly, query_only
 from reticent.models.design import Bounded, RegressionDesign, records
 from reticent.models.fit import SystemModelNoise
-from reticent.models.perturbed import Objective, Output
+from reticent.models.perturbed import Output
 from reticent.models.privgene import PrivGene
 from reticent.models.sums import AdaSSP, Centred, Functional
 

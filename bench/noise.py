@@ -1,4 +1,4 @@
-"""Draws per second of every exact sampler, beside OpenDP's integer Laplace and NumPy's floating-point one.
+"""Draws per second of every exact sampler, beside OpenDP's integer Laplace and Gaussian and NumPy's floating-point Laplace.
 
 Run as `python -m bench.noise`. Processor time, best of three, system bits. What limits the exact vectorised draws is the
 kernel's generator and the passes over words of 64 bits: Lomax reads m words a draw, Laplace about eight.
@@ -14,11 +14,12 @@ import numpy as np
 from reticent.noise import cauchy, lomax
 from reticent.noise import cauchy as student
 from reticent.noise.bits import SystemBits
-from reticent.noise.gaussian import add_gaussian_many
+from reticent.noise.gaussian import _vector as opendp_gaussian
 from reticent.noise.laplace import add_laplace, add_laplace_many
 from reticent.noise.reals import line
 from reticent.noise.selection import exponential, permute_and_flip
-from reticent.noise.vector import draw_laplace, draw_lomax
+from reticent.noise.tabled import discrete_table, rounded_table
+from reticent.noise.vector import draw_gaussian, draw_laplace, draw_lomax
 from reticent.sensitivity.bounds import Global
 
 BITS = SystemBits()
@@ -40,11 +41,10 @@ SAMPLERS: list[tuple[str, int, Callable[[int], Any]]] = [
     ("numpy laplace (not private)", 10**6, lambda n: RNG.laplace(0, 10 / 3, n)),
     ("opendp laplace, one call", 10**5, lambda n: add_laplace_many([0] * n, sensitivity=ONE, epsilon=THIRD)),
     ("opendp laplace, call by call", 10**4, _loop(lambda: add_laplace(0, sensitivity=ONE, epsilon=THIRD))),
-    (
-        "opendp gaussian, one call",
-        10**4,
-        lambda n: add_gaussian_many([0] * n, sensitivity=ONE, rho=Fraction(1, 50)),
-    ),
+    ("opendp gaussian, sigma 4096", 10**4, lambda n: opendp_gaussian(4096.0)([0] * n)),
+    ("exact gaussian, sigma 4096", 10**6, lambda n: discrete_table(4096.0).draw(n, BITS)),
+    ("exact gaussian, sigma 1e6", 10**5, lambda n: draw_gaussian(n, sigma=1e6, bits=BITS)),
+    ("rounded normal, sigma 4096", 10**6, lambda n: rounded_table(4096.0).draw(n, BITS)),
     ("exact laplace, scale 10/3", 10**5, lambda n: draw_laplace(n, scale=Fraction(10, 3), bits=BITS)),
     ("exact laplace, scale 1e6", 10**5, lambda n: draw_laplace(n, scale=Fraction(10**6), bits=BITS)),
     (

@@ -26,7 +26,6 @@ from bench.others import installed
 from reticent.schema.codebook import schema_from
 from reticent.synth.base import Holes, Spend
 from reticent.synth.domain import Domain, domain_of
-from reticent.synth.network import draw
 from reticent.synth.noise import SystemSynthNoise
 from reticent.synth.registry import find
 
@@ -84,7 +83,7 @@ def ours(name: str, rows: np.ndarray, shape: tuple[int, ...]) -> dict[str, Any]:
     network = find(name).fit(
         Rows(rows, domain), domain, Holes.COMPLETE, SPEND, noise=noise, step=lambda _: None
     )
-    made = draw(network, len(rows), noise.bits)
+    made = network.draw(len(rows), noise.bits)
     took = time.perf_counter() - wall, time.process_time() - cpu
     return {"seconds": took[0], "cpu": took[1], "pairs": apart(rows, made.astype(np.int64), shape)}
 

@@ -71,6 +71,38 @@ def test_no_public_class_name_is_defined_twice(package):
     assert set(twice(planted)) == {"Ledger"}
 
 
+def test_a_kind_of_query_is_named_in_at_most_four_files(package):
+    """By every name it could have: nobody takes the module of the kinds whole. And a ladder of cases would be seen."""
+    from house import MOST_KINDS, naming
+
+    counts = naming(package)
+    assert max(counts.values()) <= MOST_KINDS == 4 and min(counts.values()) >= 3
+    assert [path for path, tree in package.items() if takes_kinds_whole(tree)] == []
+    for whole in (
+        "import reticent.query.kinds",
+        "from reticent.query import kinds",
+        "import reticent.query.kinds as k",
+    ):
+        assert takes_kinds_whole(ast.parse(whole))
+    ladder = ast.parse("from reticent.query.kinds import KINDS, Mean, Quantile")
+    assert not takes_kinds_whole(ladder)
+    assert naming({**package, "report/ladder.py": ladder})["Mean"] == counts["Mean"] + 1 > MOST_KINDS
+
+
+def takes_kinds_whole(tree: ast.Module) -> bool:
+    """Whether a file takes the module, or everything in it, and so every kind without a name."""
+    for node in ast.walk(tree):
+        names = [alias.name for alias in getattr(node, "names", []) if isinstance(alias, ast.alias)]
+        if isinstance(node, ast.Import) and "reticent.query.kinds" in names:
+            return True
+        module = node.module if isinstance(node, ast.ImportFrom) else None
+        if (module == "reticent.query" and "kinds" in names) or (
+            module == "reticent.query.kinds" and "*" in names
+        ):
+            return True
+    return False
+
+
 def test_a_command_or_a_public_name_reaches_every_module(package):
     """But for those of the lab that a page calls from Python. And a module that nobody reaches would be seen."""
     from house import FROM_PYTHON, unreached

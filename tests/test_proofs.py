@@ -154,3 +154,9 @@ def test_a_page_follows_code_that_moved_and_no_other(tmp_path: Path, monkeypatch
     assert _named(page) == ["rooms.new:scale", "rooms.new:_double"]
     assert sign.stale() == []
     sign._defined.cache_clear()
+
+
+def test_the_tool_says_what_may_be_written_and_names_a_page_that_is_not_there(capsys):
+    """A status of its own, no traceback, and nothing signed."""
+    assert sign.main(["--help"]) == 0 and "--moved" in capsys.readouterr().out
+    assert sign.main(["proofs/nowhere.md"]) == 2 and "no such page" in capsys.readouterr().out

@@ -148,13 +148,25 @@ def follow_all(renamed: Sequence[str]) -> list[Path]:
     return [page for page in pages() if not follow(page, old)]
 
 
-if __name__ == "__main__":
-    if sys.argv[1:2] == ["--moved"]:
-        left = follow_all(sys.argv[2:])
+def main(arguments: Sequence[str]) -> int:
+    """What the first lines of this file say; the status."""
+    if arguments[:1] in (["-h"], ["--help"]):
+        print(__doc__)
+        return 0
+    if arguments[:1] == ["--moved"]:
+        left = follow_all(arguments[1:])
     else:
-        for argument in sys.argv[1:]:
+        nowhere = [argument for argument in arguments if not Path(argument).is_file()]
+        if nowhere:
+            print(f"{nowhere[0]}: no such page; --help says what may be written")
+            return 2
+        for argument in arguments:
             sign(Path(argument))
-        left = [] if len(sys.argv) > 1 else stale()
+        left = [] if arguments else stale()
     for page in left:
         print(f"{page.relative_to(ROOT)}: the code it proves has changed; read both again and sign")
-    sys.exit(bool(left))
+    return int(bool(left))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

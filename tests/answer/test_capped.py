@@ -124,9 +124,7 @@ def neighbours(rows: list[Person], others: list[Person], change: str, owners: bo
             ]
 
 
-def all_faults(
-    world: World, change: str, *, owners: bool = False, seeds: Sequence[int] = (1, 2)
-) -> set[str]:
+def all_faults(world: World, change: str, *, owners: bool = False, seeds: Sequence[int] = (1, 2)) -> set[str]:
     found: set[str] = set()
     for seed in seeds:
         rows = people(seed, 10)
@@ -232,7 +230,12 @@ def test_what_ran_is_what_was_planned_and_nothing_is_confidential():
 def test_noise_is_a_number_of_the_plan():
     """THEORY 11.3: a count needs 1 + tau, a table 1 + 2 tau, a centred sum (b - a)/2 + (b - a) tau."""
     donors = {"method": "donors", "column": "z", "match": [{"on": ["g"], "serve": 2}, {"on": [], "serve": 1}]}
-    asked = [{"count": "*", "where": "z > 0"}, {"table": ["z"], "bins": {"z": [0, 1, 2]}}, {"mean": "z"}, {"median": "z", "step": "1"}]
+    asked = [
+        {"count": "*", "where": "z > 0"},
+        {"table": ["z"], "bins": {"z": [0, 1, 2]}},
+        {"mean": "z"},
+        {"median": "z", "step": "1"},
+    ]
     plan = plan_of([donors], asked)
     count, table, ratio, median = (route.parts for route in plan.routes)
     assert [part.bound for part in (count[0], table[0])] == [4, 7]

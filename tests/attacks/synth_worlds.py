@@ -8,13 +8,14 @@ import numpy as np
 
 from reticent.noise.bits import Bits
 from reticent.privacy.claim import Change
-from reticent.synth.base import Conditional, Holes, Network, Spend, SynthesisMethod
+from reticent.synth.base import Conditional, Holes, Spend, SynthesisMethod
 from reticent.synth.domain import Domain
 from reticent.synth.marginals.aim import AIM
 from reticent.synth.marginals.independent import Independent
 from reticent.synth.marginals.mst import MST
 from reticent.synth.marginals.privbayes import PrivBayes
 from reticent.synth.marginals.privbayes_printed import EVERY_ROW, PrivBayesPrinted
+from reticent.synth.network import Network
 from reticent.synth.spending import rho_within
 from tests.synth.replay import alike
 from tests.synth.standins import Cells, FrozenSynthNoise, Met, counted, sized, spent, toy

@@ -232,6 +232,6 @@ def test_more_pairs_than_are_counted_at_once_are_refused_before_the_charge(metho
     with pytest.raises(PlanError, match=r"synth\[0\]\.columns: makes pairs of 140,\d+,\d+ cells"):
         plan(wanted, codebook=book(columns))
     assert plan({**wanted, "bins": 90}, codebook=book(columns)).synths[0].method.name == method
-    held = coded.CodedRows(sizes=[99] * 170, silences=[98] * 170, blocks=[])
+    held = coded.LocalCodedRows(sizes=[99] * 170, silences=[98] * 170, blocks=[])
     with pytest.raises(PlanError, match="ask for less"):
         held.count([(a, b) for a in range(170) for b in range(a)])

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from reticent.privacy.claim import Change
-from reticent.synth.base import Holes, Network, Spend, SynthesisMethod
-from reticent.synth.network import draw
+from reticent.synth.base import Holes, Spend, SynthesisMethod
+from reticent.synth.network import Network
 from reticent.synth.spending import Accountant
 from tests.attacks.synth_worlds import METHODS, Records, allows
 from tests.noise.seeded import SeededBits
@@ -59,7 +59,7 @@ def test_a_level_that_nobody_gave_appears_in_some_draw(method: SynthesisMethod) 
     """12 networks, 100 rows each: noise lifts an empty cell about every other time (seeded; else missed once in 2^12)."""
     holes = Holes.RANDOM if method.name == "privbayes-printed" else Holes.AVAILABLE
     networks = [run(method, HERE, holes, SPEND, QuickSynthNoise(seed)) for seed in range(RUNS)]  # type: ignore[arg-type]
-    drawn = np.concatenate([draw(each, 100, SeededBits(1))[:, 0] for each in networks])
+    drawn = np.concatenate([each.draw(100, SeededBits(1))[:, 0] for each in networks])
     assert {0, 1, 2, 3} <= set(drawn.tolist())
 
 

@@ -12,7 +12,7 @@ import polars as pl
 import pyarrow as pa
 
 from reticent.engine.donors.records import LINE
-from reticent.engine.duckdb.engine import DuckDBEngine
+from reticent.engine.protocol import CuratorEngine
 from reticent.engine.sources.open import Source, open_frame
 from reticent.engine.sql import build as sql
 from reticent.engine.sql.build import Values
@@ -20,6 +20,7 @@ from reticent.engine.sql.codes import level_code, number_code
 from reticent.engine.sql.reading import identifier
 from reticent.schema import Levels, Number
 from reticent.schema.columns import Column, Identifier
+from tests.engine.opening import open_any
 
 Cells = Sequence[Any]
 
@@ -112,8 +113,8 @@ def arrow(cells: Cells) -> dict[str, pa.Array]:
 
 
 @contextmanager
-def engine_on(source: Source) -> Iterator[DuckDBEngine]:
-    engine = DuckDBEngine(source, threads=1)
+def engine_on(source: Source) -> Iterator[CuratorEngine]:
+    engine = open_any(source, threads=1)
     try:
         yield engine
     finally:

@@ -20,6 +20,8 @@ from tests.engine import slow
 from tests.engine.slow import Raw
 from tests.engine.test_tally import SOURCES, book, native, opened, some_people
 
+pytestmark = pytest.mark.usefixtures("every_engine")
+
 KEYS = (Key(column="region"), Key(column="age", starts=(0, 18, 65)))
 
 

@@ -3,15 +3,15 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, permutations
 from random import Random
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from reticent.engine.coded import CodedRows
-from reticent.engine.duckdb.engine import DuckDBEngine
+from reticent.engine import coded
+from reticent.engine.coded import LocalCodedRows, shuffled
 from reticent.engine.sources.open import open_frame
 from reticent.engine.sql.sampling import Lot
 from reticent.engine.wants import Key, Rows, Table
@@ -23,7 +23,10 @@ from reticent.schema.codebook import schema_from
 from reticent.synth.base import Conditional
 from reticent.synth.domain import domain_of
 from tests.engine import slow
+from tests.engine.opening import open_any
 from tests.engine.test_tally import book, native, some_people
+
+pytestmark = pytest.mark.usefixtures("every_engine")
 
 COLUMNS = ("region", "rooms", "age", "job", "hours", "income")
 
@@ -76,7 +79,7 @@ def test_tables_are_what_one_would_count_by_hand(unit: str, at_most: int):
     clean = slow.clean(schema, people, schema.in_universe_order)
     cells = cells_by_hand(schema, clean, keys)
     sizes = [key.size(schema) for key in keys]
-    engine = DuckDBEngine(open_frame(native(people)))
+    engine = open_any(open_frame(native(people)))
     with engine.coded(schema, keys) as held:
         found = held.count(all_sets(len(keys)))
     for places, table in zip(all_sets(len(keys)), found, strict=True):
@@ -90,7 +93,7 @@ def test_tables_agree_with_grouping_sets_after_edits_and_in_a_piece():
     repair = Repair(edits=(Edit(column="rooms", code=2, when=CodeIn("age", ((0, 15),)), replaces=False),))
     lot = Lot(key="k", first=0, last=2**59, chance=True)
     keys = keys_of(schema)
-    engine = DuckDBEngine(open_frame(native(people)))
+    engine = open_any(open_frame(native(people)))
     want = Table(rows=Rows(), keys=keys[1:4])
     tallied = engine.tally(schema, [want], repair, lot).tables[want].cells
     with engine.coded(schema, keys, repair, lot) as held:
@@ -115,7 +118,7 @@ def test_lines_fill_gaps_before_cells_are_counted():
         spread=1 << 20,
         draw=lambda n: np.arange(n, dtype=np.int32),
     )
-    engine = DuckDBEngine(open_frame(native(people)))
+    engine = open_any(open_frame(native(people)))
     for each in (line, drawn):
         with engine.coded(schema, keys, Repair(lines=(each,))) as held:
             both, age = held.count([(0, 1), (0,)])
@@ -123,9 +126,9 @@ def test_lines_fill_gaps_before_cells_are_counted():
     engine.close()
 
 
-def blocks(rows: np.ndarray, sizes: Sequence[int], silences: Sequence[int], **given: int) -> CodedRows:
+def blocks(rows: np.ndarray, sizes: Sequence[int], silences: Sequence[int], **given: int) -> LocalCodedRows:
     cut = [np.ascontiguousarray(part.T) for part in np.array_split(rows, given.pop("blocks", 3))]
-    return CodedRows(sizes=sizes, silences=silences, blocks=cut, **given)
+    return LocalCodedRows(sizes=sizes, silences=silences, blocks=cut, **given)
 
 
 @pytest.mark.parametrize("kind", [np.uint8, np.uint16])
@@ -153,7 +156,7 @@ def test_wide_columns_take_two_bytes():
         wide={"kind": "categorical", "levels": levels}, two={"kind": "integer", "bounds": [0, 1]}
     )
     frame = pa.table({"wide": ["l300", "l44", None], "two": [0, 1, 1]})
-    engine = DuckDBEngine(open_frame(frame))
+    engine = open_any(open_frame(frame))
     with engine.coded(schema, keys_of(schema, ("wide", "two"))) as held:
         (table,) = held.count([(0, 1)])
     assert table[300, 0] == table[44, 1] == table[400, 1] == 1 and table.sum() == 3
@@ -197,8 +200,8 @@ def _whole(row: np.ndarray) -> bool:
     return all(cell != silent for cell, silent in zip(row, SILENCES, strict=True))
 
 
-def _made(rows: np.ndarray, way: str, gone: int | None) -> CodedRows:
-    held = CodedRows(
+def _made(rows: np.ndarray, way: str, gone: int | None) -> LocalCodedRows:
+    held = LocalCodedRows(
         sizes=SIZES, silences=SILENCES, blocks=[np.ascontiguousarray(row[:, None]) for row in rows]
     )
     if way == "filled":
@@ -240,14 +243,14 @@ def test_a_fill_sees_the_cells_that_were_filled_before_it():
     assert later.tolist() == [1_000, 0, 0, 0]  # the line of a silent first column
 
 
-class Naive(CodedRows):
+class Naive(LocalCodedRows):
     """The shipped mistake: a missing cell counted as the first category."""
 
     def count(self, sets):
         zeroed = [
             np.where(block == np.array(SILENCES)[:, None], 0, block).astype(np.uint8) for block in self._held
         ]
-        return CodedRows(sizes=SIZES, silences=SILENCES, blocks=zeroed).count(sets)
+        return LocalCodedRows(sizes=SIZES, silences=SILENCES, blocks=zeroed).count(sets)
 
 
 def test_silence_is_never_the_first_answer():
@@ -260,7 +263,7 @@ def test_silence_is_never_the_first_answer():
 def test_nothing_of_the_rows_is_told_and_all_is_forgotten():
     """No repr, no error text; what was made from the rows goes with them."""
     schema, people = book(), some_people(Random(7), 50)
-    engine = DuckDBEngine(open_frame(native(people)))
+    engine = open_any(open_frame(native(people)))
     with engine.coded(schema, keys_of(schema)) as held:
         whole = held.complete()
         assert "uint8" not in repr(held) and "[" not in repr(held) and not hasattr(held, "__len__")
@@ -276,7 +279,7 @@ def test_nothing_of_the_rows_is_told_and_all_is_forgotten():
 def test_what_cannot_be_coded_is_refused_before_a_row_is_read():
     """Donors, keys without a cell for silence, too many cells, no column."""
     schema = book()
-    engine = DuckDBEngine(open_frame(native(some_people(Random(8), 5))))
+    engine = open_any(open_frame(native(some_people(Random(8), 5))))
     engine._connection.close()  # whoever reads a row now, fails otherwise
     donors = Repair(donors=(Donors(column="income", near=(), defaults=(0,)),))
     wide = schema_of(long={"kind": "integer", "bounds": [0, 70_000]})
@@ -288,6 +291,78 @@ def test_what_cannot_be_coded_is_refused_before_a_row_is_read():
     ):
         with pytest.raises(PlanError), engine.coded(*given):
             pass
-    many = CodedRows(sizes=(2**14,) * 2, silences=(0, 0), blocks=[])
+    many = LocalCodedRows(sizes=(2**14,) * 2, silences=(0, 0), blocks=[])
     with pytest.raises(PlanError, match="cells at once"):
         many.count([(0, 1)])
+
+
+def rows_in(batches: Sequence[np.ndarray]) -> list[tuple[int, ...]]:
+    return [tuple(row) for batch in batches for row in batch.T.tolist()]
+
+
+@pytest.mark.parametrize(("size", "parts"), [(1, 3), (7, 3), (100, 1), (1_000, 4)])
+def test_batches_hold_every_row_once_in_an_order_of_the_bits(size: int, parts: int):
+    """100 rows from several blocks; the same bits give the same order whatever the cells, other bits another."""
+    rows = np.column_stack([np.arange(100), np.arange(100) % 7]).astype(np.uint8)
+    held = blocks(rows, (100, 7), (0, 0), blocks=parts)
+    found = list(held.batches(size, Replayed(1)))
+    assert [batch.shape[1] for batch in found[:-1]] == [size] * (len(found) - 1)
+    assert sorted(rows_in(found)) == sorted(map(tuple, rows.tolist())) and len(found) == -(-100 // size)
+    other = blocks(rows[::-1], (100, 7), (0, 0), blocks=1).batches(size, Replayed(1))
+    assert [row[0] for row in rows_in(list(other))] == [99 - row[0] for row in rows_in(found)]
+    assert rows_in(list(held.batches(size, Replayed(2)))) != rows_in(found)
+
+
+def test_every_order_of_batches_is_as_likely():
+    """24 orders of four rows, 4,800 seeds: 200 each, within 6 standard deviations; a false alarm below 5e-8."""
+    held = blocks(np.arange(4, dtype=np.uint8)[:, None], (4,), (0,))
+    seen = Counter(tuple(rows_in(list(held.batches(2, Replayed(seed))))) for seed in range(4_800))
+    assert len(seen) == 24 and max(abs(times - 200) for times in seen.values()) < 6 * 200**0.5
+
+
+def test_equal_keys_are_drawn_anew():
+    """Sorted as they are, equal keys would keep the order of the file."""
+
+    class Tied:
+        words = [2**64 - 1] * 3 + [3, 2, 1]
+
+        def take(self, n: int) -> int:
+            some, self.words = self.words[: n // 64], self.words[n // 64 :]
+            return int.from_bytes(b"".join(word.to_bytes(8, "little") for word in some))
+
+    assert shuffled(3, Tied()).tolist() == [2, 1, 0]
+
+
+def test_a_record_more_changes_two_batches_at_most(monkeypatch: pytest.MonkeyPatch):
+    """All 120 orders of five records, batches of two: it stands for one record, which the last batch then has. That each
+    order of the other four comes up five times makes it a coupling. The naive one leaves the record out, and all behind
+    it move up."""
+    rows, orders = np.arange(5, dtype=np.uint8)[:, None], Counter[tuple[int, ...]]()
+
+    def batches(order: Sequence[int]) -> list[set[int]]:
+        monkeypatch.setattr(coded, "shuffled", lambda n, bits: np.array(order))
+        found = blocks(rows, (5,), (0,)).batches(2, Replayed(0))
+        return [set(batch.ravel().tolist()) for batch in found] + [set[int]()] * 2
+
+    farthest = 0
+    for order in permutations(range(5)):
+        left = [order[-1] if row == 4 else row for row in order[:-1]]
+        orders[tuple(left)] += 1
+        pairs = list(zip(batches(order), batches(left), strict=False))
+        changed = [pair for pair in pairs if pair[0] != pair[1]]
+        assert len(changed) <= 2 and all(len(a - b) <= 1 and len(b - a) <= 1 for a, b in changed)
+        naive = zip(batches(order), batches([row for row in order if row != 4]), strict=False)
+        farthest = max(farthest, sum(a != b for a, b in naive))
+    assert set(orders.values()) == {5} and farthest == 3
+
+
+def test_batches_are_refused_or_end_with_the_rows():
+    held = blocks(TINY, SIZES, SILENCES)
+    with pytest.raises(PlanError, match="1 or more"):
+        held.batches(0, Replayed(1))
+    left = held.batches(2, Replayed(1))
+    next(left)
+    held.close()
+    with pytest.raises(EngineError, match="no longer held"):
+        next(left)
+    assert list(LocalCodedRows(sizes=(2,), silences=(0,), blocks=[]).batches(3, Replayed(1))) == []

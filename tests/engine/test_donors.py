@@ -17,9 +17,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from reticent.engine.donors import circle
-from reticent.engine.donors import filling as placing
+from reticent.engine.donors import local as placing
 from reticent.engine.donors import records as labels
-from reticent.engine.duckdb.engine import DuckDBEngine
+from reticent.engine.protocol import CuratorEngine
 from reticent.engine.sources.open import open_frame, open_path
 from reticent.engine.wants import Aggregate, Ring, Rows, Sum, Table
 from reticent.errors import EngineError, PlanError
@@ -31,7 +31,10 @@ from reticent.schema.codebook import schema_from
 from reticent.sensitivity.hubs import Hubs, Rings
 from tests.engine import donors_reference as reference
 from tests.engine import slow
+from tests.engine.opening import now, open_any
 from tests.engine.slow import Raw
+
+pytestmark = pytest.mark.usefixtures("every_engine")
 
 COLUMNS: dict[str, dict[str, Any]] = {
     "sex": {"kind": "categorical", "levels": ["f", "m"]},
@@ -150,13 +153,14 @@ def _closing() -> Iterator[None]:
     ENGINES.clear()
 
 
-ENGINES: dict[int, DuckDBEngine] = {}
+ENGINES: dict[tuple[str, int], CuratorEngine] = {}
 
 
-def engine_on(people: list[Raw] | pa.Table, threads: int = 1) -> DuckDBEngine:
+def engine_on(people: list[Raw] | pa.Table, threads: int = 1) -> CuratorEngine:
     """An engine on these people. Opening one takes as long as a tally, so that one serves all frames alike."""
     source = open_frame(people if isinstance(people, pa.Table) else frame(people))
-    engine = ENGINES.get(threads) or ENGINES.setdefault(threads, DuckDBEngine(source, threads=threads))
+    which = (now[0], threads)
+    engine = ENGINES.get(which) or ENGINES.setdefault(which, open_any(source, threads=threads))
     engine._source = source
     return engine
 
@@ -411,7 +415,7 @@ def busiest(schema: Schema, people: list[Raw], repair: Repair) -> int:
     want = Ring(column="wage", rows=Rows(where=CodeIn("far", ((0, 10**15),))))
     names = {"sex": pa.string(), "wage": pa.int64(), "far": pa.int64()}
     table = pa.table({n: pa.array([p[n] for p in people], kind) for n, kind in names.items()})
-    engine = DuckDBEngine(open_frame(table), threads=1)
+    engine = open_any(open_frame(table), threads=1)
     try:
         found = engine.tally(schema, [want], repair).rings[want]
     finally:
@@ -477,7 +481,7 @@ def test_few_donors_are_helped_by_public_ones(answers: list[int]):
     )
     want = Sum(rows=Rows(), value="wage", power=1)
     each = reference.made_of(donors, [*answers, *donors.defaults][:3])
-    engine = DuckDBEngine(open_frame(table))
+    engine = open_any(open_frame(table))
     try:
         total = engine.tally(schema, [want], Repair(donors=(donors,))).statistics[want]
     finally:
@@ -500,7 +504,7 @@ def test_filled_keeps_the_order_of_the_source_and_marks_what_donors_gave(tmp_pat
     rows = reference.impute(schema, found, repair)
     marks = {c: [record.row[c] is MISSING for record in found] for c in repair.filled()}
     for source in sources(frame(people), tmp_path):
-        engine = DuckDBEngine(source, threads=2)
+        engine = open_any(source, threads=2)
         try:
             table = engine.filled(schema, repair)
         finally:
@@ -550,7 +554,7 @@ def test_what_does_not_fit_is_refused_before_any_row_is_read():
         Ring(column="mood", rows=Rows()),
         Ring(column="wage", rows=Rows(where=Is("wage", "missing"))),
     ]
-    engine = DuckDBEngine(open_frame(frame(some_people(Random(1), 3))))
+    engine = open_any(open_frame(frame(some_people(Random(1), 3))))
     engine._connection.close()  # whoever reads a row now, fails otherwise
     for repair in bad:
         with pytest.raises(PlanError):

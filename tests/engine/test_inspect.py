@@ -5,9 +5,11 @@ import pyarrow as pa
 import pytest
 
 from reticent.engine.confidential import inspect, patterns
-from reticent.engine.duckdb.engine import DuckDBEngine
 from reticent.engine.sources.open import open_frame
 from reticent.schema.codebook import schema_from
+from tests.engine.opening import open_any
+
+pytestmark = pytest.mark.usefixtures("every_engine")
 
 CODEBOOK = {
     "survey": {"name": "tiny", "unit": "row"},
@@ -27,7 +29,7 @@ ROWS = {
 
 @pytest.fixture
 def engine():
-    made = DuckDBEngine(open_frame(pa.table(ROWS)))
+    made = open_any(open_frame(pa.table(ROWS)))
     yield made
     made.close()
 
@@ -80,7 +82,7 @@ def test_findings_read_a_frame_as_a_release_does():
     }
     cells = {"age": [17.0, "017", -9.0, True, "1e3", float("nan")], "grade": [1, "2.0", 9, "?", None, " "]}
     frame = pd.DataFrame({name: pd.Series(column, dtype=object) for name, column in cells.items()})
-    made = DuckDBEngine(open_frame(frame))
+    made = open_any(open_frame(frame))
     found = {
         f.column: (f.answered, f.missing, f.clamped, f.unfit, f.examples)
         for f in inspect(made, schema_from(book))

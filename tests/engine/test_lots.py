@@ -1,6 +1,7 @@
 """Pieces by a keyed lot: every respondent in exactly one, whatever a plan asks, and each as likely as its share."""
 
 from collections import Counter
+from hashlib import sha256
 from itertools import pairwise
 from random import Random
 
@@ -15,6 +16,8 @@ from reticent.schema import Schema
 from reticent.schema.bind import Is
 from reticent.schema.codebook import schema_from
 from tests.engine.test_tally import book, native, opened, some_people
+
+pytestmark = pytest.mark.usefixtures("every_engine")
 
 KEY = "ab" * 32
 AGES = Table(rows=Rows(), keys=(Key(column="age", silent=True),))
@@ -96,6 +99,26 @@ def test_another_respondent_leaves_the_lots_of_the_others_alone():
     before = pieces(pa.table({"x": rows, "y": [0] * 50}), plain(), chances(5))
     after = pieces(pa.table({"x": [999, *rows[1:]], "y": [0] * 50}), plain(), chances(5))
     assert [cells[1:50] for cells in before] == [cells[1:50] for cells in after]
+
+
+def test_who_has_no_identifier_is_numbered_among_their_equals_alone():
+    """One of them behind three with the same codes: the lot of the first such record, under twelve keys. The naive twin
+    counts all four, and the record is in another piece than alone."""
+    everybody = pa.table({"x": [7] * 4, "y": [0] * 4, "who": ["a", "b", "c", None]})
+    named, alone = everybody.slice(0, 3), everybody.slice(3)
+    schema, twin = plain("who"), 0
+    for trial in range(12):
+        lots = chances(4, f"{trial:064x}")
+        whole, some, one = ([c[7] for c in pieces(rows, schema, lots)] for rows in (everybody, named, alone))
+        assert [a - b for a, b in zip(whole, some, strict=True)] == one == by_label(f"{trial:064x}|r|7|0||1")
+        twin += by_label(f"{trial:064x}|r|7|0||4") != one
+    assert twin > 0
+
+
+def by_label(text: str) -> list[int]:
+    """Which of four pieces by chance the label is in."""
+    place = int(sha256(text.encode()).hexdigest()[:15], 16) * 4 >> BITS
+    return [int(piece == place) for piece in range(4)]
 
 
 def test_every_record_is_as_likely_in_every_piece():

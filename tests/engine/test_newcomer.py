@@ -30,6 +30,8 @@ from reticent.schema import Levels
 from reticent.schema.codebook import schema_from
 from tests.engine.carriers import engine_on, written
 
+pytestmark = pytest.mark.usefixtures("every_engine")
+
 BOOK = schema_from(
     {
         "survey": {"name": "s", "unit": "pid", "at_most": 3},

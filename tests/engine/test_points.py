@@ -19,6 +19,8 @@ from tests.engine import slow
 from tests.engine.slow import Raw
 from tests.engine.test_tally import SOURCES, book, native, opened, some_people
 
+pytestmark = pytest.mark.usefixtures("every_engine")
+
 Cells = list[list[tuple[int, int]]]
 
 

@@ -9,12 +9,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from reticent.engine.duckdb.engine import DuckDBEngine
 from reticent.engine.sources.open import open_frame
 from reticent.engine.wants import Key, Rows, Sum, Table
 from reticent.errors import PlanError
 from reticent.prepare.repair import FARTHEST, SCALE, Donors, Match, RegressionLine, Repair, Term
 from reticent.schema.codebook import schema_from
+from tests.engine.opening import open_any
+
+pytestmark = pytest.mark.usefixtures("every_engine")
 
 COLUMNS = {
     "age": {"kind": "integer", "bounds": [18, 99]},
@@ -106,7 +108,7 @@ def expected(people: People) -> list[int]:
 
 
 def tallied(people: People, repair: Repair, wants: Sequence[Any] = WANTS) -> Any:
-    engine = DuckDBEngine(open_frame(arrow(people)), threads=2)
+    engine = open_any(open_frame(arrow(people)), threads=2)
     try:
         return engine.tally(SCHEMA, wants, repair)
     finally:
@@ -172,6 +174,18 @@ def test_draws_are_made_once_and_used_by_every_statement() -> None:
         assert total == expected(by_hand(people, (each,), drawn[-1].tolist()))[0]
         totals.append(total)
     assert totals[0] != totals[1] and len(drawn) == 2
+
+
+def test_the_order_of_rows_does_not_say_who_gets_which_draw() -> None:
+    """The same draws for shuffled rows fill the same set of rows. The naive twin deals them out by place in the file."""
+    people, dice = some_people(120, 9), Random(9)
+    each = line("pay", 9, spread=25 << 16, draw=lambda n: np.arange(n, dtype=np.int32) << 10)
+    first, naive = sums(people, Repair(lines=(each,))), set()
+    for _ in range(4):
+        dice.shuffle(people)
+        assert sums(people, Repair(lines=(each,))) == first
+        naive.add(expected(by_hand(people, (each,), [n << 10 for n in range(120)]))[0])
+    assert len(naive) == 4
 
 
 def test_draws_keep_the_mean_of_the_line_near_a_bound() -> None:

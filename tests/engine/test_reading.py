@@ -25,6 +25,8 @@ from reticent.schema.reading import canonical
 from tests.engine import reading_reference as reference
 from tests.engine.carriers import everywhere, readings
 
+pytestmark = pytest.mark.usefixtures("every_engine")
+
 EXAMPLES = settings(
     max_examples=12, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
 )

@@ -10,7 +10,6 @@ import pyarrow.parquet as pq
 import pyreadstat
 import pytest
 
-from reticent.engine.duckdb.engine import DuckDBEngine
 from reticent.engine.sources import arrow as statistical
 from reticent.engine.sources.arrow import ArrowFile
 from reticent.engine.sources.draft import draft_codebook
@@ -18,6 +17,9 @@ from reticent.engine.sources.open import open_frame, open_path
 from reticent.engine.wants import Key, Rows, Sum, Table
 from reticent.errors import EngineError, SourceError
 from reticent.schema.codebook import schema_from
+from tests.engine.opening import open_any
+
+pytestmark = pytest.mark.usefixtures("every_engine")
 
 SCHEMA = schema_from(
     {
@@ -43,7 +45,7 @@ WANTED = [30 + 7 + 99 + 50, 900 + 49 + 99**2 + 2500, (1, 0, 0, 0, 1, 1, 1, 0, 1)
 
 
 def tallied(source) -> list[object]:
-    engine = DuckDBEngine(source, threads=1)
+    engine = open_any(source, threads=1)
     try:
         engine.check(SCHEMA)
         found = engine.tally(SCHEMA, WANTS)
@@ -130,7 +132,7 @@ def test_a_file_that_breaks_after_its_header_says_nothing_of_itself(kind, tmp_pa
     # covers B080 R10
     path = tmp_path / f"rows.{kind}"
     write(kind, path)
-    engine = DuckDBEngine(open_path(str(path)))
+    engine = open_any(open_path(str(path)))
     path.unlink()
     schema = SCHEMA if kind == "arrow" else odd("the_age")
     with pytest.raises(EngineError) as raised:

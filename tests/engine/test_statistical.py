@@ -12,7 +12,6 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from reticent.engine.duckdb.engine import DuckDBEngine
 from reticent.engine.sources import arrow as statistical
 from reticent.engine.sources.open import open_frame, open_path
 from reticent.engine.wants import Rows, Sum
@@ -22,6 +21,9 @@ from reticent.schema.codebook import schema_from
 from reticent.schema.columns import Identifier
 from tests.badinput.house import House
 from tests.engine.carriers import readings
+from tests.engine.opening import open_any
+
+pytestmark = pytest.mark.usefixtures("every_engine")
 
 KINDS = ("plain.sav", "rows.sav", "packed.zsav", "new.dta", "old.dta", "rows.xpt", "rows.por")
 WIDTH = 8
@@ -147,7 +149,7 @@ def test_formats_count_alike(kind, tmp_path):
     wants = [Sum(rows=Rows(where=Is("town", word))) for word in ("answered", "missing")]
     found = []
     for path in (tmp_path / "rows.csv", put(tmp_path / kind, cells)):
-        engine = DuckDBEngine(open_path(str(path)))
+        engine = open_any(open_path(str(path)))
         engine.check(schema)
         sums = engine.tally(schema, wants).statistics
         found.append([sums[want] for want in wants])
@@ -204,7 +206,7 @@ def test_texts_without_a_length_are_refused_from_the_header(tmp_path):
     """Stata keeps them apart, and the reader decodes them whatever it is told: one broken one would stop the release."""
     path = tmp_path / "long.dta"
     pyreadstat.write_dta(pd.DataFrame({"town": ["Q" * 3000, "Leeds"], "x": [1.0, 2.0]}), str(path))
-    engine = DuckDBEngine(open_path(str(path)))
+    engine = open_any(open_path(str(path)))
     with pytest.raises(SourceError, match="has a type that no column can have"):
         engine.check(schema_from(SCHEMA))
     engine.close()

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from reticent.engine.duckdb.engine import DuckDBEngine
+from reticent.engine.protocol import CuratorEngine
 from reticent.engine.sources.open import Source, open_frame, open_path
 from reticent.engine.sql.clean import needed
 from reticent.engine.wants import Key, Rows, Sum, Table
@@ -24,7 +24,10 @@ from reticent.schema import Schema
 from reticent.schema.bind import CodeIn
 from reticent.schema.codebook import schema_from
 from tests.engine import slow
+from tests.engine.opening import open_any
 from tests.engine.slow import Raw
+
+pytestmark = pytest.mark.usefixtures("every_engine")
 
 COLUMNS: dict[str, dict[str, Any]] = {
     "region": {"kind": "categorical", "levels": ["east", 'it\'s "new"', "süd"]},
@@ -176,8 +179,8 @@ SOURCES: dict[str, Callable[[list[Raw], Path], Source]] = {
 
 
 @contextmanager
-def opened(source: Source, threads: int = 2) -> Iterator[DuckDBEngine]:
-    engine = DuckDBEngine(source, threads=threads)
+def opened(source: Source, threads: int = 2) -> Iterator[CuratorEngine]:
+    engine = open_any(source, threads=threads)
     try:
         yield engine
     finally:
@@ -195,7 +198,7 @@ def by_hand(schema: Schema, people: list[Raw], wants: list[Sum | Table]) -> list
     ]
 
 
-def tallied(engine: DuckDBEngine, schema: Schema, wants: list[Sum | Table]) -> list[object]:
+def tallied(engine: CuratorEngine, schema: Schema, wants: list[Sum | Table]) -> list[object]:
     found = engine.tally(schema, wants)
     return [found.statistics[w] if isinstance(w, Sum) else found.tables[w].cells for w in wants]
 
@@ -347,11 +350,11 @@ class Counting:
         return getattr(self.connection, name)
 
 
-def all_at_once(engine: DuckDBEngine, schema: Schema, wants: list[Sum | Table]) -> None:
+def all_at_once(engine: CuratorEngine, schema: Schema, wants: list[Sum | Table]) -> None:
     engine.tally(schema, wants)
 
 
-def one_by_one(engine: DuckDBEngine, schema: Schema, wants: list[Sum | Table]) -> None:
+def one_by_one(engine: CuratorEngine, schema: Schema, wants: list[Sum | Table]) -> None:
     for want in wants:
         engine.tally(schema, [want])
 

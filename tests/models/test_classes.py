@@ -8,9 +8,9 @@ from scipy.optimize import minimize
 
 from reticent.errors import PlanError
 from reticent.lab.papers.classes import SoftmaxRegression, labelled, shape
+from reticent.lab.papers.objective import curvature_loss
 from reticent.models.design import Bounded, RegressionDesign
 from reticent.models.fit import SystemModelNoise
-from reticent.models.perturbed import curvature_loss
 from reticent.models.table import minimum
 from tests.models.doubles import FrozenModelNoise, ZeroModelNoise
 from tests.models.worlds import ADD, REPLACE

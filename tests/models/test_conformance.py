@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from reticent.errors import PlanError
+from reticent.lab.papers.objective import curvature_loss, least_ridge
 from reticent.lab.papers.robust import Robust
 from reticent.models.design import records
 from reticent.models.fit import Fit, SystemModelNoise
-from reticent.models.perturbed import Output, curvature_loss, least_ridge
+from reticent.models.perturbed import Output
 from reticent.models.privgene import STEPS, PrivGene
 from reticent.models.residual import SHARE
 from reticent.privacy.claim import Change

@@ -6,7 +6,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from reticent.models.perturbed import Objective, curvature_loss, least_ridge, slope_bound, within_ball
+from reticent.lab.papers.objective import Objective, curvature_loss, least_ridge
+from reticent.models.perturbed import slope_bound, within_ball
 from tests.models.doubles import FrozenModelNoise
 from tests.models.worlds import ADD, REPLACE
 

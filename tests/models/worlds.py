@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from reticent.lab.papers.objective import Objective
 from reticent.lab.papers.robust import Robust
 from reticent.models.design import Bounded, Records, RegressionDesign, records
 from reticent.models.fit import Estimator, Fit
-from reticent.models.perturbed import Objective, Output
+from reticent.models.perturbed import Output
 from reticent.models.privgene import PrivGene
 from reticent.models.sums import AdaSSP, Centred, Functional
 from reticent.sensitivity.bounds import Neighbours

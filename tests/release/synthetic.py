@@ -11,8 +11,9 @@ import pyarrow as pa
 from reticent import Ledger, Survey
 from reticent.plan.plan import Plan
 from reticent.privacy.claim import Claim
-from reticent.synth.base import Conditional, Counts, Holes, Network, Spend, Step, SynthNoise
+from reticent.synth.base import Conditional, Counts, Holes, Spend, Step, SynthNoise
 from reticent.synth.domain import Domain
+from reticent.synth.network import Network
 from tests.tables import ADD, book
 
 COLUMNS: dict[str, Any] = {

@@ -5,8 +5,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from reticent.synth.base import Holes, Network, Spend, SynthesisMethod, SynthNoise
+from reticent.synth.base import Holes, Spend, SynthesisMethod, SynthNoise
 from reticent.synth.domain import Domain
+from reticent.synth.network import Network
 from reticent.synth.spending import rho_within
 from tests.synth.standins import ArrayCounts, FrozenSynthNoise, spent
 

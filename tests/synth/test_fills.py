@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from reticent.errors import PlanError
 from reticent.schema.codebook import schema_from
-from reticent.synth.base import Conditional, Holes, Network, Spend
+from reticent.synth.base import Conditional, Holes, Spend
 from reticent.synth.domain import Domain, domain_of
 from reticent.synth.fills import PAGE, check_spend, even_fills, mean_fills, model_fills, parts, prepared
 from reticent.synth.marginals.independent import Independent
+from reticent.synth.network import Network
 from reticent.synth.registry import KNOWN, find
 from reticent.synth.spending import rho_within
 from tests.synth.replay import APPROXIMATE, PURE, random_rows

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from reticent.errors import PlanError
 from reticent.privacy.claim import Claim
 from reticent.schema.codebook import schema_from
-from reticent.synth.base import Conditional, Holes, Network
+from reticent.synth.base import Conditional, Holes
 from reticent.synth.decode import bins, decode, encode
 from reticent.synth.domain import MOST, Domain, domain_of, with_heaps
 from reticent.synth.marginals.privbayes import ladders
+from reticent.synth.network import Network
 from reticent.synth.saved import load, save
 from tests.noise.seeded import SeededBits
 

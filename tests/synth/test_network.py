@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from reticent.errors import PlanError
 from reticent.privacy.claim import Claim
 from reticent.synth import network as module
-from reticent.synth.base import Conditional, Network
-from reticent.synth.network import draw, draw_column, rounded
+from reticent.synth.base import Conditional
+from reticent.synth.network import Network, draw_column, rounded
 from tests.noise.seeded import SeededBits
 from tests.synth.standins import toy
 
@@ -58,7 +58,7 @@ def is_within_one(network, rows):
 
 @pytest.mark.parametrize("rows", [0, 1, 7, 1000, 20_000])
 def test_counts_are_within_one_of_what_is_expected_in_every_group(network, rows):
-    drawn = draw(network, rows, SeededBits(3))
+    drawn = network.draw(rows, SeededBits(3))
     assert drawn.shape == (rows, 4) and drawn.dtype == np.int32
     assert is_within_one(network, drawn)
 
@@ -78,7 +78,7 @@ def test_rows_drawn_one_by_one_are_not_that_near(network):
 
 
 def test_impossible_cells_are_never_drawn(network):
-    drawn = draw(network, 50_000, SeededBits(4))
+    drawn = network.draw(50_000, SeededBits(4))
     for step in network.steps:
         assert (drawn[:, step.place] < step.table.shape[-1] - 1).all()
 
@@ -126,7 +126,7 @@ def twins(bits, rows=4000):
         Conditional(place=1, given=(0,), table=np.tile(even, (3, 1))),
         Conditional(place=2, given=(0,), table=np.tile(even, (3, 1))),
     )
-    drawn = draw(Network(domain=domain, steps=steps, total=1.0, claim=CLAIM), rows, bits)
+    drawn = Network(domain=domain, steps=steps, total=1.0, claim=CLAIM).draw(rows, bits)
     return [np.corrcoef(drawn[:, i], drawn[:, j])[0, 1] for i, j in combinations(range(3), 2)]
 
 
@@ -157,11 +157,11 @@ def test_sums_over_small_groups_are_nearer_than_chance(monkeypatch):
 
 def test_large_tables_are_drawn_in_pieces(network, monkeypatch):
     """Pieces change nothing."""
-    whole = draw(network, 3000, SeededBits(8))
+    whole = network.draw(3000, SeededBits(8))
     monkeypatch.setattr(module, "MOST_AT_ONCE", 16)
-    assert (draw(network, 3000, SeededBits(8)) == whole).all()
+    assert (network.draw(3000, SeededBits(8)) == whole).all()
 
 
 def test_a_negative_number_of_rows_is_refused(network):
     with pytest.raises(PlanError):
-        draw(network, -1, SeededBits(0))
+        network.draw(-1, SeededBits(0))

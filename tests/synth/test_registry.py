@@ -10,7 +10,6 @@ from reticent.errors import PlanError
 from reticent.privacy.claim import Change
 from reticent.synth.base import Holes, Spend
 from reticent.synth.domain import Domain
-from reticent.synth.network import draw
 from reticent.synth.noise import SystemSynthNoise
 from reticent.synth.registry import KNOWN, find
 from tests.noise.seeded import SeededBits
@@ -87,7 +86,7 @@ def test_the_claim_is_known_before_and_no_more_is_spent(name, holes, pure):
     assert 0 < spent(noise.met, pure=pure) <= budget
     assert len(calls) <= method.rounds(DOMAIN)
     assert is_drawable(network)
-    silent = [draw(network, 50, SeededBits(1))[:, i] == a.silence for i, a in enumerate(DOMAIN.axes)]
+    silent = [network.draw(50, SeededBits(1))[:, i] == a.silence for i, a in enumerate(DOMAIN.axes)]
     assert holes is Holes.VALUES or not np.any(silent)
 
 

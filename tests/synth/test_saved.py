@@ -14,9 +14,11 @@ from reticent.errors import PlanError, SourceError
 from reticent.privacy.claim import Change, Claim
 from reticent.schema.codebook import schema_from
 from reticent.synth import saved
-from reticent.synth.base import Conditional, Network
+from reticent.synth.base import Conditional
 from reticent.synth.domain import domain_of
-from reticent.synth.saved import digest_of, load, save, toml_of
+from reticent.synth.network import Network
+from reticent.synth.saved import load, save
+from reticent.synth.written import digest_of, toml_of
 
 COLUMNS = {
     "age": {"kind": "integer", "bounds": [0, 99]},

@@ -241,8 +241,8 @@ class DonorsRoute(BaseRoute[RowQuery]):
         margin = self.plain.expected(parts, AT_LEAST).margin
         if margin is None or not divisor:
             return None
-        scale = float(1 / self.setting.share) if self.query.adds_up else 1.0
-        return Assumed(hub=hub, sd=scale * self.plain.error(parts) / divisor, margin=float(margin))
+        sd = float(self.scale) * self.plain.error(parts) / divisor
+        return Assumed(hub=hub, sd=sd, margin=float(margin))
 
     def epsilon_for(self, cv: float) -> Fraction | None:
         """If the busiest donor served `ASSUMED_HUB` recipients."""

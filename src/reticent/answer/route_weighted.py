@@ -1,4 +1,4 @@
-"""The noise of an ask weighted to known totals, as it would be if respondents were spread over the bins as the totals are.
+"""The route of a statistic weighted to known totals, and the noise to expect if respondents are spread as the totals are.
 
 How many respondents share a bin is confidential, so a preview cannot know the noise. It can say what follows from
 an assumption: the plan's expected rows, spread as the population is, with equal base weights.
@@ -196,8 +196,12 @@ class WeightedRoute(BaseRoute[Query]):
 
         return least_epsilon(enough) if self.setting.rows and allowed else None
 
-    def answer(self, context: Context) -> Answer:
+    @property
+    def scale(self) -> Fraction:
         """It speaks of the whole population as it is."""
+        return Fraction(1)
+
+    def measured(self, context: Context) -> Answer:
         if context.weighed is None:
             raise ValueError("bins are found before a statistic is weighted to them")
         return answer_weighted(

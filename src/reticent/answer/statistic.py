@@ -4,6 +4,7 @@ A route is chosen once for each statistic, from public words alone (`answer/rout
 stand beside the answers of their kinds; those of donors, known totals and copies beside theirs.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -82,7 +83,7 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BaseRoute(Generic[Q_co]):
+class BaseRoute(ABC, Generic[Q_co]):
     """What routes share. A route measures exactly its `parts`, each with its share of epsilon."""
 
     query: Q_co
@@ -95,9 +96,9 @@ class BaseRoute(Generic[Q_co]):
         return self.query.wants(self.setting.schema)
 
     @property
+    @abstractmethod
     def parts(self) -> tuple[AnyMeasurement, ...]:
         """Every noisy measurement, in the order in which they are made, from public numbers alone."""
-        raise NotImplementedError
 
     @property
     def epsilon(self) -> Fraction:
@@ -105,9 +106,9 @@ class BaseRoute(Generic[Q_co]):
         return self.statistic.epsilon + self.statistic.bar
 
     @property
+    @abstractmethod
     def rests_on(self) -> tuple[Ground, ...]:
         """The theorems behind the claim of the answer."""
-        raise NotImplementedError
 
     @property
     def no_bar(self) -> str:
@@ -125,9 +126,9 @@ class BaseRoute(Generic[Q_co]):
         """The unit of the answer; `units` has those of the statistics above it."""
         return self.query.unit(self.setting.schema, units)
 
+    @abstractmethod
     def expect(self) -> Expected:
         """How noisy the answer will be, as far as public numbers say."""
-        raise NotImplementedError
 
     def epsilon_for(self, cv: float) -> Fraction | None:
         """The least epsilon, to three digits, at which the noise alone has the coefficient of variation `cv`.
@@ -138,12 +139,16 @@ class BaseRoute(Generic[Q_co]):
 
     def answer(self, context: Context) -> Answer:
         """The noisy answer. Counts, totals and tables of a piece are multiplied to speak of the whole survey."""
-        made = self.measured(context)
-        return made.scaled(1 / self.setting.share) if self.query.adds_up else made
+        return self.measured(context).scaled(self.scale)
 
+    @property
+    def scale(self) -> Fraction:
+        """What the answer for the rows that were read is multiplied by, to speak of the whole survey."""
+        return 1 / self.setting.share if self.query.adds_up else Fraction(1)
+
+    @abstractmethod
     def measured(self, context: Context) -> Answer:
         """The noisy answer for the rows that were read."""
-        raise NotImplementedError
 
     @property
     def expected_value(self) -> Fraction | None:
@@ -161,8 +166,9 @@ class PublicRoute(BaseRoute[Q_co]):
     PAGES: ClassVar[tuple[str, ...]] = ()
 
     @property
+    @abstractmethod
     def parts(self) -> tuple[Measurement, ...]:
-        raise NotImplementedError
+        """Every noisy measurement; the last is that of the sum, or of the table."""
 
     @property
     def rests_on(self) -> tuple[Ground, ...]:
@@ -193,7 +199,7 @@ class PublicRoute(BaseRoute[Q_co]):
         margin = self.margin(parts)
         if margin is None:
             return Expected(margin=None, how=UNKNOWN)
-        return Expected(margin=margin / self.setting.share if self.query.adds_up else margin, how=how)
+        return Expected(margin=margin * self.scale, how=how)
 
     def allowed(self, cv: float) -> float | None:
         """The error of the undivided sum at which the answer has this coefficient of variation."""
@@ -201,8 +207,8 @@ class PublicRoute(BaseRoute[Q_co]):
         if not value or not divisor:
             return None
         allowed = cv * abs(float(value)) * divisor
-        if self.query.adds_up and self.statistic.expected is not None:
-            allowed *= float(self.setting.share)  # what is expected speaks of the whole survey
+        if self.statistic.expected is not None:
+            allowed *= float(1 / self.scale)  # what is expected speaks of the whole survey
         return allowed
 
     def epsilon_for(self, cv: float) -> Fraction | None:
@@ -219,14 +225,14 @@ class QuotientRoute(PublicRoute[Q_co]):
 
     __slots__ = ()
 
+    @abstractmethod
     def centre(self) -> Fraction:
         """The point that the sum is centred on."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def size(self) -> int | None:
         """The public size."""
-        raise NotImplementedError
 
     @property
     def divisor(self) -> int | None:

@@ -3,21 +3,20 @@
 The compiled loops are given cells that lie within their tables; whoever calls sees to it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from math import prod
-from typing import Any, NamedTuple, Protocol, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.engine.protocol import Cells, Fair, Fill, Places, Whole
 from reticent.errors import EngineError, PlanError
 
 F = TypeVar("F", bound=Callable[..., Any])
-Whole = NDArray[np.int64]
 Floats = NDArray[np.float64]
-Cells = NDArray[np.uint8] | NDArray[np.uint16]
 
 STRETCH = 8192  # rows of one column: a pair of them and its table stay in the nearest cache
 
@@ -86,33 +85,14 @@ def draw_cells(sums: Floats, lines: Whole, uniforms: Floats, out: Whole) -> None
 
 
 MOST_CELLS = 2**27  # of all tables of one call
-Places = tuple[int, ...]
 
 
-class Fill(Protocol):
-    """How a silent cell is drawn from cells of its own row: a line of `table` for each cell of those in `given`."""
-
-    @property
-    def place(self) -> int: ...
-
-    @property
-    def given(self) -> Places: ...
-
-    @property
-    def table(self) -> NDArray[np.float64]: ...
-
-
-class Fair(Protocol):
-    """A source of fair bits."""
-
-    def take(self, n: int) -> int: ...
-
-
-class CodedRows:
+class LocalCodedRows:
     """CONFIDENTIAL: rows as cells. `sizes` and `silences` say of each column how many cells it has and which is silent.
 
     Guarantee   a record added or removed moves one cell of each table by one, and so it does after `complete`
-                and, draws given, after `filled`.
+                and, draws given, after `filled`. It changes at most two of the `batches`: in one it takes the place of
+                another record, which the last batch then has.
     Adjacency   one record added or removed.
     Theorem     stability one: rows are mapped one by one.
     Proof       proofs/engine/coded.md
@@ -125,7 +105,7 @@ class CodedRows:
     ) -> None:
         self._sizes, self._silences, self._threads = tuple(sizes), tuple(silences), threads
         self._blocks: list[Cells] | None = list(blocks)
-        self._made: list[CodedRows] = []
+        self._made: list[LocalCodedRows] = []
 
     def count(self, sets: Sequence[Places]) -> list[NDArray[np.int64]]:
         """For each set of columns its table over all their cells, exactly, all by one pass."""
@@ -137,17 +117,25 @@ class CodedRows:
         cut = zip(flat.starts[:-1], flat.starts[1:], shapes, strict=True)
         return [totals[start:end].reshape(shape) for start, end, shape in cut]
 
-    def complete(self) -> "CodedRows":
+    def complete(self) -> "LocalCodedRows":
         """Only the rows without a silent cell."""
         silences = np.array(self._silences)[:, None]
         return self._like([block[:, (block != silences).all(axis=0)] for block in self._held])
 
-    def filled(self, fills: Sequence[Fill], bits: Fair) -> "CodedRows":
+    def filled(self, fills: Sequence[Fill], bits: Fair) -> "LocalCodedRows":
         """The rows with silent cells drawn, one fill after the other: each row uses only itself."""
         for fill in fills:
             if fill.table.shape != tuple(self._sizes[place] for place in (*fill.given, fill.place)):
                 raise PlanError("a fill's table does not fit the cells of its columns", field="missing")
         return self._like([self._filled(block, fills, bits) for block in self._held])
+
+    def batches(self, size: int, bits: Fair) -> Iterator[Cells]:
+        """All rows once, `size` at a time, in an order that `bits` alone settle. One batch is held beside the rows."""
+        if size < 1:
+            raise PlanError(f"a batch of {size} rows holds nobody; give it 1 or more", field="size")
+        ends = np.cumsum([block.shape[1] for block in self._held], dtype=np.int64)
+        order = shuffled(int(ends[-1]) if len(ends) else 0, bits)
+        return (_picked(self._held, ends, order[at : at + size]) for at in range(0, len(order), size))
 
     def close(self) -> None:
         """Forget the rows, and all that were made from them."""
@@ -161,8 +149,10 @@ class CodedRows:
             raise EngineError("the rows are no longer held; count within the engine's own block")
         return self._blocks
 
-    def _like(self, blocks: Sequence[Cells]) -> "CodedRows":
-        made = CodedRows(sizes=self._sizes, silences=self._silences, blocks=blocks, threads=self._threads)
+    def _like(self, blocks: Sequence[Cells]) -> "LocalCodedRows":
+        made = LocalCodedRows(
+            sizes=self._sizes, silences=self._silences, blocks=blocks, threads=self._threads
+        )
         self._made.append(made)
         return made
 
@@ -210,3 +200,24 @@ def _uniforms(n: int, bits: Fair) -> NDArray[np.float64]:
     """`n` multiples of 2^-53 below one."""
     words = np.frombuffer(bits.take(64 * n).to_bytes(8 * n), dtype=np.uint64)
     return np.asarray((words >> np.uint64(11)) * 2.0**-53, np.float64)
+
+
+def shuffled(n: int, bits: Fair) -> Whole:
+    """The numbers below `n`, every order of them equally likely: by keys of 64 bits, all drawn anew if two are equal."""
+    while True:
+        keys = np.frombuffer(bits.take(64 * n).to_bytes(8 * n), dtype=np.uint64)
+        order = np.argsort(keys).astype(np.int64)
+        found = keys[order]
+        if (found[1:] != found[:-1]).all():
+            return order
+
+
+def _picked(blocks: Sequence[Cells], ends: Whole, rows: Whole) -> Cells:
+    """The rows of those numbers, as they are counted through all blocks."""
+    block = np.searchsorted(ends, rows, side="right")
+    found = np.empty((blocks[0].shape[0], len(rows)), blocks[0].dtype)
+    for number in np.unique(block):
+        here = block == number
+        first = ends[number] - blocks[number].shape[1]
+        found[:, here] = blocks[number][:, rows[here] - first]
+    return found

@@ -2,22 +2,21 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.engine.protocol import CodedRows
 from reticent.engine.results import RingTable, Tallies
 from reticent.engine.sql.coded import Coding, check_coding
 from reticent.engine.sql.sampling import Lot
-from reticent.engine.sql.tallies import Alike, tallied
+from reticent.engine.sql.tallies import Alike, point_tables, tallied
 from reticent.engine.wants import Aggregate, Key, PointsByCell, Ring, Sum, keys_of
 from reticent.prepare.repair import NO_REPAIR, Repair
 from reticent.schema import Schema
-
-if TYPE_CHECKING:
-    from reticent.engine.coded import CodedRows
 
 BLOCK = 2**16
 
@@ -36,18 +35,18 @@ class Nobody:
     ) -> Tallies:
         """Zeros, one for every declared cell."""
         rings = {want: _ring(want, schema, repair) for want in wants if isinstance(want, Ring)}
-        return tallied(schema, wants, _nothing, rings)
+        return tallied(schema, wants, partial(_nothing, schema), rings)
 
     @contextmanager
     def coded(
         self, schema: Schema, keys: Sequence[Key], repair: Repair = NO_REPAIR, lot: Lot | None = None
-    ) -> "Iterator[CodedRows]":
+    ) -> Iterator[CodedRows]:
         """Cells that nobody is in; where the codebook makes their number public, so many who are all alike."""
-        from reticent.engine.coded import CodedRows  # compiles, so loaded only where rows are held
+        from reticent.engine.coded import LocalCodedRows  # compiles, so loaded only where rows are held
 
         coding = Coding(keys=tuple(keys))
         check_coding(coding, schema, repair)
-        held = CodedRows(
+        held = LocalCodedRows(
             sizes=coding.sizes(schema), silences=coding.silences(schema), blocks=_alike(schema, len(keys))
         )
         try:
@@ -65,12 +64,13 @@ def _alike(schema: Schema, columns: int) -> list[NDArray[np.uint8]]:
     return [np.zeros((columns, BLOCK), np.uint8)] * whole + [np.zeros((columns, rest), np.uint8)] * (rest > 0)
 
 
-def _nothing(wants: Alike) -> Any:
+def _nothing(schema: Schema, wants: Alike) -> Any:
     """What a statement over no rows gives, by the kind of its wants."""
     if isinstance(wants[0], Sum):
         return [[0] * len(wants)]
     if isinstance(wants[0], PointsByCell):
-        return {f"p{place}": np.zeros(0, np.int64) for place in range(len(wants))}
+        clouds = [want for want in wants if isinstance(want, PointsByCell)]
+        return point_tables(schema, clouds, {f"p{i}": np.zeros(0, np.int64) for i in range(len(clouds))})
     return []
 
 

@@ -1,24 +1,31 @@
-"""The protocols behind which confidential rows live: what a release may ask, and what only the curator may."""
+"""The protocols behind which confidential rows live: what a release may ask, and what only the curator may.
 
-from collections.abc import Callable, Mapping, Sequence
+Below them are those of work on every row: donors matched, a draw for each row, rows held as cells, points sorted by cell.
+Today's engine does all four in local arrays. One that must not send its rows does them by statements of its own.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
 from sqlglot import exp
 
-from reticent.engine.results import Tallies
+from reticent.engine.results import PointTable, Tallies
 from reticent.engine.sql.build import Values
-from reticent.engine.sql.clean import Clean
+from reticent.engine.sql.clean import Clean, RowView
 from reticent.engine.sql.sampling import Lot
-from reticent.engine.wants import Aggregate, Key
+from reticent.engine.wants import Aggregate, Key, PointsByCell
 from reticent.prepare.repair import NO_REPAIR, Repair
 from reticent.schema import Schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from reticent.engine.coded import CodedRows
+    from reticent.engine.donors.filling import DonorSql
+    from reticent.engine.donors.matching import ClassTable, MatchPlan
 
 
 class Engine(Protocol):
@@ -77,3 +84,98 @@ class CuratorEngine(Engine, Protocol):
     def fingerprint(self, schema: Schema) -> str: ...
 
     def filled(self, schema: Schema, repair: Repair) -> "pa.Table": ...
+
+
+Whole = NDArray[np.int64]
+Cells = NDArray[np.uint8] | NDArray[np.uint16]
+Places = tuple[int, ...]
+
+
+class Tables(Protocol):
+    """Tables of the engine's own, for the time of one reading: made by a statement, given, asked and dropped."""
+
+    def make(self, name: str, statement: str) -> None: ...
+
+    def give(self, name: str, table: "pa.Table", *, more: bool = False) -> None: ...
+
+    def ask(self, statement: str) -> dict[str, Whole]: ...
+
+    def drop(self, name: str) -> None: ...
+
+
+class DonorMatcher(Protocol):
+    """Donor matching: where every record stands on the ring, and which donors it meets there.
+
+    `place` makes PEOPLE of PACKED, with an id and a place for each record, and drops PACKED. `match` makes TAKEN, TIED
+    and GAPS of PEOPLE, as `Matches` has them, for the one column that `column` speaks of.
+    """
+
+    def place(self, tables: Tables, words: Sequence[str], key: str) -> None: ...
+
+    def match(self, tables: Tables, column: "DonorSql", plan: "MatchPlan", classes: "ClassTable") -> None: ...
+
+
+class RowDraws(Protocol):
+    """Stochastic imputation: DRAWS has a line for each row of HELD, by its number, and in it a number from each of
+    `draws`, under the name `z` and its place. No other row has a part in a row's numbers."""
+
+    def draw(self, tables: Tables, draws: Mapping[int, Callable[[int], NDArray[Any]]]) -> None: ...
+
+
+class Fill(Protocol):
+    """How a silent cell is drawn from cells of its own row: a line of `table` for each cell of those in `given`."""
+
+    @property
+    def place(self) -> int: ...
+
+    @property
+    def given(self) -> Places: ...
+
+    @property
+    def table(self) -> NDArray[np.float64]: ...
+
+
+class Fair(Protocol):
+    """A source of fair bits."""
+
+    def take(self, n: int) -> int: ...
+
+
+class CodedRows(Protocol):
+    """CONFIDENTIAL: encoded rows, each its cell in every column, that can be counted or passed over many times."""
+
+    def count(self, sets: Sequence[Places]) -> list[Whole]:
+        """For each set of columns its table over all their cells, exactly, all by one pass."""
+        ...
+
+    def complete(self) -> "CodedRows":
+        """Only the rows without a silent cell."""
+        ...
+
+    def filled(self, fills: Sequence[Fill], bits: Fair) -> "CodedRows":
+        """The rows with silent cells drawn, one fill after the other: each row uses only itself."""
+        ...
+
+    def batches(self, size: int, bits: Fair) -> Iterator[Cells]:
+        """All rows once, in an order that `bits` alone settle, `size` at a time: a line for each column.
+
+        The last batch may be smaller. How many there are says how many rows there are: CONFIDENTIAL.
+        """
+        ...
+
+    def close(self) -> None:
+        """Forget the rows, and all that were made from them."""
+        ...
+
+
+class CellPoints(Protocol):
+    """The points of every declared cell, sorted within it. `fetch` runs a statement and gives its columns."""
+
+    def tables(
+        self,
+        fetch: Callable[[exp.Select, Values], Mapping[str, Whole]],
+        cells: RowView,
+        rows: exp.Select,
+        wants: Sequence[PointsByCell],
+        values: Values,
+    ) -> dict[PointsByCell, PointTable]: ...

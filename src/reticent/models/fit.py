@@ -4,11 +4,12 @@ To the noise of every answer comes spherical noise on a lattice, whose density f
 exactly.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isfinite, isqrt
-from typing import Literal, Protocol
+from typing import ClassVar, Literal, Protocol
 
 from reticent.errors import PlanError
 from reticent.models.design import Records, RegressionDesign, Sums, root_up
@@ -121,11 +122,32 @@ class Fit:
         return (self.intercept, *self.slopes)
 
 
-class Estimator(Protocol):
-    """Fits a line at a price. `requires` says whether sums are enough or rows must be seen."""
+Line = tuple[Sequence[float | Fraction], float | Fraction]
+"""Coefficients of unit columns, and the variance that they leave."""
 
-    @property
-    def requires(self) -> Literal["sums", "rows"]: ...
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FitTerms:
+    """What a fit may spend, the change it hides, and where its noise comes from."""
+
+    epsilon: Fraction
+    delta: Fraction | None
+    neighbours: Neighbours
+    noise: ModelNoise
+
+
+class Estimator(ABC):
+    """Fits a line at a price. `requires` says whether sums are enough or rows must be seen.
+
+    An estimator has its theorem with the page that proves it, and `_fit`, which is given checked amounts; `has_delta` says
+    whether its noise has a use for one.
+    """
+
+    __slots__ = ()
+    requires: ClassVar[Literal["sums", "rows"]] = "sums"
+    has_delta: ClassVar[bool] = False
+    arithmetic: ClassVar[Arithmetic] = "exact"
+    proof: ClassVar[tuple[str, str]]
 
     def fit(
         self,
@@ -136,8 +158,31 @@ class Estimator(Protocol):
         neighbours: Neighbours,
         noise: ModelNoise,
     ) -> Fit:
-        """The fitted line; `delta` is for noise that needs one."""
-        ...
+        """The fitted line in the units of the codebook, with its claim; refused from public numbers alone."""
+        if not self.has_delta:
+            no_delta(delta)
+        if self.requires == "rows" and not isinstance(data, Records):
+            raise PlanError("this estimator must see rows; sums are not enough.", field="estimator")
+        check(data.design, epsilon=epsilon, delta=delta, neighbours=neighbours)
+        terms = FitTerms(epsilon=epsilon, delta=delta, neighbours=neighbours, noise=noise)
+        theta, variance = self._fit(data, terms)
+        return tell(data.design, theta, variance, self.claim(terms))
+
+    def claim(self, terms: FitTerms) -> Claim:
+        """What a fit guarantees."""
+        theorem, page = self.proof
+        return claim_of(
+            page,
+            theorem,
+            epsilon=terms.epsilon,
+            delta=terms.delta,
+            neighbours=terms.neighbours,
+            arithmetic=self.arithmetic,
+        )
+
+    @abstractmethod
+    def _fit(self, data: Sums | Records, terms: FitTerms) -> Line:
+        """The line and what it leaves, of which every number was released."""
 
 
 def sums_of(data: Sums | Records) -> Sums:

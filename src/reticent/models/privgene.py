@@ -3,32 +3,31 @@
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
-from typing import Literal
+from typing import ClassVar
 
 from reticent.errors import PlanError
 from reticent.models.design import Records, Sums
-from reticent.models.fit import Fit, ModelNoise, check, claim_of, no_delta, sums_of, tell
+from reticent.models.fit import Estimator, FitTerms, Line, ModelNoise, sums_of
 from reticent.models.moments import UNIT, steps
 from reticent.models.residual import SHARE, residual_variance
 from reticent.sensitivity.bounds import Neighbours
 
-PAGE = "proofs/models/privgene.md"
 STEPS = 1 << 10
 """Coefficients are counted in steps of 2^-10."""
 
-Line = tuple[int, ...]
+Steps = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PrivGene:
+class PrivGene(Estimator):
     """Zhang, Xiao, Yang, Zhang and Winslett 2013, with permute-and-flip for the choice and mutations by a fixed pattern.
 
     Coefficients of unit columns lie in [-radius, radius]. Each generation chooses two parents; steps halve.
     """
 
+    proof: ClassVar = ("PrivGene", "proofs/models/privgene.md")
     generations: int = 5
     radius: Fraction = Fraction(1)
-    requires: Literal["sums", "rows"] = "sums"
 
     def __post_init__(self) -> None:
         if not 1 <= self.generations <= 50:
@@ -36,15 +35,7 @@ class PrivGene:
         if self.radius <= 0 or (self.radius * STEPS).denominator != 1:
             raise PlanError("it is a positive multiple of 1/1024.", field="radius")
 
-    def fit(
-        self,
-        data: Sums | Records,
-        *,
-        epsilon: Fraction,
-        delta: Fraction | None = None,
-        neighbours: Neighbours,
-        noise: ModelNoise,
-    ) -> Fit:
+    def _fit(self, data: Sums | Records, terms: FitTerms) -> Line:
         """The fittest line of the last generation.
 
         Guarantee   epsilon-DP for one call.
@@ -54,29 +45,26 @@ class PrivGene:
         Assumes     candidates depend on earlier choices alone; exact arithmetic.
         Keeps back  every score.
         """
-        no_delta(delta)
         sums = sums_of(data)
-        check(sums.design, epsilon=epsilon, delta=delta, neighbours=neighbours)
         scores = Scores.of(sums)
-        each = (1 - SHARE) * epsilon / (2 * self.generations)
+        each = (1 - SHARE) * terms.epsilon / (2 * self.generations)
         size, most = sums.design.features, int(self.radius * STEPS)
         parents = [(0,) * size, (0,) * size]
         for generation in range(self.generations):
             stride = max(1, most >> (generation + 1))
             lines = children(parents[0], parents[1], stride=stride, most=most)
             chosen = [
-                scores.choose(lines, parents[0], epsilon=each, neighbours=neighbours, noise=noise)
+                scores.choose(lines, parents[0], epsilon=each, neighbours=terms.neighbours, noise=terms.noise)
                 for _ in parents
             ]
             parents = chosen
         theta = [Fraction(a + b, 2 * STEPS) for a, b in zip(*parents, strict=True)]
-        own = SHARE * epsilon
-        left = residual_variance(sums, theta, epsilon=own, neighbours=neighbours, noise=noise)
-        claim = claim_of(PAGE, "PrivGene", epsilon=epsilon, neighbours=neighbours)
-        return tell(sums.design, theta, left, claim)
+        own = SHARE * terms.epsilon
+        left = residual_variance(sums, theta, epsilon=own, neighbours=terms.neighbours, noise=terms.noise)
+        return theta, left
 
 
-def children(one: Line, other: Line, *, stride: int, most: int) -> list[Line]:
+def children(one: Steps, other: Steps, *, stride: int, most: int) -> list[Steps]:
     """Both parents, every cross of them in few columns, and each moved by one stride; in a fixed order, none twice."""
     crossed = {one, other}
     if len(one) <= 6:
@@ -108,8 +96,14 @@ class Scores:
         )
 
     def choose(
-        self, lines: list[Line], start: Line, *, epsilon: Fraction, neighbours: Neighbours, noise: ModelNoise
-    ) -> Line:
+        self,
+        lines: list[Steps],
+        start: Steps,
+        *,
+        epsilon: Fraction,
+        neighbours: Neighbours,
+        noise: ModelNoise,
+    ) -> Steps:
         """One of the lines, nearly the best; what each gains over `start` is counted in parts of one row's largest gain.
 
         Guarantee   epsilon-DP for one call.
@@ -125,14 +119,14 @@ class Scores:
         bound = neighbours.steps * UNIT + 2
         return lines[noise.select(scores, sensitivity=bound, epsilon=epsilon)]
 
-    def squares(self, line: Line) -> int:
+    def squares(self, line: Steps) -> int:
         """The sum of squared residuals, in steps of 1/(UNIT STEPS^2)."""
         at = range(len(line))
         bent = sum(line[i] * self.gram[i][j] * line[j] for i in at for j in at)
         return self.square * STEPS**2 - 2 * STEPS * sum(line[i] * self.cross[i] for i in at) + bent
 
 
-def gain_bound(line: Line, start: Line) -> int:
+def gain_bound(line: Steps, start: Steps) -> int:
     """The most by which squared residuals of one row can differ, in steps of 1/STEPS^2.
 
     (y - x'a)^2 - (y - x'b)^2 = x'(b - a) (2y - x'(a + b)), and |x'c| <= |c|_1.

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, floor
-from typing import Literal
+from typing import ClassVar
 
 import numpy as np
 from flint import fmpz_mat
 
 from reticent.errors import PlanError
 from reticent.models.design import Records, Sums
-from reticent.models.fit import Fit, ModelNoise, check, claim_of, no_delta, sums_of, tell
+from reticent.models.fit import Estimator, Fit, FitTerms, Line, ModelNoise, check, claim_of, sums_of, tell
 from reticent.models.moments import (
     UNIT,
     NoisyMoments,
@@ -29,33 +29,23 @@ from reticent.models.moments import (
 from reticent.privacy.convert import zcdp_to_epsilon
 from reticent.sensitivity.bounds import Neighbours
 
-PAGE = "proofs/models/centred.md"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Centred:
+class Centred(Estimator):
     """Sums of products about the middle of the bounds, with less of the budget for the counts.
 
     `level` is the scale of the constant column beside 1 for every other: below 1 the slopes gain and the height
     of the line loses. No ridge: eigenvalues that drown in the noise are lifted, the others are left alone.
     """
 
+    proof: ClassVar = ("THEORY 7.3", "proofs/models/centred.md")
     level: Fraction = Fraction(1, 2)
-    requires: Literal["sums", "rows"] = "sums"
 
     def __post_init__(self) -> None:
         if not 0 < self.level <= 1:
             raise PlanError(f"it is {self.level}, but must lie above 0 and at most at 1.", field="level")
 
-    def fit(
-        self,
-        data: Sums | Records,
-        *,
-        epsilon: Fraction,
-        delta: Fraction | None = None,
-        neighbours: Neighbours,
-        noise: ModelNoise,
-    ) -> Fit:
+    def _fit(self, data: Sums | Records, terms: FitTerms) -> Line:
         """Least squares on noisy sums.
 
         Guarantee   epsilon-DP for one call.
@@ -65,9 +55,10 @@ class Centred:
         Assumes     as `laplace_moments`.
         Keeps back  the exact sums.
         """
-        no_delta(delta)
-        found = self.moments(sums_of(data), epsilon=epsilon, neighbours=neighbours, noise=noise)
-        return self.line(found, epsilon=epsilon, neighbours=neighbours)
+        found = self.moments(
+            sums_of(data), epsilon=terms.epsilon, neighbours=terms.neighbours, noise=terms.noise
+        )
+        return self._line(found)
 
     def moments(
         self, sums: Sums, *, epsilon: Fraction, neighbours: Neighbours, noise: ModelNoise
@@ -87,12 +78,15 @@ class Centred:
 
     def line(self, found: NoisyMoments, *, epsilon: Fraction, neighbours: Neighbours) -> Fit:
         """The line in sums that were released for `epsilon`: post-processing."""
+        theorem, page = self.proof
+        claim = claim_of(page, theorem, epsilon=epsilon, neighbours=neighbours)
+        return tell(found.design, *self._line(found), claim)
+
+    def _line(self, found: NoisyMoments) -> Line:
         theta = ridge(lifted(found.gram, found.blur), found.cross, 0.0)
-        claim = claim_of(PAGE, "THEORY 7.3", epsilon=epsilon, neighbours=neighbours)
-        return tell(found.design, theta.tolist(), leftover(found, theta), claim)
+        return theta.tolist(), leftover(found, theta)
 
 
-ADASSP_PAGE = "proofs/models/adassp.md"
 SHARE = Fraction(1, 8)
 """Of the budget, for the smallest eigenvalue."""
 
@@ -137,20 +131,13 @@ def _is_positive(gram: list[list[int]], t: int) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AdaSSP:
+class AdaSSP(Estimator):
     """Wang 2018. Without a delta the noise is Laplace; with one it is Gaussian, accounted in zCDP."""
 
-    requires: Literal["sums", "rows"] = "sums"
+    has_delta: ClassVar = True
+    proof: ClassVar = ("AdaSSP", "proofs/models/adassp.md")
 
-    def fit(
-        self,
-        data: Sums | Records,
-        *,
-        epsilon: Fraction,
-        delta: Fraction | None = None,
-        neighbours: Neighbours,
-        noise: ModelNoise,
-    ) -> Fit:
+    def _fit(self, data: Sums | Records, terms: FitTerms) -> Line:
         """Ridge regression on noisy sums; the ridge is what the noise needs beyond the smallest eigenvalue.
 
         Guarantee   epsilon-DP for one call, or (epsilon, delta)-DP where delta is given.
@@ -161,14 +148,13 @@ class AdaSSP:
         Keeps back  the exact sums and the exact eigenvalue.
         """
         sums = sums_of(data)
-        check(sums.design, epsilon=epsilon, delta=delta, neighbours=neighbours)
-        if delta is None:
-            found, least = self._laplace(sums, epsilon, neighbours, noise)
+        if terms.delta is None:
+            found, least = self._laplace(sums, terms.epsilon, terms.neighbours, terms.noise)
         else:
-            found, least = self._gaussian(sums, rho_for(epsilon, delta), neighbours, noise)
+            rho = rho_for(terms.epsilon, terms.delta)
+            found, least = self._gaussian(sums, rho, terms.neighbours, terms.noise)
         theta = ridge(found.gram, found.cross, max(0.0, found.blur - least))
-        claim = claim_of(ADASSP_PAGE, "AdaSSP", epsilon=epsilon, delta=delta, neighbours=neighbours)
-        return tell(sums.design, theta.tolist(), leftover(found, theta), claim)
+        return theta.tolist(), leftover(found, theta)
 
     def _laplace(
         self, sums: Sums, epsilon: Fraction, neighbours: Neighbours, noise: ModelNoise
@@ -202,24 +188,13 @@ def eigenvalue_bound(features: int, *, neighbours: Neighbours) -> int:
     return ceil(neighbours.records * features * Fraction(UNIT)) + features + 1
 
 
-FUNCTIONAL_PAGE = "proofs/models/functional.md"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Functional:
+class Functional(Estimator):
     """Zhang, Zhang, Xiao, Yang and Winslett 2012, with the constant of THEORY 7.3."""
 
-    requires: Literal["sums", "rows"] = "sums"
+    proof: ClassVar = ("THEORY 7.3", "proofs/models/functional.md")
 
-    def fit(
-        self,
-        data: Sums | Records,
-        *,
-        epsilon: Fraction,
-        delta: Fraction | None = None,
-        neighbours: Neighbours,
-        noise: ModelNoise,
-    ) -> Fit:
+    def _fit(self, data: Sums | Records, terms: FitTerms) -> Line:
         """The minimum of the noisy objective, after its quadratic part was made positive definite.
 
         Guarantee   epsilon-DP for one call.
@@ -229,13 +204,12 @@ class Functional:
         Assumes     as `laplace_moments`; bounds are declared, and values clipped to them first.
         Keeps back  the exact coefficients of the objective.
         """
-        no_delta(delta)
         sums = sums_of(data)
-        check(sums.design, epsilon=epsilon, delta=delta, neighbours=neighbours)
         ones = [Fraction(1)] * len(sums.products)
-        found = laplace_moments(sums, scales=ones, epsilon=epsilon, neighbours=neighbours, noise=noise)
+        found = laplace_moments(
+            sums, scales=ones, epsilon=terms.epsilon, neighbours=terms.neighbours, noise=terms.noise
+        )
         # As published: a ridge of four standard deviations, then a floor for what is still not positive.
         penalty = 4 * float(found.spread.max())
         theta = ridge(lifted(found.gram, -penalty / 2), found.cross, penalty)
-        claim = claim_of(FUNCTIONAL_PAGE, "THEORY 7.3", epsilon=epsilon, neighbours=neighbours)
-        return tell(sums.design, theta.tolist(), leftover(found, theta), claim)
+        return theta.tolist(), leftover(found, theta)

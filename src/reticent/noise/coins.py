@@ -106,7 +106,7 @@ def exp_minus(gamma: Floats) -> Floats:
 def flip_many(gamma: Floats, exact: Callable[[int], Fraction], bits: Bits) -> Flags:
     """Coin i falls heads with probability exp(-exact(i)), independently.
 
-    `gamma[i]` is `min(exact(i), 60)` within 2**-45; `exact` is asked for the undecided few only.
+    `gamma[i]` is `min(exact(i), 60)` within 2**-43; `exact` is asked for the undecided few only.
     """
     return decide(words(len(gamma), bits), gamma, exact, bits)
 

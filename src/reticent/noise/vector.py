@@ -7,6 +7,7 @@ open are finished by the scalar code, starting from the bits they already have.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from reticent.noise import calibrate
 from reticent.noise.bits import Bits, below, words
-from reticent.noise.coins import Flags, Words, decide, exp_bracket, is_below_exp
+from reticent.noise.coins import LARGEST, Flags, Words, decide, exp_bracket, flip_many, is_below_exp
 from reticent.noise.laplace import check_whole
 from reticent.noise.lomax import settle_lomax
 from reticent.noise.reals import Largest, Uniform, line
@@ -91,6 +92,28 @@ def _laplace_one(p: int, q: int, bits: Bits) -> list[int]:
     size = (u + p * geometric_one(Uniform(bits))) // q
     negative = bits.take(1) == 1
     return [] if negative and size == 0 else [-size if negative else size]
+
+
+def draw_gaussian(n: int, *, sigma: float, bits: Bits) -> list[int]:
+    """`n` independent draws of P(x) ~ exp(-x*x / (2 sigma*sigma)), exactly, for any sigma. Proof: proofs/noise/tabled.md.
+
+    Canonne, Kamath and Steinke 2020, Algorithm 3: y of Laplace noise of scale t = floor(sigma) + 1 is kept with
+    probability exp(-(|y| - sigma*sigma/t)**2 / (2 sigma*sigma)).
+    """
+    if not 0 < sigma < 1 << 48:
+        raise ValueError("a scale is positive, and below 2**48")
+    t, square = int(sigma) + 1, Fraction(sigma) ** 2
+    drawn: list[int] = []
+    while len(drawn) < n:
+        tries = draw_laplace(min(BATCH, 2 * (n - len(drawn)) + 8), scale=Fraction(t), bits=bits)
+        away = (np.abs(np.array(tries, dtype=np.float64)) - float(square / t)) / sigma
+        kept = flip_many(np.minimum(away * away / 2, LARGEST), partial(_gamma, tries, t, square), bits)
+        drawn += np.array(tries, dtype=np.int64)[kept].tolist()
+    return drawn[:n]
+
+
+def _gamma(tries: Sequence[int], t: int, square: Fraction, i: int) -> Fraction:
+    return (abs(tries[i]) - square / t) ** 2 / (2 * square)
 
 
 def draw_lomax(n: int, *, m: int, scale: Fraction, bits: Bits) -> list[int]:

@@ -1,4 +1,4 @@
-"""Synthetic rows of a frame, in scikit-learn's manner: fit a private network once, draw as many rows as wanted.
+"""Synthetic rows of a frame, in scikit-learn's manner: fit a private model once, draw as many rows as wanted.
 
 The arguments are read as the section of a plan that says the same: one reading, one set of refusals.
 """
@@ -25,12 +25,13 @@ from reticent.release.synth import draw_tables, learn
 from reticent.release.trial import FAILED
 from reticent.schema import Schema
 from reticent.schema.codebook import schema_from
-from reticent.synth.base import Network, SynthNoise
+from reticent.synth.base import Model, SynthNoise
 from reticent.synth.decode import to_arrow
 from reticent.synth.domain import BINS, Domain, Heaps
 from reticent.synth.noise import SystemSynthNoise
 from reticent.synth.rules import Rules, read_rules
-from reticent.synth.saved import load, save, written
+from reticent.synth.saved import load, save
+from reticent.synth.written import MODEL
 
 AT = "Synthesizer"
 ELSEWHERE = ("codebook", "replaced", "ledger")
@@ -44,7 +45,7 @@ def planned(arguments: Mapping[str, Any], survey: Survey) -> Synth:
 
 
 def ruled(arguments: Mapping[str, Any], domain: Domain) -> Rules:
-    """The rules among the arguments, for a network of this domain."""
+    """The rules among the arguments, for a model of this domain."""
     section = fill(SynthSection, section_of(arguments), error=PlanError, at=AT)
     return read_rules(domain, never=section.never, determines=section.determines, known=section.known)
 
@@ -80,8 +81,8 @@ class Synthesizer(Params):
     The arguments are the keys of a `[[synth]]` section of a plan; `codebook` is a file or a dictionary, and may
     be left out where `fit` is given a `Survey`. They are checked when it is fitted, before a row is read.
 
-    The network is private and costs epsilon at every `fit`. Give the `ledger` of the survey, a `Ledger` or its path, and each
-    fit is charged to it before a row is read, as a plan would be; without one nobody counts. Rows drawn from the network
+    The model is private and costs epsilon at every `fit`. Give the `ledger` of the survey, a `Ledger` or its path, and each
+    fit is charged to it before a row is read, as a plan would be; without one nobody counts. Rows drawn from it
     cost nothing, however many.
 
     **Parameters**
@@ -137,7 +138,7 @@ class Synthesizer(Params):
         self._kind: type | None = None
 
     def fit(self, rows: Any, y: None = None) -> "Synthesizer":
-        """Learn the network from a frame, an Arrow table, a file or a `Survey`, in one reading. Costs epsilon.
+        """Learn the model from a frame, an Arrow table, a file or a `Survey`, in one reading. Costs epsilon.
 
         With a ledger: charged before the rows are read, and what was learned is noted there before it is handed out. A fit
         that fails in between keeps its charge.
@@ -151,31 +152,31 @@ class Synthesizer(Params):
             if ledger is not None:
                 _try(synth)
             held = self._reserve(ledger, synth, survey, engine.files) if ledger is not None else None
-            network = self._learn(synth, engine)
+            model = self._learn(synth, engine)
         finally:
             engine.close()
         if ledger is not None and held is not None:
-            ledger.commit(held, written(network)[0])
-        self.network_, self.receipt_ = network, held.receipt.as_dict() if held is not None else None
+            ledger.commit(held, model.files()[MODEL])
+        self.model_, self.receipt_ = model, held.receipt.as_dict() if held is not None else None
         self._kind = None if isinstance(rows, Survey | str | PathLike) else type(rows)
         return self
 
     def sample(self, n: int) -> Any:
         """`n` rows in a frame of the kind that was given, else an Arrow table; a list of them for several copies."""
-        network, rows = self._fitted, check_rows(n)
+        model, rows = self._fitted, check_rows(n)
         copies = 1 if self.copies is None else self.copies
-        rules = ruled(self.get_params(), network.domain)
-        tables = draw_tables(network, rules, rows, copies, self._noise.bits)
-        made = [self._like(to_arrow(table, network.domain.schema)) for table in tables]
+        rules = ruled(self.get_params(), model.domain)
+        tables = draw_tables(model, rules, rows, copies, self._noise.bits)
+        made = [self._like(to_arrow(table, model.domain.schema)) for table in tables]
         return made if len(made) > 1 else made[0]
 
     @property
     def claim_(self) -> Claim:
-        """What the network promises, and with it all rows that are drawn."""
+        """What the model guarantees, and with it all rows that are drawn."""
         return self._fitted.claim
 
     def save(self, folder: str | PathLike[str]) -> None:
-        """Write the network into a folder: arrays and a TOML file. Rules and copies are arguments, and are not kept."""
+        """Write the model into a folder: arrays and a TOML file. Rules and copies are arguments, and are not kept."""
         save(self._fitted, Path(folder))
 
     @classmethod
@@ -184,8 +185,8 @@ class Synthesizer(Params):
 
         What was promised comes back with it. The method does not, and is needed only to fit again: say it in `arguments`.
         """
-        network = load(Path(folder), _schema(codebook))
-        claim = network.claim
+        model = load(Path(folder), _schema(codebook))
+        claim = model.claim
         made = cls(
             **{
                 "epsilon": show(claim.epsilon),
@@ -195,10 +196,10 @@ class Synthesizer(Params):
                 **arguments,
             }
         )
-        made.network_, made.receipt_ = network, None
+        made.model_, made.receipt_ = model, None
         return made
 
-    network_: Network
+    model_: Model
     receipt_: dict[str, Any] | None
     """What the ledger says of the last fit, where one was charged."""
 
@@ -214,17 +215,17 @@ class Synthesizer(Params):
             files=files,
         )
 
-    def _learn(self, synth: Synth, engine: Engine) -> Network:
-        network = learn(synth, engine, None, repair=NO_REPAIR, noise=self._noise, step=lambda _: None)
-        if network.claim != synth.claim:
+    def _learn(self, synth: Synth, engine: Engine) -> Model:
+        model = learn(synth, engine, None, repair=NO_REPAIR, noise=self._noise, step=lambda _: None)
+        if model.claim != synth.claim:
             raise ResourceError("was planned otherwise than it ran; nothing is handed out", field="fit")
-        return network
+        return model
 
     @property
-    def _fitted(self) -> Network:
-        if not hasattr(self, "network_"):
-            raise PlanError("there is no network yet; call fit first", field="fit")
-        return self.network_
+    def _fitted(self) -> Model:
+        if not hasattr(self, "model_"):
+            raise PlanError("there is no model yet; call fit first", field="fit")
+        return self.model_
 
     def _book(self) -> Book:
         if self.codebook is None:

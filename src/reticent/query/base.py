@@ -5,6 +5,7 @@ decide who counts, in which unit the answer is, what goes with it in a plan. How
 `answer/route.py`.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -58,7 +59,7 @@ class Subpopulation:
         return f"{who} {kept}{weighted}"
 
 
-class Query:
+class Query(ABC):
     """A query of some kind. What is said here holds of most kinds; a kind says what is different with it.
 
     **Attributes of a kind**
@@ -127,9 +128,9 @@ class Query:
         """The unit of the answer; `units` has those of the statistics above it."""
         return ""
 
+    @abstractmethod
     def words(self, schema: Schema) -> str:
         """What is asked, for a sentence."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

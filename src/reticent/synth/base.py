@@ -1,10 +1,10 @@
-"""What synthesizers share: what they may count, what they may draw, and the model they leave behind."""
+"""What synthesizers share: what they may count or pass over, what they may draw, and the model they leave behind."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from reticent.synth.domain import Domain
 
 Counted = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Cells = NDArray[np.int32]
 Places = tuple[int, ...]
 Step = Callable[[str], None]
 
@@ -44,7 +45,7 @@ class Conditional:
 
 
 class Counts(Protocol):
-    """CONFIDENTIAL: rows as cells of a domain, inside the engine, which only tables leave."""
+    """CONFIDENTIAL: rows as cells of a domain, inside the engine: the `CodedRows` of its protocol."""
 
     def count(self, sets: Sequence[Places]) -> list[Counted]:
         """For each set of axes its table over all cells, silence and unasked included, all by one pass."""
@@ -58,6 +59,13 @@ class Counts(Protocol):
         """The rows with silent cells drawn from `fills`, one after the other: each row uses only itself.
 
         The last side of a fill's table runs over all cells of its column; silence and unasked have chance 0.
+        """
+        ...
+
+    def batches(self, size: int, bits: Bits) -> Iterator[NDArray[Any]]:
+        """All rows once, in an order that `bits` settle, `size` at a time: a line for each axis.
+
+        How many batches there are says how many rows there are: train for a public number of steps.
         """
         ...
 
@@ -98,21 +106,37 @@ class Spend:
         return Neighbours(replaced=self.change is Change.REPLACE, records=self.records)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Network:
-    """A model to draw from, with its promise: conditionals in an order in which each is given only earlier ones.
+class Model(Protocol):
+    """A fitted synthesizer: rows to draw, as many as are wanted, under the guarantee it was fitted with.
 
-    `total` is the noisy number of respondents, for the curious; how many rows are drawn is said by whoever draws.
+    Everything here comes after the noise. `total` is the noisy number of respondents; how many rows are drawn is said
+    by whoever draws. `files` are what a saved model consists of, by name: `model.toml` among them, whose key `kind`
+    says which reader in `synth/saved.py` makes it a model again.
     """
 
-    domain: Domain
-    steps: tuple[Conditional, ...] = field(repr=False)
-    total: float
-    claim: Claim
+    @property
+    def domain(self) -> Domain: ...
+
+    @property
+    def total(self) -> float: ...
+
+    @property
+    def claim(self) -> Claim: ...
+
+    def draw(self, rows: int, bits: Bits) -> Cells:
+        """`rows` rows of cells, a column for each axis of the domain. Costs nothing."""
+        ...
+
+    def files(self) -> dict[str, bytes]:
+        """What a saved model consists of. Nothing in it can run."""
+        ...
 
 
 class SynthesisMethod(Protocol):
-    """One way to learn a network. Everything but `fit` is known before a row is read."""
+    """One way to learn a model. Everything but `fit` is known before a row is read.
+
+    Rows come as tables to count or, for a method that trains on rows, as shuffled `batches`.
+    """
 
     @property
     def name(self) -> str: ...
@@ -128,5 +152,12 @@ class SynthesisMethod(Protocol):
         ...
 
     def fit(
-        self, counts: Counts, domain: Domain, holes: Holes, spend: Spend, *, noise: SynthNoise, step: Step
-    ) -> Network: ...
+        self,
+        counts: Counts,
+        domain: Domain,
+        holes: Holes,
+        spend: Spend,
+        *,
+        noise: SynthNoise,
+        step: Step,
+    ) -> Model: ...

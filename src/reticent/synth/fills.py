@@ -10,10 +10,11 @@ import numpy as np
 from reticent.errors import PlanError
 from reticent.privacy.convert import PLACES, zcdp_to_epsilon
 from reticent.schema import Number
-from reticent.synth.base import Conditional, Counts, Floats, Holes, Network, Spend, Step, SynthNoise
+from reticent.synth.base import Conditional, Counts, Floats, Holes, Spend, Step, SynthNoise
 from reticent.synth.decode import bins
 from reticent.synth.domain import Axis, Domain
 from reticent.synth.marginals.views import plain
+from reticent.synth.network import Network
 from reticent.synth.spending import Accountant, rho_within
 from reticent.synth.tables import lines, simplex
 
@@ -23,7 +24,7 @@ PAID = (Holes.MEAN, Holes.MODEL)
 _STEP = Fraction(1, 10**PLACES)
 
 
-class Model(Protocol):
+class NetworkMethod(Protocol):
     """Whatever can fit a network to available cells: any synthesizer."""
 
     def fit(
@@ -38,7 +39,7 @@ def prepared(
     spend: Spend,
     *,
     noise: SynthNoise,
-    model: Model,
+    model: NetworkMethod,
     share: Fraction = SHARE,
     step: Step,
 ) -> tuple[Counts, Spend]:

@@ -1,16 +1,21 @@
-"""Draw rows from a network: as many as are asked for, each group as near to its chances as whole rows can be.
+"""A Bayesian network, and rows drawn from it: as many as are asked for, each group as near to its chances as whole rows can be.
 
 Rows that are alike in what a column is given share its line of chances. Of n such rows a cell of chance p gets n p,
 rounded down or up: by systematic sampling, so that each cell gets n p on average and all of them together get n
 (Madow 1949). Which rows get which cell is settled by lot, afresh for every column, or columns would follow each other.
 """
 
+from dataclasses import dataclass, field
+
 import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import PlanError
 from reticent.noise.bits import Bits, words
-from reticent.synth.base import Conditional, Floats, Network
+from reticent.privacy.claim import Claim
+from reticent.synth.base import Conditional, Floats
+from reticent.synth.domain import Domain
+from reticent.synth.written import written
 
 Rows = NDArray[np.int32]
 Whole = NDArray[np.int64]
@@ -19,14 +24,30 @@ MOST_AT_ONCE = 2**21
 STRATA = 32
 
 
-def draw(network: Network, rows: int, bits: Bits) -> Rows:
-    """`rows` rows of cells, one column for each axis. Costs nothing: the network is private already."""
-    if rows < 0:
-        raise PlanError("is a whole number from 0 up", field="rows")
-    drawn = np.zeros((rows, len(network.domain.axes)), dtype=np.int32)
-    for step in network.steps if rows else ():
-        drawn[:, step.place] = draw_column(step, drawn, bits)
-    return drawn
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Network:
+    """A Bayesian network with its guarantee: conditionals in an order in which each is given only earlier ones.
+
+    `total` is the noisy number of respondents, for the curious; how many rows are drawn is said by whoever draws.
+    """
+
+    domain: Domain
+    steps: tuple[Conditional, ...] = field(repr=False)
+    total: float
+    claim: Claim
+
+    def draw(self, rows: int, bits: Bits) -> Rows:
+        """`rows` rows of cells, one column for each axis. Costs nothing: the network is private already."""
+        if rows < 0:
+            raise PlanError("is a whole number from 0 up", field="rows")
+        drawn = np.zeros((rows, len(self.domain.axes)), dtype=np.int32)
+        for step in self.steps if rows else ():
+            drawn[:, step.place] = draw_column(step, drawn, bits)
+        return drawn
+
+    def files(self) -> dict[str, bytes]:
+        """A TOML file that says what it is, and one array for each step."""
+        return written(self.domain, self.steps, self.total, self.claim)
 
 
 def draw_column(step: Conditional, drawn: Rows, bits: Bits) -> Rows:

@@ -1,4 +1,4 @@
-"""A network on disk: one TOML file that says what it is, and one array for each step. Nothing in it can run.
+"""Models saved and loaded: one TOML file that says what it is, and for a network one array for each step. Nothing can run.
 
 Whoever loads it brings the codebook, and every name, bin and size in the TOML file is held against it. Digests tell of a
 file that was changed or mixed up; they are no signature, since whoever writes all the files can write those too.
@@ -6,8 +6,7 @@ file that was changed or mixed up; they are no signature, since whoever writes a
 
 import hashlib
 import io
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from fractions import Fraction
 from itertools import pairwise
@@ -22,11 +21,12 @@ from reticent.engine.wants import Key, has_universe
 from reticent.errors import PlanError, SourceError
 from reticent.files import Section, fill, make_folder, read_toml, write_new
 from reticent.privacy.claim import About, Arithmetic, Change, Claim, Measure, check_exact
-from reticent.schema import Levels, Number, Schema
-from reticent.synth.base import Conditional, Floats, Network, Places
+from reticent.schema import Schema
+from reticent.synth.base import Conditional, Floats, Model, Places
 from reticent.synth.domain import Axis, Domain
+from reticent.synth.network import Network
+from reticent.synth.written import MODEL, digest_of, name_of, words_of
 
-MODEL = "model.toml"
 # A decimal or a fraction. No exponents: a few letters would be a number of a gigabyte.
 Amount = Annotated[str, Field(pattern=r"^[0-9]{1,80}([./][0-9]{1,80})?$")]
 
@@ -93,64 +93,12 @@ class ModelPart(Section):
     steps: list[StepPart]
 
 
-def told_of(network: Network, digests: Sequence[str]) -> dict[str, Any]:
-    """All that the file says, but for its own digest."""
-    names = network.domain.columns
-    axes = [_axis_told(axis, network.domain.schema) for axis in network.domain.axes]
-    steps = [
-        {"column": names[step.place], "given": [names[place] for place in step.given], "sha256": digest}
-        for step, digest in zip(network.steps, digests, strict=True)
-    ]
-    total, claim = repr(float(network.total)), network.claim.as_dict()
-    return {"format": 1, "total": total, "claim": claim, "axes": axes, "steps": steps}
-
-
-def _axis_told(axis: Axis, schema: Schema) -> dict[str, Any]:
-    return {
-        "column": axis.column,
-        "words": _words(schema.coded[axis.column]),
-        "starts": list(axis.key.starts),
-        "answers": axis.answers,
-        "unasked": axis.has_unasked,
-    }
-
-
-def _words(column: Levels | Number) -> list[str]:
-    """Every level, or both bounds."""
-    codes = range(column.low, column.high + 1) if isinstance(column, Levels) else (column.low, column.high)
-    return [column.text(code) for code in codes]
-
-
-def digest_of(told: Mapping[str, Any]) -> str:
-    """Of what is said, not of how it is laid out."""
-    text = json.dumps(told, sort_keys=True, ensure_ascii=False, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def toml_of(told: Mapping[str, Any]) -> str:
-    """Plain values first, then tables, then lists of tables. JSON writes single values as TOML does."""
-    lines = [f"{key} = {_value(told[key])}" for key in ("format", "sha256", "total")]
-    for head, table in (("[claim]", told["claim"]), *(("[[axes]]", axis) for axis in told["axes"])):
-        lines += ["", head, *(f"{key} = {_value(value)}" for key, value in table.items())]
-    for step in told["steps"]:
-        lines += ["", "[[steps]]", *(f"{key} = {_value(value)}" for key, value in step.items())]
-    return "\n".join(lines) + "\n"
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{key} = {_value(each)}" for key, each in value.items()) + " }"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_value, value)) + "]"
-    return json.dumps(value, ensure_ascii=False)
-
-
 def axis_of(part: AxisPart, schema: Schema) -> Axis:
     """The axis, if the codebook still has its column with the same cells."""
     if part.column not in schema.coded:
         raise SourceError(f"no column {part.column[:80]!r} in the codebook", field=MODEL)
     column, starts = schema.coded[part.column], tuple(part.starts)
-    if _words(column) != part.words:
+    if words_of(column) != part.words:
         raise SourceError(f"the codebook has other levels or bounds for {part.column}", field=MODEL)
     rising = all(a < b for a, b in pairwise(starts))
     if starts and not (rising and starts[0] == column.low and starts[-1] <= column.high):
@@ -184,25 +132,25 @@ MOST_CELLS = 2**28
 """Of one step: what a file says of its own size is not believed beyond this."""
 
 
-def save(network: Network, folder: Path) -> None:
-    """Write `network` into a folder, new or without a model. The TOML comes last, so that half a model is none."""
+def save(model: Model, folder: Path) -> None:
+    """Write `model` into a folder, new or without a model. The TOML comes last, so that half a model is none."""
     make_folder(folder)
-    words, files = written(network)
-    for i, data in enumerate(files):
-        write_new(folder / _name(i), data, private=False)
-    write_new(folder / MODEL, words, private=False)
+    files = model.files()
+    for name in sorted(files, key=lambda name: (name == MODEL, name)):
+        write_new(folder / name, files[name], private=False)
 
 
-def written(network: Network) -> tuple[bytes, list[bytes]]:
-    """The TOML file, and the array of each step, whose digests it holds."""
-    files = [_bytes(step.table) for step in network.steps]
-    told = told_of(network, [hashlib.sha256(data).hexdigest() for data in files])
-    return toml_of({"sha256": digest_of(told), **told}).encode(), files
-
-
-def load(folder: Path, schema: Schema) -> Network:
-    """The network in `folder`, or a refusal that names the file. `schema` is the codebook it was made with."""
+def load(folder: Path, schema: Schema) -> Model:
+    """The model in `folder`, or a refusal that names the file. `schema` is the codebook it was made with."""
     data = read_toml(folder / MODEL, error=SourceError)
+    kind = data.get("kind", NETWORK)
+    if not isinstance(kind, str) or kind not in READERS:
+        raise SourceError(f"is of a kind that is not known here; known: {', '.join(READERS)}", field=MODEL)
+    return READERS[kind](folder, data, schema)
+
+
+def load_network(folder: Path, data: Mapping[str, Any], schema: Schema) -> Network:
+    """The network whose TOML file says `data`. Every name, bin and size in it is held against the codebook."""
     part = fill(ModelPart, data, error=SourceError, at="")
     if part.sha256 != digest_of({key: value for key, value in data.items() if key != "sha256"}):
         raise SourceError("has been changed since it was saved; save the model again", field=MODEL)
@@ -218,14 +166,10 @@ def load(folder: Path, schema: Schema) -> Network:
     return Network(domain=domain, steps=steps, total=total_of(part.total), claim=claim_of(part.claim))
 
 
-def _name(i: int) -> str:
-    return f"step-{i:03d}.npy"
-
-
-def _bytes(table: Floats) -> bytes:
-    file = io.BytesIO()
-    np.save(file, np.ascontiguousarray(table, dtype="<f8"), allow_pickle=False)
-    return file.getvalue()
+Reader = Callable[[Path, Mapping[str, Any], Schema], Model]
+NETWORK = "network"  # a file that does not say its kind is one
+READERS: dict[str, Reader] = {NETWORK: load_network}
+"""Kinds of saved models, each with what makes a model of its folder, of what its TOML file says, and of the codebook."""
 
 
 def _places(i: int, part: StepPart, domain: Domain) -> tuple[int, Places]:
@@ -249,7 +193,7 @@ def _check_order(steps: Sequence[tuple[int, Places]], domain: Domain) -> None:
 
 def _table(folder: Path, i: int, sizes: Places, digest: str) -> Floats:
     """The array, if it is the one that was saved and its lines are chances."""
-    name = _name(i)
+    name = name_of(i)
     if prod(sizes) > MOST_CELLS:
         raise SourceError(f"a step has more than {MOST_CELLS:,} cells", field=f"{MODEL}: steps[{i}]")
     data = _read(folder / name, 8 * prod(sizes) + HEADER)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from reticent.errors import PlanError
-from reticent.synth.base import Holes, Network, Spend
+from reticent.synth.base import Holes, Spend
 from reticent.synth.marginals import privbayes
 from reticent.synth.marginals import privbayes as bayes_scores
 from reticent.synth.marginals.privbayes import (
@@ -19,6 +19,7 @@ from reticent.synth.marginals.privbayes import (
     ladders,
     largest_sets,
 )
+from reticent.synth.network import Network
 from tests.synth.replay import APPROXIMATE, NOT_FILLED, PURE, faults, is_drawable, random_rows, run
 from tests.synth.standins import ArrayCounts, FrozenSynthNoise, NoSynthNoise, QuickSynthNoise, sized, toy
 

@@ -7,8 +7,9 @@ from fractions import Fraction
 import numpy as np
 
 from reticent.privacy.claim import Change
-from reticent.synth.base import Holes, Network, Spend, SynthesisMethod
+from reticent.synth.base import Holes, Spend, SynthesisMethod
 from reticent.synth.domain import Domain
+from reticent.synth.network import Network
 from tests.synth.replay import alike, run
 from tests.synth.standins import ArrayCounts, FrozenSynthNoise
 

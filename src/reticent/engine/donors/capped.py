@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from reticent.engine.donors.circle import LOT, Whole, coefficients, cubic, lots, order_of
-from reticent.engine.donors.filling import FILL, ID, PACKED, PEOPLE, Tables, _runs, is_recipient, quietly
+from reticent.engine.donors.filling import FILL, ID, PACKED, PEOPLE, is_recipient, quietly
+from reticent.engine.donors.local import runs_of
 from reticent.engine.donors.records import LINE, SPOT, Packing, spotted, unpacked
+from reticent.engine.protocol import Tables
 from reticent.engine.sql import build as sql
 from reticent.engine.sql.build import Sql
 from reticent.engine.sql.clean import RowView, code
@@ -79,7 +81,7 @@ class CappedStaging:
     def place(self) -> None:
         """PEOPLE: the records in PACKED, which is dropped, in the order of their labels."""
         first = 0
-        for part, (low, high) in enumerate(_runs(self.tables)):
+        for part, (low, high) in enumerate(runs_of(self.tables)):
             found = self.tables.ask(f"SELECT * FROM {PACKED} WHERE cell0 BETWEEN {low} AND {high}")
             people = quietly(spotted, found, self.packing.words, self.repair.key)
             ids = np.arange(first, first + len(people), dtype=np.int64)

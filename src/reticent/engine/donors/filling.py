@@ -1,24 +1,22 @@
 """Donor imputation carried out: the clean rows in a table of their own, donors' answers filled in, dropped at the end.
 
 Only names of ours and whole numbers stand in the statements. PACKED holds one line for each record, its words and its
-cells, and PEOPLE the same with an id and its place on the circle, found some cells at a time, since what is held in
-arrays has a limit. VISITS says in which other cells a cell's recipients look for donors. TAKEN, TIED and GAPS are what
+cells, and PEOPLE the same with an id and its place on the circle. VISITS says in which other cells a cell's recipients look for donors. TAKEN, TIED and GAPS are what
 comes of it: `Matches`. FILL has each recipient's new digit.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from reticent.engine.donors.circle import LOT, lots
-from reticent.engine.donors.matching import OWN, ClassTable, Counts, offers, visits
-from reticent.engine.donors.records import LINE, Digit, Packing, labelled, order_of, unpacked
+from reticent.engine.donors.matching import OWN, ClassTable, Counts, visits
+from reticent.engine.donors.records import LINE, Digit, Packing, order_of, unpacked
+from reticent.engine.protocol import DonorMatcher, Tables
 from reticent.engine.results import RingTable
 from reticent.engine.sql import build as sql
 from reticent.engine.sql import dialect
@@ -121,44 +119,6 @@ def _made_of(picked: str, donors: Donors, answers: int) -> str:
 
 
 T = TypeVar("T")
-EVERY_CELL = (0, 2**31 - 1)
-
-
-class Tables(Protocol):
-    """What an engine offers here: tables made, given, asked and dropped."""
-
-    def make(self, name: str, statement: str) -> None: ...
-
-    def give(self, name: str, table: pa.Table, *, more: bool = False) -> None: ...
-
-    def ask(self, statement: str) -> dict[str, NDArray[np.int64]]: ...
-
-    def drop(self, name: str) -> None: ...
-
-
-def place_people(tables: Tables, words: Sequence[str], key: str) -> None:
-    """PEOPLE: the records in PACKED, which is dropped, with their places."""
-    first_id = 0
-    for part, (first, last) in enumerate(_runs(tables)):
-        found = tables.ask(f"SELECT * FROM {PACKED} WHERE cell0 BETWEEN {first} AND {last}")
-        placed = quietly(labelled, found, words, key)
-        tables.give(PEOPLE, _identified(placed, first_id), more=part > 0)
-        first_id += len(placed)
-    tables.drop(PACKED)
-
-
-def _identified(people: pa.Table, first: int) -> pa.Table:
-    """The records with numbers of their own, from `first` on: a name to join by, which says nothing else."""
-    return people.append_column(ID, pa.array(np.arange(first, first + len(people), dtype=np.int64)))
-
-
-def _runs(tables: Tables) -> list[tuple[int, int]]:
-    """All cells at once where records are few; else runs of cells that hold few enough."""
-    (records,) = tables.ask(f"SELECT count(*) AS n FROM {PACKED}")["n"]
-    if records <= LOT:
-        return [EVERY_CELL]
-    found = tables.ask(f"SELECT cell0 AS cell, count(*) AS n FROM {PACKED} GROUP BY cell0")
-    return lots(found["cell"], found["n"])
 
 
 def quietly(work: Callable[..., T], *given: object) -> T:
@@ -187,9 +147,16 @@ class DonorStaging:
     Keeps back  all of it until noise is added.
     """
 
-    def __init__(self, tables: Tables, schema: Schema, packing: Packing, repair: Repair) -> None:
+    def __init__(
+        self, tables: Tables, schema: Schema, packing: Packing, repair: Repair, matcher: DonorMatcher
+    ) -> None:
         self.tables, self.schema, self.packing, self.repair = tables, schema, packing, repair
+        self.matcher = matcher
         self.cells: RowView = unpacked(schema, packing)
+
+    def place(self) -> None:
+        """PEOPLE: the records in PACKED, which is dropped, with their places."""
+        self.matcher.place(self.tables, self.packing.words, self.repair.key)
 
     def fill(self, wants: Sequence[Ring]) -> dict[Ring, RingTable]:
         """Fill every column that donors fill, and read off the rings that are wanted."""
@@ -247,11 +214,7 @@ class DonorStaging:
         classes = _dense(self.tables.ask(ringing.classes()), distances)
         looked = visits(distances, classes, donors.k)
         self.tables.give(VISITS, looked.table())
-        for part, cells in enumerate(lots(np.arange(distances.cells), looked.rows(classes))):
-            lines = self.tables.ask(ringing.lines(far=looked.far, cells=cells))
-            met = quietly(offers, lines, ringing.order, ringing.digit.answers, looked)
-            for name, table in ((TAKEN, met.taken), (TIED, met.tied), (GAPS, met.gaps)):
-                self.tables.give(name, table, more=part > 0)
+        self.matcher.match(self.tables, ringing, looked, classes)
         missing = max(0, donors.k - int(classes.donors.sum()))
         self.tables.make(f"{FILL}{place}", ringing.filled(missing=missing))
         return self._rings(ringing, classes, wants) if wants else {}

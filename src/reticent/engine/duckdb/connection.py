@@ -193,7 +193,7 @@ class Connection:
             table = exp.Table(**place, catalog=sql.name("held"), alias=alias)
         if not line:
             return exp.select().from_(table), names
-        numbered = exp.select(exp.Star(), sql.alias(sql.column("rowid"), LINE)).from_(table)
+        numbered = exp.select(exp.Star(), sql.alias(dialect.line_number(), LINE)).from_(table)
         return exp.select().from_(numbered.subquery("r")), names
 
     def fetch(self, statement: exp.Select, values: Values) -> list[tuple[Any, ...]]:

@@ -3,15 +3,17 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 from sqlglot import exp
 
 from reticent.engine.donors.capped import CappedStaging, capped_domains, together
-from reticent.engine.donors.filling import PACKED, DonorStaging, check_rings, domains_of, place_people
+from reticent.engine.donors.filling import PACKED, DonorStaging, check_rings, domains_of
+from reticent.engine.donors.local import LocalMatcher
 from reticent.engine.donors.records import LINE, Packing, packed
 from reticent.engine.duckdb.connection import Connection
+from reticent.engine.protocol import CellPoints, CodedRows, DonorMatcher, RowDraws
 from reticent.engine.results import Tallies, added
 from reticent.engine.sources.arrow import ParquetRows
 from reticent.engine.sources.open import ParquetFiles, Source
@@ -20,9 +22,9 @@ from reticent.engine.sql.build import Values
 from reticent.engine.sql.clean import Clean, RowView, needed
 from reticent.engine.sql.coded import Coding, check_coding, coded_rows
 from reticent.engine.sql.fingerprint import fingerprint_of, row_sums
-from reticent.engine.sql.predict import HELD, Drawn, numbered, predicted
+from reticent.engine.sql.predict import HELD, Drawn, LocalDraws, numbered, predicted
 from reticent.engine.sql.sampling import Lot
-from reticent.engine.sql.tallies import Alike, statement, tallied
+from reticent.engine.sql.tallies import Alike, LocalPoints, statement, tallied
 from reticent.engine.wants import Aggregate, Key, PointsByCell, Ring, Sum, Table
 from reticent.errors import EngineError, SourceError
 from reticent.prepare.distance import check_repair
@@ -30,12 +32,16 @@ from reticent.prepare.repair import NO_REPAIR, Repair
 from reticent.schema import Schema
 from reticent.schema.codebook import ROW
 
-if TYPE_CHECKING:
-    from reticent.engine.coded import CodedRows
-
 
 class DuckDBEngine(Connection):
-    """Rows in files, frames or a DuckDB table. Nothing but counts and sums over declared cells leaves it."""
+    """Rows in files, frames or a DuckDB table. Nothing but counts and sums over declared cells leaves it.
+
+    What has to be done to every row is done in local arrays: by `matcher`, `draws`, `points`, and for `coded`.
+    """
+
+    matcher: DonorMatcher = LocalMatcher()
+    draws: RowDraws = LocalDraws()
+    points: CellPoints = LocalPoints()
 
     def check(self, schema: Schema) -> None:
         for column in schema.columns.values():
@@ -109,9 +115,9 @@ class DuckDBEngine(Connection):
     @contextmanager
     def coded(
         self, schema: Schema, keys: Sequence[Key], repair: Repair = NO_REPAIR, lot: Lot | None = None
-    ) -> "Iterator[CodedRows]":
+    ) -> Iterator[CodedRows]:
         """CONFIDENTIAL: the rows as cells of `keys`, to be counted many times. Forgotten at the end."""
-        from reticent.engine.coded import CodedRows  # compiles, so loaded only where rows are held
+        from reticent.engine.coded import LocalCodedRows  # compiles, so loaded only where rows are held
 
         check_repair(repair, schema)
         coding = Coding(keys=tuple(keys))
@@ -122,7 +128,7 @@ class DuckDBEngine(Connection):
         else:
             blocks = self._pass(schema, [coding], repair, lot)
         sizes, silences = coding.sizes(schema), coding.silences(schema)
-        held = CodedRows(sizes=sizes, silences=silences, blocks=blocks, threads=self._threads)
+        held = LocalCodedRows(sizes=sizes, silences=silences, blocks=blocks, threads=self._threads)
         try:
             yield held
         finally:
@@ -141,8 +147,10 @@ class DuckDBEngine(Connection):
     def _answers(self, cells: RowView, rows: exp.Select, wants: Alike, values: Values | None = None) -> Any:
         if isinstance(wants[0], Coding):
             return self.fetch_blocks(coded_rows(cells, rows, wants[0]), values or Values())
-        fetch = self.fetch_columns if isinstance(wants[0], PointsByCell) else self.fetch
-        return fetch(statement(cells, rows, wants), values or Values())
+        if isinstance(wants[0], PointsByCell):
+            clouds = [want for want in wants if isinstance(want, PointsByCell)]
+            return self.points.tables(self.fetch_columns, cells, rows, clouds, values or Values())
+        return self.fetch(statement(cells, rows, wants), values or Values())
 
     @contextmanager
     def _drawing(
@@ -150,11 +158,11 @@ class DuckDBEngine(Connection):
     ) -> Iterator[Callable[[Alike], Any]]:
         """The rows with their draws in tables, read once, dropped at the end."""
         columns = needed(schema, wants, repair) if lot is None else schema.in_universe_order
-        drawn = Drawn(self, repair.lines)
+        drawn = Drawn(self, repair.lines, self.draws)
 
         def read(source: Source) -> RowView:
             clean, rows = self._clean(source, schema, columns, Repair(edits=repair.edits), lot=lot)
-            self.make(HELD, sql.text(numbered(rows)), clean.values)
+            self.make(HELD, sql.text(numbered(clean, rows, columns)), clean.values)
             return clean
 
         try:
@@ -170,11 +178,11 @@ class DuckDBEngine(Connection):
     ) -> Iterator[DonorStaging]:
         """The clean rows in a table, read once, dropped at the end. Labels are made of every declared column."""
         packing = Packing(schema, schema.in_universe_order)
-        held = DonorStaging(self, schema, packing, repair)
+        held = DonorStaging(self, schema, packing, repair, self.matcher)
         try:
             filled = [donors.column for donors in repair.donors]
             self._pack(schema, packing, repair, domains_of(repair), filled, keep, lot)
-            place_people(self, packing.words, repair.key)
+            held.place()
             yield held
         finally:
             held.drop()

@@ -96,6 +96,11 @@ def digest60(digits: Sql, part: int = 0) -> Sql:
     return try_number(exp.DPipe(this=exp.Literal.string("0x"), expression=cut), "BIGINT")
 
 
+def line_number() -> Sql:
+    """The number of a row in a stored table, for the curator who wants rows back in their order. Nothing else may ask."""
+    return exp.Column(this=exp.Identifier(this="rowid", quoted=True))
+
+
 def temp_table(name: str, statement: str) -> str:
     """A table of this connection alone, in place of one that has its name."""
     return f"CREATE OR REPLACE TEMP TABLE {name} AS {statement}"

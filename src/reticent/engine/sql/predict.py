@@ -3,13 +3,15 @@
 Each row is filled from its own answers, its own cell and its own draw, by whole numbers.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from sqlglot import exp
 
-from reticent.engine.donors.filling import Tables
+from reticent.engine.protocol import RowDraws, Tables
 from reticent.engine.sql import build as sql
 from reticent.engine.sql import dialect
 from reticent.engine.sql.build import Sql
@@ -118,6 +120,18 @@ def _share(term: Term, wide: str) -> Sql:
     return sql.times(sql.minus(value, sql.number(term.low)), sql.number(term.slope))
 
 
+class LocalDraws:
+    """One list of numbers for each line that draws, made here and given to the engine beside the rows' numbers."""
+
+    def draw(self, tables: Tables, draws: Mapping[int, Callable[[int], NDArray[Any]]]) -> None:
+        """How many rows there are is asked of the table, and goes to `draws` and to nobody else."""
+        size = int(tables.ask(f'SELECT count(*) AS "n" FROM "{HELD}"')["n"][0])
+        found: dict[str, pa.Array] = {NUMBER: pa.array(np.arange(size, dtype=np.int64))}
+        for place, draw in draws.items():
+            found[f"z{place}"] = pa.array(np.clip(draw(size), -FARTHEST, FARTHEST).astype(np.int32))
+        tables.give(DRAWS, pa.table(found))
+
+
 class Drawn:
     """The clean rows in a table with a draw for each line that draws: made once, so that every statement sees
     the same. Dropped at the end.
@@ -130,19 +144,16 @@ class Drawn:
     Keeps back  all of it until noise is added.
     """
 
-    def __init__(self, tables: Tables, lines: Sequence[RegressionLine | Chances]) -> None:
-        self.tables, self.lines = tables, lines
+    def __init__(self, tables: Tables, lines: Sequence[RegressionLine | Chances], draws: RowDraws) -> None:
+        self.tables, self.lines, self.draws = tables, lines, draws
         self.places = [place for place, line in enumerate(lines) if line.draw is not None]
 
     def draw(self) -> None:
-        """One number for each row of HELD and each line that draws. How many rows there are stays here."""
-        size = int(self.tables.ask(f'SELECT count(*) AS "n" FROM "{HELD}"')["n"][0])
-        found: dict[str, pa.Array] = {NUMBER: pa.array(np.arange(size, dtype=np.int64))}
-        for place in self.places:
-            draw = self.lines[place].draw
-            numbers = draw(size) if draw is not None else np.zeros(size, np.int32)
-            found[f"z{place}"] = pa.array(np.clip(numbers, -FARTHEST, FARTHEST).astype(np.int32))
-        self.tables.give(DRAWS, pa.table(found))
+        """One number for each row of HELD and each line that draws."""
+        self.draws.draw(
+            self.tables,
+            {place: draw for place, line in enumerate(self.lines) if (draw := line.draw) is not None},
+        )
 
     def rows(self, cells: RowView, columns: Sequence[str]) -> exp.Select:
         """The filled rows under the names that `cells` knows."""
@@ -157,7 +168,12 @@ class Drawn:
             self.tables.drop(name)
 
 
-def numbered(rows: exp.Select) -> exp.Select:
-    """Rows with running numbers from 0: which row has which does not matter, since draws are alike."""
-    number = sql.minus(exp.Window(this=exp.RowNumber()), sql.number(1))
-    return sql.select([exp.Star(), sql.alias(number, NUMBER)], rows)
+def numbered(cells: RowView, rows: exp.Select, columns: Sequence[str]) -> exp.Select:
+    """Rows with numbers from 0 in the order of all that a statement can see of them: a function of the set of rows.
+
+    Rows that tie agree in all of it, so it does not matter which of them has which number.
+    """
+    seen = [*map(code, columns), *(each.copy() for each in dict.fromkeys(cells.asked.values()))]
+    by = [exp.Ordered(this=each, nulls_first=True) for each in seen or [sql.number(0)]]
+    place = exp.Window(this=exp.RowNumber(), order=exp.Order(expressions=by))
+    return sql.select([exp.Star(), sql.alias(sql.minus(place, sql.number(1)), NUMBER)], rows)

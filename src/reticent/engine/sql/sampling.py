@@ -1,7 +1,7 @@
 """A piece of a survey: the respondents whom a keyed lot puts there. Who they are is confidential, and so is the key.
 
 A respondent's lot is the SHA-256 of the key and of the respondent's label: the identifier, where the codebook has
-one, else all codes of the record with a running number among equal records. The label does not depend on what a
+one, else all codes of the record with a running number among equal records without one. The label does not depend on what a
 plan asks or repairs, so every plan under one codebook and key sees the same pieces.
 
 A piece may also be those who have certain codes in a column; then no lot is drawn and the key does not matter.
@@ -49,7 +49,8 @@ def drawn(rows: exp.Select, lot: Lot, columns: Sequence[str], unit: str | None, 
         codes = [sql.number(code) for code in lot.codes]
         return sql.select([exp.Star()], rows, sql.among(sql.column(f"c_{lot.column}"), codes))
     label = _joined([sql.column(name) for name in columns])
-    equal = [sql.column(name) for name in columns]
+    # Among equals only: those who have no identifier are not counted with those who have one.
+    equal = [sql.column(name) for name in (*columns, *([] if unit is None else [unit]))]
     number = exp.Window(this=exp.RowNumber(), partition_by=equal or None)
     numbered = sql.select([exp.Star(), sql.alias(number, NUMBER)], rows)
     own = _text(values.put(f"{lot.key}|r|"), label, exp.Literal.string("|"), _word(sql.column(NUMBER)))

@@ -27,7 +27,7 @@ from reticent.engine.results import (
 )
 from reticent.engine.sql import build as sql
 from reticent.engine.sql import dialect
-from reticent.engine.sql.build import Sql
+from reticent.engine.sql.build import Sql, Values
 from reticent.engine.sql.clean import RowView, code
 from reticent.engine.wants import (
     ALWAYS,
@@ -190,6 +190,20 @@ def _table(schema: Schema, want: PointsByCell, numbers: NDArray[np.int64]) -> Po
     return PointTable(want=want, starts=starts, x=x, y=y)
 
 
+class LocalPoints:
+    """Points fetched, one number for each row that counts, and sorted here."""
+
+    def tables(
+        self,
+        fetch: Callable[[exp.Select, Values], Mapping[str, NDArray[np.int64]]],
+        cells: RowView,
+        rows: exp.Select,
+        wants: Sequence[PointsByCell],
+        values: Values,
+    ) -> dict[PointsByCell, PointTable]:
+        return point_tables(cells.schema, wants, fetch(points(cells, rows, wants), values))
+
+
 MOST_ROWS = 2**40
 LARGEST_SUM = 2**62
 LARGEST_VALUE = 2**126
@@ -287,8 +301,8 @@ Alike = Sequence[Sum] | Sequence[Table] | Sequence[PointsByCell] | Sequence[Bins
 
 
 def statement(cells: RowView, rows: exp.Select, wants: Alike) -> exp.Select:
-    """The one statement over `rows` that answers `wants`."""
-    kinds = {Sum: sums, Table: tables, PointsByCell: points, Bins: bins}
+    """The one statement over `rows` that answers `wants`, which are not points."""
+    kinds = {Sum: sums, Table: tables, Bins: bins}
     built: Any = kinds[type(wants[0])]
     select: exp.Select = built(cells, rows, wants)
     return select
@@ -297,7 +311,7 @@ def statement(cells: RowView, rows: exp.Select, wants: Alike) -> exp.Select:
 def tallied(
     schema: Schema, wants: Sequence[Aggregate], fetch: Callable[[Alike], Any], rings: Mapping[Ring, RingTable]
 ) -> Tallies:
-    """All of the wants. `fetch` is called once for each kind that is wanted."""
+    """All of the wants. `fetch` is called once for each kind that is wanted; points it gives as tables."""
     once = list(dict.fromkeys(wants))
     sums = [want for want in once if isinstance(want, Sum)]
     tables = [want for want in once if isinstance(want, Table)]
@@ -305,7 +319,7 @@ def tallied(
     numbers = [int(value) for value in fetch(sums)[0]] if sums else []
     statistics = SufficientStatistics(sums=dict(zip(sums, numbers, strict=True)))
     filled = _fill(schema, tables, fetch(tables)) if tables else {}
-    held = point_tables(schema, clouds, fetch(clouds)) if clouds else {}
+    held = fetch(clouds) if clouds else {}
     weighed = [want for want in once if isinstance(want, Bins)]
     binned: dict[Bins, BinTable] = {}
     for base in dict.fromkeys(want.base for want in weighed):

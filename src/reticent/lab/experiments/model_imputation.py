@@ -26,6 +26,7 @@ import numpy as np
 import pyarrow as pa
 
 from reticent.lab.noise import QuickModelNoise, SeededBits
+from reticent.lab.papers.objective import Objective
 from reticent.lab.papers.robust import Robust
 from reticent.lab.papers.strategies import (
     available_cases,
@@ -39,7 +40,7 @@ from reticent.lab.run.figures import BOX_WORDS, bias_against_spread, box, boxes,
 from reticent.lab.run.summary import Floats, groups
 from reticent.models.design import Bounded, RegressionDesign
 from reticent.models.fit import Estimator
-from reticent.models.perturbed import Objective, Output
+from reticent.models.perturbed import Output
 from reticent.models.privgene import PrivGene
 from reticent.models.sums import AdaSSP, Centred, Functional
 from reticent.report.marks import BLUE, GREY, IN_ORDER, Spec

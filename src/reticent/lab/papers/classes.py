@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import PlanError
+from reticent.lab.papers.objective import curvature_loss, least_ridge, tilt_epsilon
 from reticent.models.design import Bounded, RegressionDesign, codes, floats, root_up
 from reticent.models.fit import MOST, ModelNoise, check, claim_of, no_delta, on_grid
-from reticent.models.perturbed import STEP, curvature_loss, least_ridge, tilt_epsilon
+from reticent.models.perturbed import STEP
 from reticent.models.table import Floats, Whole, minimum
 from reticent.privacy.claim import Claim
 from reticent.sensitivity.bounds import Neighbours

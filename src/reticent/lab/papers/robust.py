@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
-from typing import Literal
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 from reticent.errors import PlanError
 from reticent.models import design
 from reticent.models.design import Records, Sums
-from reticent.models.fit import Fit, ModelNoise, check, claim_of, tell
+from reticent.models.fit import Estimator, FitTerms, Line, ModelNoise
 from reticent.models.moments import NoisyMoments, gaussian_moments, laplace_moments, leftover, lifted, ridge
 from reticent.models.sums import rho_for
 from reticent.sensitivity.bounds import Neighbours
 
-PAGE = "proofs/models/robust.md"
 STEPS = 1 << 10
 """Columns are counted in steps of 2^-10, residuals in steps of 2^-13, coefficients of 2^-16."""
 
@@ -26,16 +25,18 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Robust:
+class Robust(Estimator):
     """Huber's estimator by noisy optimisation (Avella-Medina 2021; Avella-Medina, Bradshaw and Loh 2023).
 
     Half of the budget goes to the sums, which give a start and the curvature; the other half to `rounds` Newton
     steps. A residual beyond `cut`, in halves of the response's width, counts as `cut`.
     """
 
+    requires: ClassVar = "rows"
+    has_delta: ClassVar = True
+    proof: ClassVar = ("noisy M-estimation", "proofs/models/robust.md")
     cut: Fraction = Fraction(1)
     rounds: int = 2
-    requires: Literal["sums", "rows"] = "rows"
 
     def __post_init__(self) -> None:
         if not 0 < self.cut <= 16 or (self.cut * STEPS * FINER).denominator != 1:
@@ -43,15 +44,7 @@ class Robust:
         if not 1 <= self.rounds <= 100:
             raise PlanError("take from 1 to 100 of them.", field="rounds")
 
-    def fit(
-        self,
-        data: Sums | Records,
-        *,
-        epsilon: Fraction,
-        delta: Fraction | None = None,
-        neighbours: Neighbours,
-        noise: ModelNoise,
-    ) -> Fit:
+    def _fit(self, data: Sums | Records, terms: FitTerms) -> Line:
         """The line after the last step.
 
         Guarantee   epsilon-DP for one call, or (epsilon, delta)-DP where delta is given.
@@ -62,8 +55,8 @@ class Robust:
         Keeps back  the exact sums and every residual.
         """
         if not isinstance(data, Records):
-            raise PlanError("this estimator must see rows; sums are not enough.", field="estimator")
-        check(data.design, epsilon=epsilon, delta=delta, neighbours=neighbours)
+            raise TypeError("rows were asked for")
+        epsilon, delta, neighbours, noise = terms.epsilon, terms.delta, terms.neighbours, terms.noise
         budget = epsilon if delta is None else rho_for(epsilon, delta)
         found = self._sums(data, budget / 2, delta is None, neighbours, noise)
         gram, rows = lifted(found.gram, found.blur), data.scaled(STEPS)
@@ -72,8 +65,7 @@ class Robust:
             share = budget / (2 * self.rounds)
             theta, pull = self._pull(data, rows, theta, share, delta is None, neighbours, noise)
             theta = theta + ridge(gram, pull, 0.0)
-        claim = claim_of(PAGE, "noisy M-estimation", epsilon=epsilon, delta=delta, neighbours=neighbours)
-        return tell(data.design, theta.tolist(), leftover(found, theta), claim)
+        return theta.tolist(), leftover(found, theta)
 
     def _sums(
         self, data: Records, budget: Fraction, is_pure: bool, neighbours: Neighbours, noise: ModelNoise

@@ -3,7 +3,7 @@
 Rows in memory that a synthesizer may count, as the engine's are. For trials only: the engine's do not show themselves.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -14,7 +14,7 @@ from reticent.lab.judge.distances import tally
 from reticent.lab.noise import NoSynthNoise, QuickSynthNoise
 from reticent.lab.trials.masks import Mask
 from reticent.lab.trials.tables import Cells, Codes, Trial, cells_of, with_holes
-from reticent.noise.bits import Bits
+from reticent.noise.bits import Bits, words
 from reticent.release.synth import draw_tables
 from reticent.synth.base import Conditional, Counted, Holes, Places, Spend
 from reticent.synth.decode import uniforms
@@ -49,6 +49,10 @@ class Held:
                     np.broadcast_to(chances, (len(rows), chances.shape[-1])), bits
                 )
         return Held(domain=self.domain, cells=cells)
+
+    def batches(self, size: int, bits: Bits) -> Iterator[Cells]:
+        order = np.argsort(words(len(self.cells), bits))
+        return (self.cells[order[at : at + size]].T for at in range(0, len(order), size))
 
 
 def drawn(chances: NDArray[np.float64], bits: Bits) -> NDArray[np.int32]:

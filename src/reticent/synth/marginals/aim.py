@@ -8,13 +8,14 @@ import numpy as np
 
 from reticent.errors import PlanError
 from reticent.privacy.claim import Claim
-from reticent.synth.base import Counts, Floats, Holes, Network, Places, Spend, Step, SynthNoise
+from reticent.synth.base import Counts, Floats, Holes, Places, Spend, Step, SynthNoise
 from reticent.synth.domain import Domain
 from reticent.synth.fills import SHARE, check_spend, filling, prepared
 from reticent.synth.graph.beliefs import FittedGraph
 from reticent.synth.graph.tree import tree_cells
 from reticent.synth.marginals.study import MarginalFit
 from reticent.synth.marginals.views import MOST_CELLS, Candidate, candidates, check_held, pairs
+from reticent.synth.network import Network
 from reticent.synth.spending import Accountant, claim_of
 
 PAGE = "proofs/synth/marginals/aim.md"

@@ -6,10 +6,11 @@ from fractions import Fraction
 import numpy as np
 
 from reticent.privacy.claim import Claim
-from reticent.synth.base import Conditional, Counts, Floats, Holes, Network, Spend, Step, SynthNoise
+from reticent.synth.base import Conditional, Counts, Floats, Holes, Spend, Step, SynthNoise
 from reticent.synth.domain import Domain
 from reticent.synth.fills import SHARE, check_spend, filling, prepared
 from reticent.synth.marginals.views import plain
+from reticent.synth.network import Network
 from reticent.synth.spending import Accountant, NoisyCounts, claim_of
 from reticent.synth.tables import one_scale, simplex
 

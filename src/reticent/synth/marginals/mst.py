@@ -6,11 +6,12 @@ from fractions import Fraction
 import numpy as np
 
 from reticent.privacy.claim import Claim
-from reticent.synth.base import Counts, Floats, Holes, Network, Places, Spend, Step, SynthNoise
+from reticent.synth.base import Counts, Floats, Holes, Places, Spend, Step, SynthNoise
 from reticent.synth.domain import Domain
 from reticent.synth.fills import SHARE, check_spend, filling, prepared
 from reticent.synth.marginals.study import MarginalFit
 from reticent.synth.marginals.views import check_held, pairs
+from reticent.synth.network import Network
 from reticent.synth.spending import Accountant, claim_of
 
 PAGE = "proofs/synth/marginals/mst.md"

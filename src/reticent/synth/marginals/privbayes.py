@@ -24,7 +24,6 @@ from reticent.synth.base import (
     Counts,
     Floats,
     Holes,
-    Network,
     Places,
     Spend,
     Step,
@@ -34,6 +33,7 @@ from reticent.synth.domain import Axis, Domain
 from reticent.synth.fills import SHARE, check_spend, filling, prepared
 from reticent.synth.marginals.independent import total_of
 from reticent.synth.marginals.views import ColumnView, View
+from reticent.synth.network import Network
 from reticent.synth.spending import Accountant, NoisyCounts, claim_of
 from reticent.synth.tables import clipped, lines, nearest, one_scale
 

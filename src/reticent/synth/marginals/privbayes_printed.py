@@ -22,7 +22,6 @@ from reticent.synth.base import (
     Counts,
     Floats,
     Holes,
-    Network,
     Places,
     Spend,
     Step,
@@ -32,6 +31,7 @@ from reticent.synth.domain import Domain
 from reticent.synth.fills import SHARE, check_spend, filling, prepared
 from reticent.synth.marginals.independent import Independent, total_of
 from reticent.synth.marginals.privbayes import MOST_CELLS, ParentChoice, Search
+from reticent.synth.network import Network
 from reticent.synth.spending import Accountant, NoisyCounts, claim_of
 from reticent.synth.tables import clipped
 

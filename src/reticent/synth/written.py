@@ -1,0 +1,89 @@
+"""A network as files: one TOML file that says what it is, and one array for each step."""
+
+import hashlib
+import io
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from reticent.privacy.claim import Claim
+from reticent.schema import Levels, Number, Schema
+from reticent.synth.base import Conditional, Floats
+from reticent.synth.domain import Axis, Domain
+
+MODEL = "model.toml"
+
+
+def written(domain: Domain, steps: Sequence[Conditional], total: float, claim: Claim) -> dict[str, bytes]:
+    """The array of each step, and the TOML file, which holds their digests."""
+    files = {name_of(i): _bytes(step.table) for i, step in enumerate(steps)}
+    digests = [hashlib.sha256(data).hexdigest() for data in files.values()]
+    told = told_of(domain, steps, total, claim, digests)
+    return {**files, MODEL: toml_of({"sha256": digest_of(told), **told}).encode()}
+
+
+def name_of(step: int) -> str:
+    """The file of a step's array."""
+    return f"step-{step:03d}.npy"
+
+
+def _bytes(table: Floats) -> bytes:
+    file = io.BytesIO()
+    np.save(file, np.ascontiguousarray(table, dtype="<f8"), allow_pickle=False)
+    return file.getvalue()
+
+
+def told_of(
+    domain: Domain, steps: Sequence[Conditional], total: float, claim: Claim, digests: Sequence[str]
+) -> dict[str, Any]:
+    """All that the file says, but for its own digest."""
+    names = domain.columns
+    axes = [_axis_told(axis, domain.schema) for axis in domain.axes]
+    told = [
+        {"column": names[step.place], "given": [names[place] for place in step.given], "sha256": digest}
+        for step, digest in zip(steps, digests, strict=True)
+    ]
+    said = {"total": repr(float(total)), "claim": claim.as_dict()}
+    return {"format": 1, **said, "axes": axes, "steps": told}
+
+
+def _axis_told(axis: Axis, schema: Schema) -> dict[str, Any]:
+    return {
+        "column": axis.column,
+        "words": words_of(schema.coded[axis.column]),
+        "starts": list(axis.key.starts),
+        "answers": axis.answers,
+        "unasked": axis.has_unasked,
+    }
+
+
+def words_of(column: Levels | Number) -> list[str]:
+    """Every level, or both bounds."""
+    codes = range(column.low, column.high + 1) if isinstance(column, Levels) else (column.low, column.high)
+    return [column.text(code) for code in codes]
+
+
+def digest_of(told: Mapping[str, Any]) -> str:
+    """Of what is said, not of how it is laid out."""
+    text = json.dumps(told, sort_keys=True, ensure_ascii=False, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def toml_of(told: Mapping[str, Any]) -> str:
+    """Plain values first, then tables, then lists of tables. JSON writes single values as TOML does."""
+    lines = [f"{key} = {_value(told[key])}" for key in ("format", "sha256", "total")]
+    for head, table in (("[claim]", told["claim"]), *(("[[axes]]", axis) for axis in told["axes"])):
+        lines += ["", head, *(f"{key} = {_value(value)}" for key, value in table.items())]
+    for step in told["steps"]:
+        lines += ["", "[[steps]]", *(f"{key} = {_value(value)}" for key, value in step.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{key} = {_value(each)}" for key, each in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_value, value)) + "]"
+    return json.dumps(value, ensure_ascii=False)
