@@ -24,7 +24,7 @@ import numpy as np
 from bench.graph import OTHERS, PACKAGES, adult, simulated
 from bench.others import installed
 from reticent.schema.codebook import schema_from
-from reticent.synth.base import Holes, Spend
+from reticent.synth.base import MissingMethod, Spend
 from reticent.synth.domain import Domain, domain_of
 from reticent.synth.noise import SystemSynthNoise
 from reticent.synth.registry import find
@@ -81,7 +81,7 @@ def ours(name: str, rows: np.ndarray, shape: tuple[int, ...]) -> dict[str, Any]:
     domain, noise = declared(shape), SystemSynthNoise()
     wall, cpu = time.perf_counter(), time.process_time()
     network = find(name).fit(
-        Rows(rows, domain), domain, Holes.COMPLETE, SPEND, noise=noise, step=lambda _: None
+        Rows(rows, domain), domain, MissingMethod.COMPLETE, SPEND, noise=noise, step=lambda _: None
     )
     made = network.draw(len(rows), noise.bits)
     took = time.perf_counter() - wall, time.process_time() - cpu
@@ -110,7 +110,7 @@ def lines() -> Iterator[dict[str, Any]]:
     find("mst").fit(  # compiles, once for all
         Rows(rows[:50], declared(shape)),
         declared(shape),
-        Holes.COMPLETE,
+        MissingMethod.COMPLETE,
         SPEND,
         noise=SystemSynthNoise(),
         step=lambda _: None,

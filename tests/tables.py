@@ -1,6 +1,7 @@
 """Tiny surveys: a codebook, rows as dictionaries, a plan of every kind of ask, and the way through the engine."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -13,12 +14,17 @@ from reticent.engine.results import ContingencyTable, SufficientStatistics, Tall
 from reticent.engine.sources.open import open_frame
 from reticent.engine.wants import Key, Rows, Sum, Table
 from reticent.noise.source import Noise
+from reticent.plan.cells import CellTables
 from reticent.plan.plan import Plan, plan_from
+from reticent.plan.synth import Synth, SyntheticTables
 from reticent.release.asks import evaluate, wants_of
 from reticent.release.document import document
 from reticent.release.release import Release
+from reticent.release.run import Results
+from reticent.release.statistics import StatisticsResult
 from reticent.schema import Levels, Schema
 from reticent.schema.bind import MISSING, STRUCTURAL, Absent, Cell, truth
+from reticent.smallcells.cells import SmallCells
 
 ADD = "one respondent added or removed"
 REPLACE = "one respondent's answers replaced"
@@ -136,7 +142,9 @@ def answer(plan: Plan, rows: Sequence[Row], noise: Noise, **options: Any) -> dic
 
 def visible(plan: Plan, answers: Mapping[str, Answer]) -> bytes:
     """All that a reader would be given: the document and the table. The receipt is the ledger's business."""
-    release = Release(document(plan, answers, receipt={"entry": 2}, engine="engine"))
+    release = Release(
+        document(plan, [StatisticsResult(plan=plan, answers=answers)], receipt={"entry": 2}, engine="engine")
+    )
     return release.to_bytes() + release.to_csv()
 
 
@@ -184,7 +192,8 @@ def _table(want: Table, people: Sequence[Mapping[str, Cell]], schema: Schema) ->
     for person in people:
         if _counts(want.rows, person):
             place = tuple(_place(key, person[key.column], schema) for key in want.keys)
-            cells[place] += int(person[want.weight]) if want.weight else 1  # type: ignore[arg-type]
+            worth = int(person[want.weight]) if want.weight else 1  # type: ignore[arg-type]
+            cells[place] += worth * (int(person[want.value]) ** want.power if want.value else 1)  # type: ignore[arg-type]
     return ContingencyTable(want=want, cells=tuple(cells.values()))
 
 
@@ -196,3 +205,24 @@ def _place(key: Key, cell: Cell, schema: Schema) -> int:
     if key.starts:
         return max(i for i, start in enumerate(key.starts) if start <= cell)
     return cell
+
+
+def answers_of(done: Results) -> dict[str, Answer]:
+    """The answers to the statistics of a plan that was run."""
+    (found,) = (each for each in done.products if isinstance(each, StatisticsResult))
+    return dict(found.answers)
+
+
+def cell_tables(plan: Plan) -> tuple[SmallCells, ...]:
+    """The tables of small cells that a plan asks for."""
+    return asked.tables if (asked := plan.product(CellTables)) else ()
+
+
+def synths_of(plan: Plan) -> tuple[Synth, ...]:
+    """The synthetic tables that a plan asks for."""
+    return asked.tables if (asked := plan.product(SyntheticTables)) else ()
+
+
+def with_synths(plan: Plan, tables: Sequence[Synth]) -> Plan:
+    """The plan with other synthetic tables in place of its own, and nothing else."""
+    return replace(plan, products=(SyntheticTables(tables=tuple(tables)),))

@@ -144,6 +144,7 @@ def test_a_page_follows_code_that_moved_and_no_other(tmp_path: Path, monkeypatch
         (source.replace("_twice", "_double"), {}, False),
         (source.replace("_twice", "_double").replace("2 * x", "x"), {"_double": "_twice"}, False),
         (source.replace("_twice", "_double"), {"_double": "_twice"}, True),
+        (source.replace("_twice", "_double").replace("bound", "limit"), {"limit": "bound"}, True),
     ):
         new.write_text(text)
         importlib.invalidate_caches()

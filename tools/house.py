@@ -39,10 +39,8 @@ FROM_PYTHON = {
     "lab/judge/estimates.py": "src/reticent/lab/judge/page.py",
     "lab/judge/page.py": "docs/howto/synthesis-choice.md",
     "lab/judge/propensity.py": "src/reticent/lab/judge/page.py",
-    "lab/papers/anonymity.py": "docs/howto/lab.md",
     "lab/papers/classes.py": "proofs/models/classes.md",
     "lab/papers/donors.py": "docs/theory/statements/03-donors.md",
-    "lab/papers/placebo.py": "docs/howto/small-cells.md",
 }
 
 Trees = dict[str, ast.Module]

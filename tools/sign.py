@@ -65,7 +65,7 @@ def digest(names: str, old: Mapping[str, str] | None = None) -> str:
 def _named(node: ast.AST, old: Mapping[str, str]) -> ast.AST:
     """The tree with names as they were before, wherever a name can stand."""
     for inner in ast.walk(node):
-        for field in ("id", "name", "attr"):
+        for field in ("id", "name", "attr", "arg"):
             word = getattr(inner, field, None)
             if isinstance(word, str) and word in old:
                 setattr(inner, field, old[word])

@@ -1,4 +1,4 @@
-"""Files written whole or not at all, none that we publish ever replaced (R15), and TOML read safely.
+"""Files written whole or not at all, none that we publish ever replaced (R15), TOML read safely, and CSV without formulas.
 
 A file is written under a temporary name in its own folder, flushed, and then *linked* to its name: linking fails where the
 name is taken, which renaming would not. The folder is flushed last. Texts name a file by its last part only, never by
@@ -6,13 +6,15 @@ where it lies on the machine. A TOML file that anybody may have written is read 
 executed.
 """
 
+import csv
 import errno
 import glob
+import io
 import os
 import secrets
 import stat
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from decimal import Decimal
 from pathlib import Path
@@ -248,3 +250,18 @@ def _fields(model: type[BaseModel], path: tuple[int | str, ...]) -> set[str]:
         inner = (known.get(str(part)), *get_args(known.get(str(part))))
         model = next((m for m in inner if isinstance(m, type) and issubclass(m, BaseModel)), model)
     return {info.alias or name for name, info in model.model_fields.items()}
+
+
+def tidy_csv(header: Sequence[str], lines: Iterable[Sequence[Any]]) -> bytes:
+    """Lines under a header. Text that a spreadsheet would execute is defused by a leading quote (T28)."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows([_defused(value) for value in line] for line in lines)
+    return out.getvalue().encode()
+
+
+def _defused(value: Any) -> Any:
+    if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")):
+        return f"'{value}"
+    return "" if value is None else value

@@ -45,6 +45,13 @@ QUERIES: list[dict[str, Any]] = [
     {"table": ["g"], "where": "y > 0", "weight": "w"},
     {"count": "*", "where": "g = 'a'"},
 ]
+DOMAINS: list[dict[str, Any]] = [
+    {"count": "*", "where": "y > 0", "by": ["u"]},
+    {"mean": "z", "by": ["g"], "weight": "w"},
+    {"variance": "z", "by": ["g", "u"]},
+    {"median": "z", "step": "1", "by": ["u"]},
+    {"proportion": "y > 0 or s = 'q'", "by": ["g"]},
+]
 EACH = [
     {
         "method": "donors",
@@ -146,9 +153,9 @@ def test_every_neighbour_is_within_the_public_bound(repair: list[Any], change: s
 
 def test_a_bound_without_donees_is_found_out(monkeypatch: pytest.MonkeyPatch):
     """The twin: noise made for one's own row alone."""
-    monkeypatch.setattr("reticent.answer.shares.with_donees", lambda own, moved, change: own)
-    monkeypatch.setattr("reticent.answer.count.with_donees", lambda own, moved, change: own)
-    monkeypatch.setattr("reticent.answer.quantile.with_donees", lambda own, moved, change: own)
+    monkeypatch.setattr("reticent.answer.shares.with_donees", lambda own, moved, change, repair: own)
+    monkeypatch.setattr("reticent.answer.count.with_donees", lambda own, moved, change, repair: own)
+    monkeypatch.setattr("reticent.answer.quantile.with_donees", lambda own, moved, change, repair: own)
     assert "moved too far" in all_faults(World(plan_of(EACH)), ADD)
 
 
@@ -162,6 +169,30 @@ def test_rings_added_up_without_their_number_are_found_out(monkeypatch: pytest.M
     plain = Context.measure
     monkeypatch.setattr(Context, "measure", measure)
     assert "moved too far" in all_faults(World(plan_of(TOGETHER)), ADD)
+
+
+@pytest.mark.parametrize("change", [ADD, REPLACE])
+def test_all_domains_together_lose_no_more_than_one_epsilon(change: str):
+    """THEORY 14.2: losses added up over domains, for each of an ask's measurements, on every neighbour."""
+    for query in DOMAINS:
+        world = World(plan_of(TOGETHER, [query], change=change))
+        for seed in (1, 2):
+            rows = people(seed, 10)
+            here = world.calls(rows)
+            for other in neighbours(rows, people(seed + 100, 40), change, owners=False):
+                there = world.calls(other)
+                assert [call.parameters for call in here] == [call.parameters for call in there]
+                lost: dict[Fraction, Fraction] = {}
+                for a, b in zip(here, there, strict=True):
+                    part = Fraction(a.distance(b), a.sensitivity)
+                    lost[a.epsilon] = lost.get(a.epsilon, Fraction(0)) + part
+                twice = 2 if "variance" in query else 1  # two of its three measurements may share an epsilon
+                assert all(share <= twice for share in lost.values())
+
+
+def test_a_domain_that_is_filled_is_refused():
+    with pytest.raises(PlanError, match="change its domain"):
+        plan_of(TOGETHER, [{"mean": "z", "by": ["s"]}])
 
 
 def completions(world: World, rows: list[Person]) -> list[list[dict[str, Any]]]:

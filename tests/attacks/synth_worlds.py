@@ -8,7 +8,7 @@ import numpy as np
 
 from reticent.noise.bits import Bits
 from reticent.privacy.claim import Change
-from reticent.synth.base import Conditional, Holes, Spend, SynthesisMethod
+from reticent.synth.base import Conditional, MissingMethod, Spend, SynthesisMethod
 from reticent.synth.domain import Domain
 from reticent.synth.marginals.aim import AIM
 from reticent.synth.marginals.independent import Independent
@@ -74,7 +74,7 @@ class Records:
 
 
 def records(domain: Domain, rows: int, seed: int, *, is_counted: bool = False) -> Records:
-    """Holes and unasked cells among them; the level before the last of the second column is met by nobody.
+    """MissingMethod and unasked cells among them; the level before the last of the second column is met by nobody.
 
     `is_counted` says that the codebook tells everybody how many there are.
     """
@@ -127,7 +127,7 @@ class Fit:
 
 
 def fitted(
-    method: SynthesisMethod, here: Records, holes: Holes, spend: Spend, noise: FrozenSynthNoise
+    method: SynthesisMethod, here: Records, holes: MissingMethod, spend: Spend, noise: FrozenSynthNoise
 ) -> Fit:
     heard: list[str] = []
     network = method.fit(here, here.domain, holes, spend, noise=noise, step=heard.append)  # type: ignore[arg-type]
@@ -146,7 +146,7 @@ def apart(one: Fit, other: Fit) -> list[str]:
     return found
 
 
-def faults(method: SynthesisMethod, here: Records, holes: Holes, spend: Spend) -> list[str]:
+def faults(method: SynthesisMethod, here: Records, holes: MissingMethod, spend: Spend) -> list[str]:
     """All neighbours both ways, along the transcript of either; and what the calls cost together."""
 
     def along(rows: Records, script: Sequence[tuple[int, ...]] = ()) -> Fit:
@@ -179,7 +179,7 @@ class Forced(FrozenSynthNoise):
         return given
 
 
-def allows(method: SynthesisMethod, holes: Holes, spend: Spend) -> bool:
+def allows(method: SynthesisMethod, holes: MissingMethod, spend: Spend) -> bool:
     """One published score needs every row in every table, a public number of them, and so a replacement."""
     if method.name != "privbayes-printed":
         return True

@@ -17,7 +17,7 @@ from scipy.stats import binom
 
 from reticent.noise.bits import Bits
 from reticent.privacy.claim import Change
-from reticent.synth.base import Holes, Spend, SynthesisMethod, SynthNoise
+from reticent.synth.base import MissingMethod, Spend, SynthesisMethod, SynthNoise
 from reticent.synth.noise import SystemSynthNoise
 from tests.attacks.synth_worlds import METHODS, Records
 from tests.audit import ALARM
@@ -33,14 +33,14 @@ CELLS = np.array([[0, 0], [1, 1], [2, 0]] * 4)
 ADDED, REPLACED = Spend(epsilon=Fraction(1)), Spend(epsilon=Fraction(1), change=Change.REPLACE)
 
 
-def pair(method: SynthesisMethod) -> tuple[Records, Records, Holes, Spend]:
+def pair(method: SynthesisMethod) -> tuple[Records, Records, MissingMethod, Spend]:
     """A record more of one who answers both; where rows are counted in public, the same in place of a silent one."""
     is_counted = method.name == "privbayes-printed"
     domain = sized(toy([2, 2]), len(CELLS)) if is_counted else toy([2, 2])
     here = Records(CELLS, tuple(range(len(CELLS))), domain)
     if is_counted:
-        return here, here.otherwise(2, [0, 0]), Holes.VALUES, REPLACED
-    return here, here.plus([0, 0]), Holes.AVAILABLE, ADDED
+        return here, here.otherwise(2, [0, 0]), MissingMethod.VALUES, REPLACED
+    return here, here.plus([0, 0]), MissingMethod.AVAILABLE, ADDED
 
 
 @dataclass

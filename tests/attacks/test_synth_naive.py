@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from reticent.synth import fills
-from reticent.synth.base import Holes, Spend, SynthesisMethod
+from reticent.synth.base import MissingMethod, Spend, SynthesisMethod
 from reticent.synth.marginals import independent, privbayes, study
 from reticent.synth.marginals import views as scoring
 from reticent.synth.marginals.aim import AIM
@@ -151,17 +151,17 @@ EVEN = rows([2, 2], [[2, 0], [0, 2], [1, 1]])
 RICH = replace(PURE, epsilon=Fraction(50))
 NOBODY = records(SMALL, 0, 6)
 NINE = records(toy([3, 3, 3]), 9, 3, is_counted=True)
-TWINS: list[tuple[Callable[[Patch], None], SynthesisMethod, Records, Holes, Spend, set[str]]] = [
-    (pruned_by_the_data, QUICK_AIM, HERE, Holes.VALUES, PURE, {CALLS}),
-    (scaled_by_the_confidential_n, QUICK_AIM, HERE, Holes.COMPLETE, PURE, {MOVES}),
-    (merged_by_exact_counts, QUICK_MST, RARE, Holes.RANDOM, PURE, {CALLS, TELLS}),
-    (levels_seen, Independent(), HERE, Holes.RANDOM, PURE, {CALLS}),
-    (filled_from_exact_histograms, Independent(), SILENT, Holes.MEAN, PURE, {MOVES}),
-    (filled_for_free, QUICK_MST, HERE, Holes.MODEL, PURE, {SPENDS}),
-    (total_of_complete_rows, Independent(), HERE, Holes.COMPLETE, PURE, {TELLS}),
-    (nothing_asked_of_nobody, Independent(), NOBODY, Holes.AVAILABLE, PURE, {CALLS}),
-    (tau_from_the_exact_n, PrivBayes(useful=4.63), NINE, Holes.VALUES, RICH, {CALLS}),
-    (parents_of_most_answers, PrivBayes(), EVEN, Holes.AVAILABLE, PURE, {CALLS, TELLS}),
+TWINS: list[tuple[Callable[[Patch], None], SynthesisMethod, Records, MissingMethod, Spend, set[str]]] = [
+    (pruned_by_the_data, QUICK_AIM, HERE, MissingMethod.VALUES, PURE, {CALLS}),
+    (scaled_by_the_confidential_n, QUICK_AIM, HERE, MissingMethod.COMPLETE, PURE, {MOVES}),
+    (merged_by_exact_counts, QUICK_MST, RARE, MissingMethod.RANDOM, PURE, {CALLS, TELLS}),
+    (levels_seen, Independent(), HERE, MissingMethod.RANDOM, PURE, {CALLS}),
+    (filled_from_exact_histograms, Independent(), SILENT, MissingMethod.MEAN, PURE, {MOVES}),
+    (filled_for_free, QUICK_MST, HERE, MissingMethod.MODEL, PURE, {SPENDS}),
+    (total_of_complete_rows, Independent(), HERE, MissingMethod.COMPLETE, PURE, {TELLS}),
+    (nothing_asked_of_nobody, Independent(), NOBODY, MissingMethod.AVAILABLE, PURE, {CALLS}),
+    (tau_from_the_exact_n, PrivBayes(useful=4.63), NINE, MissingMethod.VALUES, RICH, {CALLS}),
+    (parents_of_most_answers, PrivBayes(), EVEN, MissingMethod.AVAILABLE, PURE, {CALLS, TELLS}),
 ]
 
 
@@ -201,7 +201,7 @@ def test_the_replay_finds_a_score_that_wraps_around(monkeypatch) -> None:
 
     def found() -> list[str]:
         first, other = (
-            fitted(QUICK_MST, each, Holes.VALUES, PURE, FrozenSynthNoise(script=script))
+            fitted(QUICK_MST, each, MissingMethod.VALUES, PURE, FrozenSynthNoise(script=script))
             for each in (here, here.without(1))
         )
         return apart(first, other)
@@ -221,11 +221,11 @@ def test_silence_read_as_a_category_is_no_leak_but_a_bias() -> None:
     """No replay can see it: rows are mapped one by one. The chance of the first category shows it."""
     cells = np.array([[0, 0]] * 10 + [[1, 1]] * 30 + [[2, 2]] * 20)
     here = Records(cells, tuple(range(60)), SMALL)
-    for holes in (Holes.COMPLETE, Holes.AVAILABLE, Holes.MEAN, Holes.MODEL):
+    for holes in (MissingMethod.COMPLETE, MissingMethod.AVAILABLE, MissingMethod.MEAN, MissingMethod.MODEL):
         made, naive = (
             Independent().fit(rows, SMALL, holes, PURE, noise=NoSynthNoise(), step=lambda _: None)  # type: ignore[arg-type]
             for rows in (here, first_category(here))
         )
         assert abs(made.steps[0].table[0] - 1 / 4) < 0.1
         assert naive.steps[0].table[0] == pytest.approx(1 / 2)
-    assert faults(Independent(), first_category(HERE), Holes.AVAILABLE, PURE) == []
+    assert faults(Independent(), first_category(HERE), MissingMethod.AVAILABLE, PURE) == []

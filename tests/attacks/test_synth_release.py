@@ -20,12 +20,12 @@ from reticent.privacy.claim import Change
 from reticent.release import synth as synth_run
 from reticent.release.synth import run_synths
 from reticent.release.synth_table import synths_section, to_csv
-from reticent.synth.base import Holes
+from reticent.synth.base import MissingMethod
 from tests.attacks.people import ORDINARY, Person, person
 from tests.attacks.synth_worlds import METHODS, allows, within
 from tests.release.synthetic import plan
 from tests.synth.standins import FrozenSynthNoise, Met
-from tests.tables import ADD, REPLACE, arrow, book
+from tests.tables import ADD, REPLACE, arrow, book, synths_of, with_synths
 
 ROWS = 9
 BASE = ORDINARY[:ROWS]
@@ -42,21 +42,22 @@ def draws_by_place(monkeypatch) -> None:
 
 
 @cache
-def planned(change: str, holes: Holes) -> Plan:
+def planned(change: str, holes: MissingMethod) -> Plan:
     """Every method that can promise this, a section each, fitted quickly."""
     wanted = {"missing": holes.value, "rows": 12, "bins": 4}
     some = [
-        m for m in METHODS if m.name != "privbayes-printed" or (change == REPLACE and holes is Holes.MEAN)
+        m
+        for m in METHODS
+        if m.name != "privbayes-printed" or (change == REPLACE and holes is MissingMethod.MEAN)
     ]
     made = plan(
         *({"name": method.name, "method": method.name, **wanted} for method in some),
         codebook=book(sample_size=ROWS) if change == REPLACE else book(),
         protect={"change": change},
     )
-    assert all(allows(method, holes, each.spend) for method, each in zip(some, made.synths, strict=True))
-    return replace(
-        made, synths=tuple(replace(s, method=method) for s, method in zip(made.synths, some, strict=True))
-    )
+    assert all(allows(method, holes, each.spend) for method, each in zip(some, synths_of(made), strict=True))
+    swapped = zip(synths_of(made), some, strict=True)
+    return with_synths(made, [replace(synth, method=method) for synth, method in swapped])
 
 
 @dataclass(frozen=True)
@@ -73,10 +74,10 @@ def released(wanted: Plan, people: Sequence[Person], along: Sequence[tuple[int, 
     engine = DuckDBEngine(open_frame(arrow(people, wanted.schema)), threads=1)
     try:
         engine.check(wanted.schema)
-        made = run_synths(wanted, engine, None, repair=wanted.repair, noise=noise)
+        made = run_synths(synths_of(wanted), engine, None, repair=wanted.repair, noise=noise)
     finally:
         engine.close()
-    told = synths_section(wanted.synths, made, wanted.release_id)
+    told = synths_section(synths_of(wanted), made, wanted.release_id)
     seen = json.dumps([told, *(to_csv(table).decode().splitlines() for table in told["synth"])])
     return Run(tuple(noise.met), tuple(noise.given), seen)
 
@@ -97,8 +98,10 @@ def violations(wanted: Plan, people: Sequence[Person], others: Sequence[Sequence
 
 
 # covers T06 T10 T11 T12 T20 T27 R02
-@pytest.mark.parametrize("holes", [Holes.COMPLETE, Holes.MODEL, Holes.AVAILABLE, Holes.VALUES])
-def test_a_respondent_more_or_less_is_not_seen(holes: Holes) -> None:
+@pytest.mark.parametrize(
+    "holes", [MissingMethod.COMPLETE, MissingMethod.MODEL, MissingMethod.AVAILABLE, MissingMethod.VALUES]
+)
+def test_a_respondent_more_or_less_is_not_seen(holes: MissingMethod) -> None:
     """Three strangers, one record less, and nobody at all against one: the same rows, as many as planned, no canary."""
     wanted = planned(ADD, holes)
     assert violations(wanted, BASE, [[*BASE, each] for each in SOME] + [BASE[:-1]]) == set()
@@ -106,8 +109,8 @@ def test_a_respondent_more_or_less_is_not_seen(holes: Holes) -> None:
 
 
 # covers T20 T27
-@pytest.mark.parametrize("holes", [Holes.MEAN, Holes.VALUES])
-def test_a_respondent_who_answers_otherwise_is_not_seen(holes: Holes) -> None:
+@pytest.mark.parametrize("holes", [MissingMethod.MEAN, MissingMethod.VALUES])
+def test_a_respondent_who_answers_otherwise_is_not_seen(holes: MissingMethod) -> None:
     """The printed PrivBayes among them, where it can promise: the codebook says how many rows there are."""
     wanted = planned(REPLACE, holes)
     assert violations(wanted, BASE, [[*BASE[:-1], each] for each in SOME]) == set()
@@ -129,8 +132,8 @@ def test_bins_from_the_data_are_caught(monkeypatch) -> None:
         axes[1] = replace(axes[1], key=replace(axes[1].key, starts=starts))
         return honest(replace(synth, domain=replace(synth.domain, axes=tuple(axes))), engine, lot, **given)
 
-    wanted = planned(ADD, Holes.AVAILABLE)
-    wanted = replace(wanted, synths=wanted.synths[:1])
+    wanted = planned(ADD, MissingMethod.AVAILABLE)
+    wanted = with_synths(wanted, synths_of(wanted)[:1])
     young = [person("f", age, 1, 1) for age in (3, 15, 30, 44, 30, 15)]
     others = [[*young, person("f", 99, 1, 1)]]
     assert violations(wanted, young, others) == set()
@@ -152,16 +155,16 @@ def test_as_many_rows_as_were_read_are_caught(monkeypatch) -> None:
     monkeypatch.setattr(
         synth_run, "table_of", lambda synth, *given: honest_table(replace(synth, rows=read[-1]), *given)
     )
-    wanted = planned(ADD, Holes.AVAILABLE)
+    wanted = planned(ADD, MissingMethod.AVAILABLE)
     with pytest.raises(ReticentError, match="not whole"):
-        released(replace(wanted, synths=wanted.synths[:1]), BASE)
+        released(with_synths(wanted, synths_of(wanted)[:1]), BASE)
 
 
 def test_a_fit_that_stops_at_a_strange_answer_is_caught(monkeypatch) -> None:
     """The naive twin refuses a table without a complete row: one respondent decides whether there is a release."""
-    wanted = planned(ADD, Holes.COMPLETE)
-    wanted = replace(wanted, synths=wanted.synths[:1])
-    method = wanted.synths[0].method
+    wanted = planned(ADD, MissingMethod.COMPLETE)
+    wanted = with_synths(wanted, synths_of(wanted)[:1])
+    method = synths_of(wanted)[0].method
     honest = type(method).fit
 
     def strict(self: Any, counts: Any, *given: Any, **more: Any) -> Any:
@@ -196,10 +199,10 @@ def test_the_public_size_of_a_survey_is_not_that_of_a_piece(monkeypatch) -> None
     printed = {"method": "privbayes-printed", "missing": "impute-random"}
     with pytest.raises(PlanError, match="with n public"):
         plan(printed, **given)
-    assert plan({"method": "privbayes"}, **given).synths[0].domain.schema.sample_size is None
-    assert plan(printed, **{**given, "partition": None}).synths[0].domain.schema.sample_size == ROWS
+    assert synths_of(plan({"method": "privbayes"}, **given))[0].domain.schema.sample_size is None
+    assert synths_of(plan(printed, **{**given, "partition": None}))[0].domain.schema.sample_size == ROWS
     naive_partition(monkeypatch)
-    assert plan(printed, **given).synths[0].domain.schema.sample_size == ROWS
+    assert synths_of(plan(printed, **given))[0].domain.schema.sample_size == ROWS
 
 
 @pytest.mark.parametrize(
@@ -209,8 +212,8 @@ def test_the_public_size_of_a_survey_is_not_that_of_a_piece(monkeypatch) -> None
 )
 def test_a_network_that_promises_otherwise_than_planned_is_not_published(other, monkeypatch) -> None:
     """Another epsilon, another change, another proof: each is another promise than the one that was charged."""
-    wanted = planned(ADD, Holes.AVAILABLE)
-    wanted = replace(wanted, synths=wanted.synths[:1])
+    wanted = planned(ADD, MissingMethod.AVAILABLE)
+    wanted = with_synths(wanted, synths_of(wanted)[:1])
     honest = synth_run.learn
 
     def learned(*given: Any, **more: Any) -> Any:
@@ -231,7 +234,7 @@ def test_more_pairs_than_are_counted_at_once_are_refused_before_the_charge(metho
     wanted = {"method": method, "bins": 98, "rows": 10}
     with pytest.raises(PlanError, match=r"synth\[0\]\.columns: makes pairs of 140,\d+,\d+ cells"):
         plan(wanted, codebook=book(columns))
-    assert plan({**wanted, "bins": 90}, codebook=book(columns)).synths[0].method.name == method
+    assert synths_of(plan({**wanted, "bins": 90}, codebook=book(columns)))[0].method.name == method
     held = coded.LocalCodedRows(sizes=[99] * 170, silences=[98] * 170, blocks=[])
     with pytest.raises(PlanError, match="ask for less"):
         held.count([(a, b) for a in range(170) for b in range(a)])

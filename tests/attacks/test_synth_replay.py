@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 
 from reticent.privacy.claim import Change
-from reticent.synth.base import Holes, Spend, SynthesisMethod
+from reticent.synth.base import MissingMethod, Spend, SynthesisMethod
 from tests.attacks.synth_worlds import (
     DOMAIN,
     METHODS,
@@ -32,7 +32,7 @@ TWO = Spend(epsilon=Fraction(1), delta=Fraction(1, 10**6), records=2)
 CASES = [
     pytest.param(method, holes, spend, id=f"{method.name}-{holes.value}-{name}")
     for method in METHODS
-    for holes in Holes
+    for holes in MissingMethod
     for name, spend in SPENDS.items()
     if allows(method, holes, spend)
 ]
@@ -41,7 +41,7 @@ CASES = [
 # covers T10 T12 T20 T27
 @pytest.mark.parametrize(("method", "holes", "spend"), CASES)
 def test_nothing_but_noisy_answers_tells_neighbours_apart(
-    method: SynthesisMethod, holes: Holes, spend: Spend
+    method: SynthesisMethod, holes: MissingMethod, spend: Spend
 ) -> None:
     """Seven records, holes and unasked cells among them: five strangers come, or answer instead of others; three go."""
     here = records(DOMAIN, 7, 1, is_counted=method.name == "privbayes-printed")
@@ -49,20 +49,20 @@ def test_nothing_but_noisy_answers_tells_neighbours_apart(
 
 
 # covers T10 T12 T20 B068
-@pytest.mark.parametrize("holes", list(Holes))
+@pytest.mark.parametrize("holes", list(MissingMethod))
 @pytest.mark.parametrize(
     "method", [m for m in METHODS if m.name != "privbayes-printed"], ids=lambda m: m.name
 )
-def test_an_empty_table_looks_like_any_other(method: SynthesisMethod, holes: Holes) -> None:
+def test_an_empty_table_looks_like_any_other(method: SynthesisMethod, holes: MissingMethod) -> None:
     """Nobody, and each of five strangers alone."""
     assert faults(method, records(SMALL, 0, 2), holes, PURE) == []
 
 
-@pytest.mark.parametrize("holes", [Holes.MEAN, Holes.AVAILABLE])
+@pytest.mark.parametrize("holes", [MissingMethod.MEAN, MissingMethod.AVAILABLE])
 @pytest.mark.parametrize(
     "method", [m for m in METHODS if m.name != "privbayes-printed"], ids=lambda m: m.name
 )
-def test_respondents_of_two_records_are_paid_for(method: SynthesisMethod, holes: Holes) -> None:
+def test_respondents_of_two_records_are_paid_for(method: SynthesisMethod, holes: MissingMethod) -> None:
     """And a spend that forgets the second record is caught."""
     here = records(SMALL, 6, 3)
     assert faults(method, here, holes, TWO) == []
@@ -78,12 +78,12 @@ def test_respondents_of_two_records_are_paid_for(method: SynthesisMethod, holes:
 
 # covers T05 T18 T20
 @pytest.mark.parametrize("size", [0, 40, 2**58, 10**25])
-@pytest.mark.parametrize("holes", [Holes.COMPLETE, Holes.MODEL, Holes.AVAILABLE])
+@pytest.mark.parametrize("holes", [MissingMethod.COMPLETE, MissingMethod.MODEL, MissingMethod.AVAILABLE])
 @pytest.mark.parametrize(
     "method", [m for m in METHODS if m.name != "privbayes-printed"], ids=lambda m: m.name
 )
 def test_no_transcript_makes_a_method_overspend_raise_or_tell(
-    method: SynthesisMethod, holes: Holes, size: int
+    method: SynthesisMethod, holes: MissingMethod, size: int
 ) -> None:
     """Choices forced by lot, counts forced to nothing, to noise, and beyond 64 bits: a promise is about all of them."""
     here = records(DOMAIN, 7, 4)
@@ -104,8 +104,8 @@ def test_no_transcript_makes_a_method_overspend_raise_or_tell(
 def test_no_transcript_tells_where_answers_are_replaced(method: SynthesisMethod, size: int) -> None:
     """The same in zCDP, for methods that put rare cells together on the way, and for the printed score."""
     here, spend = records(DOMAIN, 7, 4, is_counted=True), SPENDS["zcdp replaced"]
-    first = fitted(method, here, Holes.VALUES, spend, Forced(size=size))
+    first = fitted(method, here, MissingMethod.VALUES, spend, Forced(size=size))
     assert 0 < spent(first.met, pure=False) <= budget(spend)
     assert is_drawable(first.network)
     for other in neighbours(here, spend):
-        assert apart(first, fitted(method, other, Holes.VALUES, spend, Forced(size=size))) == []
+        assert apart(first, fitted(method, other, MissingMethod.VALUES, spend, Forced(size=size))) == []

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from reticent.privacy.ledger import Ledger
 from reticent.release.release import Release
 from reticent.report.page import page
-from reticent.synth.base import Holes, Spend
+from reticent.synth.base import MissingMethod, Spend
 from reticent.synth.marginals import mst, privbayes
 from reticent.synth.marginals import privbayes as bayes_search
 from reticent.synth.marginals.mst import MST
@@ -228,7 +228,7 @@ def test_no_repr_shows_a_count(monkeypatch) -> None:
         network = method.fit(
             here,
             SMALL,
-            Holes.AVAILABLE,
+            MissingMethod.AVAILABLE,
             Spend(epsilon=Fraction(1)),
             noise=Loud(),
             step=kept.append,  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from reticent.privacy.claim import Change
-from reticent.synth.base import Holes, Spend, SynthesisMethod
+from reticent.synth.base import MissingMethod, Spend, SynthesisMethod
 from reticent.synth.network import Network
 from reticent.synth.spending import Accountant
 from tests.attacks.synth_worlds import METHODS, Records, allows
@@ -28,7 +28,7 @@ RUNS = 12
 CASES = [
     pytest.param(method, holes, id=f"{method.name}-{holes.value}")
     for method in METHODS
-    for holes in Holes
+    for holes in MissingMethod
     if allows(method, holes, SPEND)
 ]
 
@@ -47,7 +47,9 @@ def unseen(network: Network) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("method", "holes"), CASES)
-def test_levels_that_nobody_gave_are_drawn_and_not_told_apart(method: SynthesisMethod, holes: Holes) -> None:
+def test_levels_that_nobody_gave_are_drawn_and_not_told_apart(
+    method: SynthesisMethod, holes: MissingMethod
+) -> None:
     """With the same noise on both, both have the same chance, beside every answer of the other column; and it is not 0."""
     one, other = unseen(run(method, HERE, holes, SPEND, Lifted()))  # type: ignore[arg-type]
     np.testing.assert_allclose(one, other, rtol=1e-9)
@@ -57,7 +59,7 @@ def test_levels_that_nobody_gave_are_drawn_and_not_told_apart(method: SynthesisM
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
 def test_a_level_that_nobody_gave_appears_in_some_draw(method: SynthesisMethod) -> None:
     """12 networks, 100 rows each: noise lifts an empty cell about every other time (seeded; else missed once in 2^12)."""
-    holes = Holes.RANDOM if method.name == "privbayes-printed" else Holes.AVAILABLE
+    holes = MissingMethod.RANDOM if method.name == "privbayes-printed" else MissingMethod.AVAILABLE
     networks = [run(method, HERE, holes, SPEND, QuickSynthNoise(seed)) for seed in range(RUNS)]  # type: ignore[arg-type]
     drawn = np.concatenate([each.draw(100, SeededBits(1))[:, 0] for each in networks])
     assert {0, 1, 2, 3} <= set(drawn.tolist())
@@ -74,5 +76,5 @@ def test_levels_up_to_the_largest_that_was_given_are_caught(monkeypatch) -> None
         return [replace(a, cells=np.where(b, 0.0, a.cells)) for a, b in zip(noisy, beyond, strict=True)]
 
     monkeypatch.setattr(Accountant, "measure", shortened)
-    one, other = unseen(run(METHODS[0], HERE, Holes.AVAILABLE, SPEND, Lifted()))  # type: ignore[arg-type]
+    one, other = unseen(run(METHODS[0], HERE, MissingMethod.AVAILABLE, SPEND, Lifted()))  # type: ignore[arg-type]
     assert one.sum() > 0.01 and other.sum() == 0

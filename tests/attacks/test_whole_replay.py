@@ -23,7 +23,6 @@ from reticent.plan.plan import Plan
 from reticent.privacy.ledger.history import CHANCE
 from reticent.release import models as class_fit
 from reticent.release import models as model_fit
-from reticent.release import run as carry
 from reticent.release import synth as synth_run
 from reticent.release.run import run_plan
 from reticent.sensitivity.bounds import Global
@@ -32,7 +31,7 @@ from reticent.smallcells.ladder import rungs
 from tests.attacks.whole import KEY, Way, apart, faults, ours, run, visible
 from tests.models.doubles import ZeroModelNoise
 from tests.noise.seeded import IS_NIGHTLY
-from tests.tables import ADD, REPLACE, Row, book, make_plan
+from tests.tables import ADD, REPLACE, Row, book, cell_tables, make_plan
 
 PEOPLE, SOME = 14, 30 if IS_NIGHTLY else 3
 COLUMNS: dict[str, Any] = {
@@ -281,9 +280,9 @@ def noise_for_one_copy(patch: pytest.MonkeyPatch) -> None:
 def counts_as_they_are(plan: Plan, engine: DuckDBEngine, lot: Lot | None) -> bytes:
     """A cell is withheld by its true size."""
     done = run_plan(plan, engine, lot)
-    (want,) = carry.cell_wants(plan)
+    (want,) = (each.want(plan.schema) for each in cell_tables(plan))
     held = engine.tally(plan.schema, [want], lot=lot).points[want]
-    few = [int(size) < 4 for size in plan.cells[0].points(held, plan.schema).starts[1:]]
+    few = [int(size) < 4 for size in cell_tables(plan)[0].points(held, plan.schema).starts[1:]]
     return visible(plan, done) + str(few).encode()
 
 

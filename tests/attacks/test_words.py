@@ -28,6 +28,7 @@ from reticent.release.asks import evaluate, wants_of
 from reticent.release.curator import Curator
 from reticent.release.document import document
 from reticent.release.release import Release
+from reticent.release.statistics import StatisticsResult
 from reticent.release.survey import Survey
 from tests.tables import ADD, EVERY_KIND, book, make_plan, plain_tallies, tally
 
@@ -269,7 +270,7 @@ def lines(release: dict[str, Any]) -> list[list[str]]:
 
 def made(plan: Plan) -> dict[str, Any]:
     answers = evaluate(plan, plain_tallies(plan, []), SystemNoise())
-    return document(plan, answers, receipt=None, engine="engine")
+    return document(plan, [StatisticsResult(plan=plan, answers=answers)], receipt=None, engine="engine")
 
 
 def naive_csv(release: dict[str, Any]) -> list[list[str]]:

@@ -25,7 +25,10 @@ from reticent.noise.bits import Bits
 from reticent.plan.plan import Plan
 from reticent.prepare.repair import FINE, WHOLE, Chances
 from reticent.refine import ratio
+from reticent.release import models as model_fit
 from reticent.release import run as carry
+from reticent.release import synth as synth_run
+from reticent.release.cells import cells_csv
 from reticent.release.release import Release as Published
 from reticent.release.run import Results, run_plan
 from reticent.release.synth_table import to_csv
@@ -77,7 +80,7 @@ def ours(plan: Plan, engine: DuckDBEngine, lot: Lot | None) -> bytes:
 def visible(plan: Plan, done: Results) -> bytes:
     release = Published(done.told(plan, receipt={"entry": 2}, engine="engine"))
     rows = [to_csv(table, copy) for table, copy in _tables(release)]
-    return b"\n".join([release.to_bytes(), release.to_csv(), release.cells_csv(), *rows])
+    return b"\n".join([release.to_bytes(), release.to_csv(), cells_csv(release.document), *rows])
 
 
 def _tables(release: Published) -> Iterator[tuple[Mapping[str, Any], int]]:
@@ -103,8 +106,12 @@ def run(plan: Plan, rows: Sequence[Row], along: Sequence[tuple[int, ...]] = (), 
 def held_fast(noise: FrozenWhole) -> Iterator[doors.Doors]:
     """Every source of chance of a release in our hands."""
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("SystemNoise", "SystemModelNoise", "SystemSynthNoise"):
-            patch.setattr(carry, name, lambda: noise)
+        for home, name in (
+            (carry, "SystemNoise"),
+            (model_fit, "SystemModelNoise"),
+            (synth_run, "SystemSynthNoise"),
+        ):
+            patch.setattr(home, name, lambda: noise)
         patch.setattr(carry, "SystemBits", lambda: SeededBits(6))
         patch.setattr(Drawn, "draw", _Coupled().draw)
         patch.setattr(ratio, "ratio_half_width", WIDTHS)

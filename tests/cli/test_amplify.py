@@ -87,7 +87,7 @@ def test_partition_error_stands_beside_privacy_noise():
     spent, root = log(1 + 10 * expm1(0.5)), sqrt(2)
     by_hand = {
         "a piece of 1000 of 10000": (15 * sqrt(0.9 / 1000), root * 100 / (1000 * spent)),
-        "everybody, at the same promise to all": (0, root * 100 / (10000 * 0.5)),
+        "everybody, at the same guarantee to all": (0, root * 100 / (10000 * 0.5)),
         "everybody, one of 10 equal shares": (0, root * 100 / (10000 * spent / 10)),
     }
     for name, (sampling, noise) in by_hand.items():

@@ -44,8 +44,8 @@ def test_the_worked_example_in_words():
     assert (seen.status, seen.err) == (0, "")
     ends = [line.split()[-1] for line in seen.out.splitlines() if line.startswith("one respondent")]
     assert ends == ["0.792472940492", "1.528772110163", "0.792472940492"]
-    assert "not a promise: the sum of chance times epsilon is 0.765625." in seen.out
-    assert "not a promise: algorithm 4 of Mohapatra et al. 2024 gives 0.8125." in seen.out
+    assert "not a guarantee: the sum of chance times epsilon is 0.765625." in seen.out
+    assert "not a guarantee: algorithm 4 of Mohapatra et al. 2024 gives 0.8125." in seen.out
     assert "Made sound, that algorithm gives 0.829337035062." in seen.out
     assert "It may be claimed while nobody" in seen.out
 

@@ -150,7 +150,9 @@ def test_resume_finishes_what_was_cut_off(house, monkeypatch):  # covers L04 L05
     assert_refused(run("resume", "town-1", "--plan", str(house.plan)), status=5)
     with monkeypatch.context() as patch:
         passed(patch)
-        patch.setattr("reticent.release.run.evaluate", lambda *a, **k: (_ for _ in ()).throw(MemoryError()))
+        patch.setattr(
+            "reticent.release.statistics.evaluate", lambda *a, **k: (_ for _ in ()).throw(MemoryError())
+        )
         assert house.release().status == 4
     assert house.spent == 20
     assert_refused(house.release(), "resume town-1", status=5)
@@ -162,7 +164,9 @@ def test_resume_finishes_what_was_cut_off(house, monkeypatch):  # covers L04 L05
 def test_a_second_resume_without_an_answer_needs_a_new_charge(house, monkeypatch):  # covers L04
     with monkeypatch.context() as patch:
         passed(patch)
-        patch.setattr("reticent.release.run.evaluate", lambda *a, **k: (_ for _ in ()).throw(MemoryError()))
+        patch.setattr(
+            "reticent.release.statistics.evaluate", lambda *a, **k: (_ for _ in ()).throw(MemoryError())
+        )
         assert house.release().status == 4
         assert run("resume", "town-1", "--plan", str(house.plan)).status == 4
     assert_refused(run("resume", "town-1", "--plan", str(house.plan)), "resumed once", status=5)

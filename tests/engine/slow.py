@@ -111,16 +111,17 @@ def add_up(want: Sum, rows: Sequence[Row]) -> int:
 
 
 def tabulate(want: Table, rows: Sequence[Row], schema: Schema) -> tuple[int, ...]:
-    """The table, cell by cell."""
+    """The table, cell by cell; rows without a code in what is summed add nothing."""
+    factors = [f for f in (want.weight, want.other, *[want.value] * want.power) if f]
     cells = [0] * want.size(schema)
     for row in rows:
-        if counts(want.rows, row):
+        if counts(want.rows, row) and all(isinstance(row[f], int) for f in factors):
             places = [place(key, row[key.column], schema) for key in want.keys]
             if None not in places:
                 index = 0
                 for key, at in zip(want.keys, places, strict=True):
                     index = index * key.size(schema) + (at or 0)
-                cells[index] += row[want.weight] if want.weight else 1  # type: ignore[operator]
+                cells[index] += prod(row[f] for f in factors)  # type: ignore[misc]
     return tuple(cells)
 
 
@@ -176,6 +177,12 @@ def some_table(dice: Random, schema: Schema) -> Table:
     )
     weight = dice.choice([None, "weight"])
     return Table(rows=some_rows(dice, schema, [weight] if weight else []), keys=keys, weight=weight)
+
+
+def some_domain_sum(dice: Random, schema: Schema) -> Table:
+    """A sum in every cell of one or two columns, silent cells among them."""
+    names = dice.sample(list(schema.coded), dice.randint(1, 2))
+    return some_sum(dice, schema).by(tuple(_some_key(dice, schema, name) for name in names))
 
 
 def _some_key(dice: Random, schema: Schema, name: str) -> Key:

@@ -205,7 +205,8 @@ def tallied(engine: CuratorEngine, schema: Schema, wants: list[Sum | Table]) -> 
 
 def some_wants(dice: Random, schema: Schema) -> list[Sum | Table]:
     return [slow.some_sum(dice, schema) for _ in range(16)] + [
-        slow.some_table(dice, schema) for _ in range(8)
+        slow.some_table(dice, schema) if dice.random() < 0.5 else slow.some_domain_sum(dice, schema)
+        for _ in range(16)
     ]
 
 
@@ -216,13 +217,27 @@ def some_wants(dice: Random, schema: Schema) -> list[Sum | Table]:
 @pytest.mark.parametrize("unit", [("row", 1), ("pid", 1), ("pid", 2)], ids=["row", "one", "two"])
 @pytest.mark.parametrize("kind", SOURCES)
 def test_a_tally_is_what_one_counts_by_hand(kind: str, unit: tuple[str, int], tmp_path: Path):
-    """Codes, universes two deep, bounded owners, weights, bins, steps and silent cells; 60 people, 24 wants."""
+    """Codes, universes two deep, bounded owners, weights, bins, steps and silent cells; 60 people, 32 wants."""
     schema = book(*unit)
     dice = Random(f"{kind} {unit}")
     people, wants = some_people(dice, 60), some_wants(dice, schema)
     with opened(SOURCES[kind](people, tmp_path)) as engine:
         engine.check(schema)
         assert tallied(engine, schema, wants) == by_hand(schema, people, wants)
+
+
+def test_a_cell_of_people_without_a_value_sums_to_zero():
+    """Silence in what is summed adds nothing and fails nothing, in a cell of its own or beside others."""
+    schema = book()
+    silent = dict.fromkeys(some_people(Random(2), 1)[0])
+    people: list[Raw] = [
+        {**silent, "region": "east"},
+        {**silent, "region": "süd", "age": 40},
+        {**silent, "region": "süd"},
+    ]
+    want = Sum(rows=Rows(), value="age", power=2).by((Key(column="region", silent=True),))
+    with opened(open_frame(native(people))) as engine:
+        assert engine.tally(schema, [want]).tables[want].cells == (0, 0, 1600, 0)
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv", "arrow"])

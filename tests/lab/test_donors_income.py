@@ -14,6 +14,7 @@ from reticent.lab.noise import NoNoise, QuickNoise
 from reticent.lab.run.experiment import OURS, Outcome, table_of
 from reticent.lab.world import workers as wages
 from reticent.lab.world.state import people
+from reticent.plan.statistics import Statistics
 from reticent.release.asks import evaluate, wants_of
 from reticent.release.survey import Survey
 from reticent.sensitivity.hubs import HubCache
@@ -58,7 +59,8 @@ def test_bars_hold_the_filled_answer_as_often_as_they_say(state: pa.Table) -> No
     thirds as wide are noticed.
     """
     whole = wages.plan(SIZE, epsilon="0.8", bar="0.2")
-    plan = replace(whole, asks=tuple(ask for ask in whole.asks if ask.name == MEAN))
+    asks = tuple(ask for ask in whole.asks if ask.name == MEAN)
+    plan = replace(whole, products=(Statistics(asks=asks),))
     tallies, exact = tallied(wages.silent(state, seed=1))
     book, rng = HubCache(tallies, plan.schema, plan.repair), np.random.default_rng(3)
     runs, held = 600, {level: 0 for level in donors_income.LEVELS.values()}

@@ -71,6 +71,15 @@ def test_cross_terms_close_the_split(outcomes):
         assert np.isclose(sum(squares) + sum(crossed), rows[OURS, query]["rmse"] ** 2, rtol=1e-4)
 
 
+def test_sampling_swamps_noise_from_the_epsilon_told(outcomes):
+    """At ten times that epsilon the noise has a tenth of the sampling error, by the errors of the same runs."""
+    found = {row["query"]: row for row in noise_in_context.swamped(outcomes)}
+    assert set(found) == set(tenasks.ASKS) and {row["printed"] for row in found.values()} == {0.05}
+    made = errors(outcomes)
+    noise, sampling = (np.sqrt(np.mean(made[part, "adults"] ** 2)) for part in ("privacy", "sampling"))
+    assert np.isclose(found["adults"]["value"], 1.0 * noise / sampling)  # a tenth of the plan's epsilon of 10
+
+
 def test_error_bars_cover_the_same_respondents_without_noise(outcomes):
     """At least 95 %: of 240 intervals, fewer than 214 would be a chance of 1e-4."""
     lines = only(outcomes, method="privacy").to_pylist()
@@ -148,16 +157,17 @@ def laws() -> list[Outcome]:
     return noise_laws.run(0, 0)
 
 
-def is_printed(value: float, printed: float) -> bool:
-    """Equal to the last digit that is printed, of nine or of six."""
-    digits = 9 if f"{printed:.9f}"[-3:] != "000" else 6
-    return f"{value:.{digits}f}" == f"{printed:.{digits}f}"
+def is_vector(value: float, vector: float) -> bool:
+    """Equal to the last digit that is given, of nine or of six."""
+    digits = 9 if f"{vector:.9f}"[-3:] != "000" else 6
+    return f"{value:.{digits}f}" == f"{vector:.{digits}f}"
 
 
-def test_every_constant_is_the_printed_one(laws):
+def test_every_constant_is_that_of_our_statements(laws):
     assert len(laws) == len({line.item for line in laws}) == 117
-    assert [line.item for line in laws if not is_printed(line.value, line.printed)] == []
-    assert not is_printed(laws[0].value * (1 + 1e-6), laws[0].printed)
+    assert [line.item for line in laws if not is_vector(line.value, line.vector)] == []
+    assert not is_vector(laws[0].value * (1 + 1e-6), laws[0].vector)
+    assert all(line.printed is None for line in laws)  # no document prints them
 
 
 # The command.
@@ -168,7 +178,7 @@ def test_the_command_prints_one_object(tmp_path, laws):
     made = json.loads(call.output)
     assert call.exit_code == 0 and set(made) == {"name", "runs", "rows"}
     assert (made["name"], made["runs"], len(made["rows"])) == ("noise-laws", 1, 117)
-    assert all(set(row) == {"item", "value", "printed"} for row in made["rows"])
+    assert all(set(row) == {"item", "value", "vector"} for row in made["rows"])
 
 
 def test_the_command_lists_every_experiment_with_its_source():

@@ -9,15 +9,18 @@ import pyarrow as pa
 import pytest
 from scipy.stats import binom
 
-from reticent.lab.cells import ESTIMATOR, LEAST, METHODS, SHARE, SMOOTHNESS, facts, printed, world
-from reticent.lab.experiments import EXPERIMENTS, small_cells
+from reticent.lab.cells import ESTIMATOR, LEAST, METHODS, SHARE, SMOOTHNESS, facts, world
+from reticent.lab.experiments import EXPERIMENTS, small_cells, small_cells_printed
 from reticent.lab.experiments.small_cells import BIRTHS, OWN, RELIABILITY, TRUE
+from reticent.lab.papers.suppress import one_cell
 from reticent.lab.run.experiment import OURS, table_of
 from reticent.lab.run.summary import only, rows_of
 from reticent.lab.world.atlas import MORE_BIRTHS
+from reticent.lab.world.workers import data_folder
 from reticent.smallcells.ladder import smooth_bounds
 from reticent.smallcells.local import local_sensitivity
 from reticent.smallcells.observed import envelope
+from reticent.smallcells.points import GridPoints
 from reticent.smallcells.smooth import SmoothCells
 from reticent.smallcells.table import Estimand
 from tests.lab.bounds import ALARM, fits
@@ -135,10 +138,50 @@ def test_the_smoothness_lets_a_variance_be_estimated():
     assert Fraction(2, 5) == (1 - SHARE) / SMOOTHNESS / SHARE
 
 
-def test_printed_numbers_are_recomputed_where_that_can_be_done():
-    after, moved = printed()
-    assert (round(after.value, 1), after.printed) == (71.2, 71.0)
-    assert f"{moved.value:.3f}" == f"{moved.printed:.3f}" == "0.137"
+@pytest.fixture(scope="module")
+def told():
+    """The document's numbers, on an atlas of 1,500 tracts."""
+    return {line.item: line for line in small_cells_printed.run(0, 0, tracts=1_500)}
+
+
+def test_twenty_people_have_the_numbers_of_the_figure(told):
+    """To the three digits printed, the worst point among them; and without the last person they have not."""
+    for what in ("prediction", "prediction with (0, 1), the worst point", "local sensitivity"):
+        line = told[f"Figure 1, {what}"]
+        assert f"{line.value:.3f}" == f"{line.printed:.3f}"
+    shorter = small_cells_printed.tract()
+    fewer = GridPoints(starts=np.array([0, 19]), x=shorter.x[:19], y=shorter.y[:19], x_steps=100, y_steps=100)
+    moved = one_cell(fewer, 0, Fraction(1, 4))
+    assert f"{moved[0]['prediction']:.3f}" != "0.212"
+
+
+def test_a_share_of_the_variance_multiplies(told):
+    line = told["Precision, reliability after noise, %"]
+    assert (line.printed, round(line.as_printed, 1), round(line.value, 1)) == (71.0, 71.0, 71.2)
+
+
+def test_chi_is_the_largest_of_the_states(told):
+    states = [line.value for item, line in told.items() if item.startswith("chi, state")]
+    assert max(states) == told["Figure 2, chi"].value and len(states) > 30
+
+
+def test_the_placebo_example_finds_an_effect_and_two_means_give_an_answer_away(told):
+    """The real cell counts among those chi is taken over, and the noise is chi over epsilon and its 160 people."""
+    chi, noise = (
+        told["Placebo, chi over placebos and the real cell"].value,
+        told["Placebo, sd of its noise"].value,
+    )
+    assert chi >= told["Placebo, chi of the real cell"].value
+    assert noise == pytest.approx(2**0.5 * chi / (8 * 160))
+    assert abs(told["Placebo, estimate released"].value - 0.3) < 0.2
+    assert told["Suppression and differencing, answer of the 151st person by two exact means"].value == 1
+
+
+@pytest.mark.data
+@pytest.mark.skipif(data_folder() is None, reason="the data folder is not here")
+def test_the_public_example_has_its_chi(told):
+    assert round(told["Public example, chi"].value, 6) == 2.970233
+    assert told["Public example, cells"].value == 111
 
 
 def test_a_run_depends_on_its_seed_alone(outcomes):

@@ -55,7 +55,7 @@ def test_heaps_change_how_rows_are_made_and_not_how_they_are_judged(rows):
 def test_heaps_fit_the_codebook(name):
     text = files("reticent.lab.trials").joinpath(f"{name}.codebook.toml").read_text(encoding="utf-8")
     schema = schema_from(tomllib.loads(text))
-    plain, heaped = domain_of(schema), domain_of(schema, heaps=KNOWN[name])
+    plain, heaped = domain_of(schema), domain_of(schema, point_masses=KNOWN[name])
     wider = [a.column for a, b in zip(plain.axes, heaped.axes, strict=True) if b.answers > a.answers]
     assert wider == list(KNOWN[name])
 

@@ -1,6 +1,7 @@
 """The synth-missing experiment: its pieces are the paper's figures, and each is judged as it says."""
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -9,15 +10,17 @@ import pytest
 from typer.testing import CliRunner
 
 from reticent.cli import lab as door
+from reticent.errors import ReticentError
 from reticent.lab.experiments import synth_missing as lab
-from reticent.lab.experiments.synth_missing import PRINTED, Point, figures, told
+from reticent.lab.experiments.synth_missing import Point, figures, told
+from reticent.lab.papers.synth_findings import findings
 from reticent.lab.run import runner
 from reticent.lab.run.experiment import Experiment, table_of
 from reticent.lab.run.summary import rows_of
 from reticent.lab.trials import tables, teaching
 from reticent.lab.trials.fitting import holes_of
 from reticent.lab.trials.masks import mask
-from reticent.synth.base import Holes, Spend
+from reticent.synth.base import MissingMethod, Spend
 from reticent.synth.registry import find
 
 DOCS = Path(__file__).parents[2] / "docs" / "lab"
@@ -51,7 +54,9 @@ def outcomes() -> pa.Table:
 def test_the_pieces_hold_all_four_figures_once(dataset):
     pieces = [piece for piece in lab.experiment().pieces if piece.startswith(f"{dataset}/")]
     assert len(set(pieces)) == len(pieces) and all(str(Point.read(piece)) == piece for piece in pieces)
-    strategies = ["holes" if each is Holes.VALUES else str(each) for each in Holes] + ["no-missing"]
+    strategies = ["holes" if each is MissingMethod.VALUES else str(each) for each in MissingMethod] + [
+        "no-missing"
+    ]
     needed = {f"MCAR/0.2/{method}/{s}/1" for method in ("privbayes", "mst", "aim") for s in strategies}
     for line in ("privbayes/available", "mst/holes", "aim/holes", "aim/available"):
         needed |= {f"MCAR/{rate}/{line}/{e}" for rate in ("0.01", "0.05", "0.1", "0.2", "0.3") for e in "13"}
@@ -100,14 +105,35 @@ def test_floors_are_floors_and_classifiers_judge_the_stated_points_alone(outcome
     assert {(r["epsilon"], r["rate"]) for r in rows if r["f1"] is not None} == {(None, 0.2), (3.0, 0.2)}
 
 
-def test_what_others_measured_stands_at_their_point_alone():
-    here = Point.read("adult/MCAR/0.2/privbayes/available/1")
-    rows = told(table_of({0: [here.outcome("tvd2", 0.1, 1.0)], 1: [
-        Point.read(f"adult/{other}").outcome("tvd2", 0.1, 1.0)
-        for other in ("MAR/0.2/privbayes/available/1", "MCAR/0.2/privbayes/available/3", "MCAR/0.2/mst/available/1")
-    ]}))  # fmt: skip
-    assert (rows[0]["printed_tvd1"], rows[0]["printed_tvd2"]) == PRINTED["privbayes", "available"]["adult"]
-    assert not any("printed_tvd2" in row for row in rows[1:])
+def test_a_plain_install_is_told_before_the_first_piece(monkeypatch, tmp_path):
+    """Without scikit-learn: pieces with classifiers are refused at once, the others run, and nothing was made before."""
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    with pytest.raises(ReticentError, match="scikit-learn"):
+        runner.run(QUICK, out=tmp_path / "a", runs=1, workers=1, only=["mst", "holes", "0.2"])
+    assert not list((tmp_path / "a").rglob("*.parquet"))
+    made = runner.run(QUICK, out=tmp_path / "b", runs=1, workers=1, only=["independent", "0.1", "1"])
+    assert made.num_rows > 0
+
+
+def row(strategy, tvd2, f1=None, epsilon=1.0):
+    """One of PrivBayes on Adult."""
+    where = {"dataset": "adult", "mask": "MCAR", "rate": 0.2, "method": "privbayes", "complete": 1068.0}
+    return {**where, "strategy": strategy, "epsilon": epsilon, "tvd1": tvd2, "tvd2": tvd2, "f1": f1}
+
+
+def test_findings_are_read_off_the_rows():
+    """By hand: complete rows half as good, available cells a quarter better than those; no row, no finding."""
+    rows = [row("no-missing", 0.1), row("complete", 0.2), row("available", 0.15)]
+    found = {r["item"]: r for r in findings(rows)}
+    utility = found["Finding: loss of utility, at most 20 % missing, to"]
+    assert (utility["value"], utility["printed"]) == (pytest.approx(100), 190)
+    assert found["Finding: gain by adaptive methods, 2-way, up to"]["value"] == pytest.approx(25)
+    complete = found["complete rows of Adult, MCAR 20 %, about"]
+    assert (complete["value"], complete["printed"]) == (1068, 1000)
+    assert not any("F1" in item for item in found)
+    judged = [row("no-missing", 0.1, 0.8, 3.0), row("complete", 0.2, 0.6, 3.0)]
+    lost, _ = [r["value"] for r in findings(judged) if "loss of F1" in r["item"]]
+    assert lost == pytest.approx(25) and findings([]) == []
 
 
 def test_without_missing_cells_the_mask_does_not_matter(monkeypatch):
@@ -166,7 +192,7 @@ def test_a_piece_depends_on_its_seed_alone(tmp_path):
 def measured() -> dict[tuple, dict]:
     """The rows behind the page, by what they are of."""
     made = json.loads((DOCS / "synth-missing.json").read_text())["rows"]
-    return {tuple(row[key] for key in KEYS[:6]): row for row in made}
+    return {tuple(row[key] for key in KEYS[:6]): row for row in made if "item" not in row}
 
 
 def page_lines(found: dict[tuple, dict]) -> list[str]:

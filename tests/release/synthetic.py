@@ -11,7 +11,7 @@ import pyarrow as pa
 from reticent import Ledger, Survey
 from reticent.plan.plan import Plan
 from reticent.privacy.claim import Claim
-from reticent.synth.base import Conditional, Counts, Holes, Spend, Step, SynthNoise
+from reticent.synth.base import Conditional, Counts, MissingMethod, Spend, Step, SynthNoise
 from reticent.synth.domain import Domain
 from reticent.synth.network import Network
 from tests.tables import ADD, book
@@ -79,17 +79,24 @@ class Flat:
     fails: Exception | None = None
     seen: list[int] = field(default_factory=list)
 
-    def check(self, domain: Domain, holes: Holes, spend: Spend) -> None:
+    def check(self, domain: Domain, holes: MissingMethod, spend: Spend) -> None:
         pass
 
-    def claim(self, domain: Domain, holes: Holes, spend: Spend) -> Claim:
+    def claim(self, domain: Domain, holes: MissingMethod, spend: Spend) -> Claim:
         return Claim(measure="pure", epsilon=spend.epsilon, change=spend.change)
 
     def rounds(self, domain: Domain) -> int:
         return 3
 
     def fit(
-        self, counts: Counts, domain: Domain, holes: Holes, spend: Spend, *, noise: SynthNoise, step: Step
+        self,
+        counts: Counts,
+        domain: Domain,
+        holes: MissingMethod,
+        spend: Spend,
+        *,
+        noise: SynthNoise,
+        step: Step,
     ) -> Network:
         self.seen.append(int(counts.count([()])[0]))
         for round_ in range(3):

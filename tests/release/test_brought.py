@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from reticent.cli.main import app
 from reticent.errors import PlanError
-from reticent.plan.repairs import Brought, external_imputation_section, read_brought
+from reticent.plan.repairs import ExternalImputation, external_imputation_section, read_external
 from reticent.privacy.claim import Change, Claim
 from reticent.privacy.sampling import amplified
 from tests.tables import ADD, REPLACE, make_plan
@@ -27,16 +27,16 @@ def claim(change: Change, epsilon: str = "1", delta: str = "0") -> Claim:
 
 def test_vectors_of_group_privacy() -> None:  # covers T08
     """THEORY 7.4: k = 3 at epsilon 1, k = 10 at 0.1, delta 1e-6; added or removed counts moved rows twice."""
-    three = Brought(reach=2).worth(claim(Change.REPLACE, "1", "1/1000000"))
-    ten = Brought(reach=9).worth(claim(Change.REPLACE, "1/10", "1/1000000"))
+    three = ExternalImputation(reach=2).worth(claim(Change.REPLACE, "1", "1/1000000"))
+    ten = ExternalImputation(reach=9).worth(claim(Change.REPLACE, "1/10", "1/1000000"))
     assert (
         three is not None
         and three[0] == 3
         and float(three[1] or 0) == pytest.approx(1.110733793e-05, rel=1e-9)
     )
     assert ten is not None and ten[0] == 1 and float(ten[1] or 0) == pytest.approx(1.633799400e-05, rel=1e-9)
-    assert Brought(reach=1).worth(claim(Change.ADD_REMOVE, "1", "1/1000000")) == three
-    assert Brought(reach=40).worth(claim(Change.ADD_REMOVE)) == (81, 0)
+    assert ExternalImputation(reach=1).worth(claim(Change.ADD_REMOVE, "1", "1/1000000")) == three
+    assert ExternalImputation(reach=40).worth(claim(Change.ADD_REMOVE)) == (81, 0)
 
 
 def filled(rows: tuple[Any, ...]) -> list[float]:
@@ -69,13 +69,13 @@ def test_the_group_is_large_enough_and_no_larger(change: Change) -> None:
         others = [filled(rows[:-1])] if change is Change.ADD_REMOVE else others
         farthest = max(farthest, *(apart(here, other) for other in others))
     steps = 2 if change is Change.REPLACE else 1  # a replaced row is one removed and one added
-    size = Brought(reach=3).size(change)
+    size = ExternalImputation(reach=3).size(change)
     assert farthest == steps * size if change is Change.REPLACE else 1 < farthest <= size
 
 
 def test_it_is_read_and_refused() -> None:
-    assert read_brought(None) is None
-    assert read_brought({"rule": "deterministic", "reach": 40}) == Brought(reach=40)
+    assert read_external(None) is None
+    assert read_external({"rule": "deterministic", "reach": 40}) == ExternalImputation(reach=40)
     for raw in (
         {"reach": 0},
         {"rule": "multiple", "reach": 3},
@@ -83,13 +83,13 @@ def test_it_is_read_and_refused() -> None:
         {"reach": 3, "x": 1},
     ):
         with pytest.raises(PlanError):
-            read_brought(raw)
+            read_external(raw)
 
 
 def test_a_delta_that_reaches_one_promises_nothing_and_says_so() -> None:
-    told = external_imputation_section(Brought(reach=10**6), claim(Change.REPLACE, "1", "1/1000000"))[
-        "imputed_before"
-    ]
+    told = external_imputation_section(
+        ExternalImputation(reach=10**6), claim(Change.REPLACE, "1", "1/1000000")
+    )["imputed_before"]
     assert told["delta"] == "1" and "promises nothing" in told["words"]
     assert external_imputation_section(None, claim(Change.REPLACE)) == {}
 
@@ -99,7 +99,7 @@ def test_the_plan_says_it_and_its_digest_knows(change: str, group: int) -> None:
     survey = {"source": "r.csv", "codebook": "c.toml", "ledger": "l.db"}
     plain = make_plan([{"count": "*"}], change=change, survey=survey)
     made = make_plan([{"count": "*"}], change=change, survey={**survey, "imputed_before": {"reach": 40}})
-    assert made.brought == Brought(reach=40) and made.digest != plain.digest
+    assert made.brought == ExternalImputation(reach=40) and made.digest != plain.digest
     told = external_imputation_section(made.brought, made.claim)["imputed_before"]
     assert told["group"] == group and told["epsilon"] == str(group)
 
@@ -122,7 +122,7 @@ def test_a_frame_is_not_promised_what_the_filled_rows_are() -> None:  # covers T
     """One answer and three gaps, each person drawn with chance 1/2: the loss passes the amplified epsilon of filled rows,
     the naive twin, and stays within that of the group. So no frame is told of where rows were filled before."""
     loss = frame_loss((None, None, None, 1), 1.0)
-    group = Brought(reach=3).size(Change.ADD_REMOVE)
+    group = ExternalImputation(reach=3).size(Change.ADD_REMOVE)
     assert loss > float(amplified(epsilon=Fraction(1), rate=Fraction(1, 2)))
     assert loss < float(amplified(epsilon=Fraction(group), rate=Fraction(1, 2)))
     survey = {"source": "r.csv", "codebook": "c.toml", "ledger": "l.db"}

@@ -6,7 +6,7 @@ import pytest
 
 from reticent.answer.ratio import split
 from reticent.errors import PlanError
-from reticent.plan.claims import claim_of_parts
+from reticent.plan.statistics import claim_of_parts
 from reticent.privacy.claim import Change
 from tests.doubles import FrozenNoise
 from tests.tables import ADD, EVERY_KIND, REPLACE, answer, every_plan, make_plan

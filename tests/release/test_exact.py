@@ -81,7 +81,7 @@ def test_models_on_arrays_refuse_it_before_a_row_is_read(make: Any, tmp_path: Pa
     """With a ledger, which is not charged, and without one. Others get as far as the rows."""
     ledger = open_ledger(tmp_path)
     for account in (ledger, None):
-        with pytest.raises(PlanError, match="estimator: promises in ideal reals"):
+        with pytest.raises(PlanError, match="estimator: guarantees in ideal reals"):
             make(estimator=Objective(), ledger=account)()
     assert ledger.spent == 0
     with pytest.raises(KeyboardInterrupt):  # the rows were asked for

@@ -15,8 +15,8 @@ from reticent.engine.duckdb.engine import DuckDBEngine
 from reticent.engine.sources.open import open_frame
 from reticent.errors import PlanError
 from reticent.lab.noise import NoModelNoise, QuickModelNoise, SeededBits
-from reticent.plan.claims import claim_of_parts
 from reticent.plan.plan import Plan
+from reticent.plan.statistics import claim_of_parts
 from reticent.prepare.repair import FINE
 from reticent.privacy.ledger import Ledger
 from reticent.release import models as model_lines

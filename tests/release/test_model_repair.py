@@ -18,13 +18,15 @@ from reticent.models.imputing import predictions
 from reticent.noise.bits import SystemBits
 from reticent.plan.models import LINES
 from reticent.plan.plan import Plan
+from reticent.plan.statistics import Statistics
 from reticent.preview.preview import expectations
 from reticent.privacy.ledger import Ledger
 from reticent.release.asks import evaluate, wants_of
 from reticent.release.curator import Curator
 from reticent.release.document import document
-from reticent.release.models import ESTIMATORS, Modelled, check_models, design_of, fit_models
+from reticent.release.models import ESTIMATORS, Modelled, ModelsResult, check_models, design_of, fit_models
 from reticent.release.release import Release
+from reticent.release.statistics import StatisticsResult
 from reticent.release.survey import Survey
 from tests.models.doubles import FrozenModelNoise
 from tests.tables import ADD, REPLACE, book, make_plan, steps
@@ -256,7 +258,7 @@ def test_replay_with_frozen_noise_on_every_neighbour(change: str) -> None:  # co
 def naive_calls(plan: Plan, table: pa.Table) -> list[Any]:
     """The asks' meetings with the noise, after lines that met none."""
     repair, noise = run(plan, table, ZERO)[0].repair, FrozenModelNoise()
-    run(replace(plan, repair=repair, models=()), table, noise)
+    run(replace(plan, repair=repair, products=(plan.product(Statistics),)), table, noise)
     return noise.calls
 
 
@@ -269,7 +271,8 @@ def test_the_same_noisy_numbers_give_the_same_document_whatever_the_rows() -> No
         noise = FrozenModelNoise(prescribed=outputs)
         modelled, answers = run(plan, table, noise)
         outputs = noise.outputs
-        made = document(plan, answers, receipt={"entry": 2}, engine="engine", modelled=modelled)
+        done = (ModelsResult(plan=plan, modelled=modelled), StatisticsResult(plan=plan, answers=answers))
+        made = document(plan, done, receipt={"entry": 2}, engine="engine")
         shown.append(Release(made).to_bytes())
     assert shown[0] == shown[1]
 

@@ -22,7 +22,7 @@ from reticent.release.synth import run_synths
 from reticent.synth.noise import SystemSynthNoise
 from tests.doubles import passed
 from tests.release.synthetic import COLUMNS, Flat, open_ledger, plan, rows, survey
-from tests.tables import REPLACE, book, steps
+from tests.tables import REPLACE, book, steps, synths_of
 
 EVERY_STRATEGY = ("complete", "impute-random", "impute-mean", "impute-model", "available", "category")
 
@@ -70,7 +70,7 @@ def sizes(counts: Sequence[int]) -> list[set[int]]:
     wanted, found = plan({}), []
     for count in counts:
         engine = DuckDBEngine(open_frame(rows(count)))
-        made = run_synths(wanted, engine, None, repair=wanted.repair, noise=SystemSynthNoise())
+        made = run_synths(synths_of(wanted), engine, None, repair=wanted.repair, noise=SystemSynthNoise())
         found.append({len(codes) for codes in made["people"].tables[0].values()})
         engine.close()
     return found
@@ -215,7 +215,7 @@ def test_edits_and_lines_come_before_the_cells(flat: Flat, tmp_path: Path):
 def test_several_records_of_a_respondent_scale_the_spend():
     codebook = book(COLUMNS, unit="pid", at_most=3)
     wanted = plan({}, codebook=codebook, protect={"change": REPLACE})
-    assert wanted.synths[0].spend.neighbours.steps == 6
+    assert synths_of(wanted)[0].spend.neighbours.steps == 6
 
 
 # covers T13 T14
@@ -254,7 +254,7 @@ def test_progress_counts_rounds_and_says_names_of_the_plan(flat: Flat, tmp_path:
     wanted = plan({})
     Curator(open_ledger(tmp_path)).release(wanted, survey(), tmp_path, step=heard.append)
     assert heard == ["charged", "tallied", "round 0", "round 1", "round 2", "people"]
-    assert len(heard) - 2 <= wanted.synths[0].rounds
+    assert len(heard) - 2 <= synths_of(wanted)[0].rounds
 
 
 def test_nothing_is_read_before_it_is_charged(flat: Flat, tmp_path: Path):
@@ -269,7 +269,9 @@ def test_two_tables_of_one_survey_draw_different_rows():
     """Fresh bits each time: of 200 rows of four columns two draws agree with a chance far below 1e-9."""
     wanted, engine = plan({}), DuckDBEngine(open_frame(rows()))
     first, second = (
-        run_synths(wanted, engine, None, repair=wanted.repair, noise=SystemSynthNoise())["people"].tables[0]
+        run_synths(synths_of(wanted), engine, None, repair=wanted.repair, noise=SystemSynthNoise())[
+            "people"
+        ].tables[0]
         for _ in range(2)
     )
     engine.close()

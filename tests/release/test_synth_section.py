@@ -7,7 +7,7 @@ import pytest
 from reticent.errors import PlanError
 from reticent.plan.plan import SUFFIX, Plan, only_synth
 from tests.release.synthetic import COLUMNS, TABLE, plan, survey
-from tests.tables import book
+from tests.tables import book, cell_tables, synths_of
 
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "no name": ({"name": ""}, r"synth\[0\]\.name"),
@@ -97,12 +97,12 @@ def test_every_method_has_a_plan_a_claim_and_a_cost(method: str):
         made = plan({"method": method, **given}, **({"protect": given} if given else {}))
         assert made.cost == made.claim.epsilon == 1
         assert made.claim.measure == ("approximate" if given else "pure")
-        assert made.claim.rests_on and method in made.synths[0].words()
+        assert made.claim.rests_on and method in synths_of(made)[0].words()
 
 
 def test_the_default_columns_are_all_but_weights_and_identifiers():
     made = plan({}, codebook=book(COLUMNS, unit="pid"))
-    assert made.synths[0].domain.columns == ("age", "sex", "job", "pay")
+    assert synths_of(made)[0].domain.columns == ("age", "sex", "job", "pay")
 
 
 def test_words_of_a_plan_change_its_digest_and_places_do_not():
@@ -113,7 +113,7 @@ def test_words_of_a_plan_change_its_digest_and_places_do_not():
 def test_heaps_have_cells_of_their_own_and_are_told():
     """Ages are in 16 bins; 40 splits one into three. What was declared is in the digest and in the words."""
     made = plan({"point_masses": {"age": ["40"], "pay": ["0.00", 20]}})
-    equal, heaped = plan({}).synths[0], made.synths[0]
+    equal, heaped = synths_of(plan({}))[0], synths_of(made)[0]
     assert dict(zip(equal.domain.columns, equal.domain.shape, strict=True))["age"] == 17
     assert dict(zip(heaped.domain.columns, heaped.domain.shape, strict=True))["age"] == 19
     assert heaped.heaps == {"age": ["40"], "pay": ["0", "20"]} and heaped.claim == equal.claim
@@ -143,7 +143,7 @@ def test_the_synthetic_part_of_a_plan_is_the_plan_or_another_one():
 
 def test_a_plan_of_synthetic_tables_alone_is_a_plan():
     made: Plan = plan({})
-    assert made.asks == made.cells == () and made.claims == (made.synths[0].claim,)
+    assert made.asks == cell_tables(made) == () and made.claims == (synths_of(made)[0].claim,)
     with pytest.raises(
         PlanError, match=r"asks nothing; add a \[\[statistic\]\], \[\[cells\]\] or \[\[synth\]\]"
     ):

@@ -21,7 +21,7 @@ from reticent.privacy.claim import Claim
 from reticent.release.synth_table import SynthTable, described, to_arrow, to_csv, to_parquet, unpacked
 from reticent.synth.decode import HOLE, UNASKED, Rows
 from tests.release.synthetic import plan
-from tests.tables import book
+from tests.tables import book, synths_of
 
 NASTY = ["=cmd()", "+1", "-1", "@x", "a,b", 'say "no"', "two words", "ünï"]
 COLUMNS: dict[str, Any] = {
@@ -29,7 +29,7 @@ COLUMNS: dict[str, Any] = {
     "wide": {"kind": "integer", "bounds": [-300, 70_000]},
     "cent": {"kind": "decimal", "bounds": [-1, 1], "grid": "0.01"},
 }
-SYNTH = plan({"rows": 3}, codebook=book(COLUMNS)).synths[0]
+SYNTH = synths_of(plan({"rows": 3}, codebook=book(COLUMNS)))[0]
 CLAIM = Claim(measure="pure", epsilon=Fraction(1))
 
 
@@ -100,7 +100,7 @@ def test_words_that_a_spreadsheet_would_run_are_defused_and_numbers_are_not():
 def test_numbers_are_written_digit_for_digit(grid: str, bounds: list[Any]):
     """The ends, zero and their neighbours, on grids that are short, long, coarse or not a power of ten."""
     column = {"kind": "decimal", "bounds": bounds, "grid": grid}
-    synth = plan({"rows": 3, "columns": ["x"]}, codebook=book({"x": column})).synths[0]
+    synth = synths_of(plan({"rows": 3, "columns": ["x"]}, codebook=book({"x": column})))[0]
     known = synth.domain.schema.coded["x"]
     codes = np.array([c for c in (known.low, known.low + 1, -1, 0, 1, known.high) if c >= known.low])
     made = SynthTable(claim=CLAIM, respondents=1, tables=({"x": codes},))
@@ -110,7 +110,7 @@ def test_numbers_are_written_digit_for_digit(grid: str, bounds: list[Any]):
 
 
 def test_one_column_of_silence_is_as_many_lines():
-    synth = plan({"rows": 3, "columns": ["word"]}, codebook=book(COLUMNS)).synths[0]
+    synth = synths_of(plan({"rows": 3, "columns": ["word"]}, codebook=book(COLUMNS)))[0]
     rows = {"word": np.array([HOLE, 1, UNASKED])}
     table = described(synth, SynthTable(claim=CLAIM, respondents=1, tables=(rows,)), ["s.1.synth"])
     assert to_csv(table) == b'word\n""\n\'+1\n""\n'

@@ -8,7 +8,8 @@ import pytest
 
 from reticent.errors import ReticentError
 from reticent.report import charts
-from reticent.report.charts import MOST_CELLS, specs
+from reticent.report.charts import specs
+from reticent.report.statistics import MOST_CELLS
 from tests.report import documents
 from tests.report.documents import answer, estimate, release
 

@@ -9,15 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from reticent.plan.synth import SyntheticTables
 from reticent.privacy.claim import Claim
 from reticent.release.document import document
 from reticent.release.release import Release
+from reticent.release.synth import SyntheticResult
 from reticent.release.synth_table import SynthTable
 from reticent.report.charts import specs
 from reticent.report.page import page
 from reticent.report.words import methodology
 from reticent.synth.decode import HOLE, UNASKED
 from tests.release.synthetic import plan
+from tests.tables import synths_of
 
 CLAIM = Claim(measure="pure", epsilon=Fraction(1))
 
@@ -31,8 +34,9 @@ def release(**given: Any) -> Release:
         "job": np.array([UNASKED, 0, 0, 1, 1, 0, 1, HOLE]),
         "pay": np.array([UNASKED, -200, 600, 0, 4, 8, 12, 16]),
     }
-    made = SynthTable(claim=CLAIM, respondents=7, tables=(rows,) * wanted.synths[0].tables)
-    return Release(document(wanted, {}, receipt={"charged": "1"}, engine="e", synths={"people": made}))
+    made = SynthTable(claim=CLAIM, respondents=7, tables=(rows,) * synths_of(wanted)[0].tables)
+    done = SyntheticResult(asked=wanted.product(SyntheticTables), plan=wanted, tables={"people": made})
+    return Release(document(wanted, [done], receipt={"charged": "1"}, engine="e"))
 
 
 def text(made: Release) -> str:

@@ -7,22 +7,24 @@ from typing import Any
 
 import pytest
 
-from reticent.cli.show_tables import foreseen_cells, show_foreseen, show_tables
 from reticent.plan.plan import Plan
 from reticent.preview.cells import foresee
+from reticent.preview.products import foresee_plan
+from reticent.release.cells import cells_csv
 from reticent.release.release import Release
-from reticent.report.cells import BINS, SHOWN, cell_charts, cell_tables
+from reticent.report.cells import BINS, SHOWN, cell_charts, cell_lines, cell_tables
 from reticent.report.page import page
 from reticent.smallcells.local import local_sensitivity
 from reticent.smallcells.observed import LABEL
 from reticent.smallcells.smooth import even_cell
 from reticent.smallcells.table import CellTable, described
 from tests.smallcells.test_release import OBSERVED, POOLED, SMOOTH, THEIL_SEN, plan_of
+from tests.tables import cell_tables as tables_of
 
 
 def spreads(raw: dict[str, Any]) -> dict[int, float | None]:
     plan = plan_of(raw)
-    return dict(foresee(plan.cells[0], plan.schema, plan.neighbours).spreads)
+    return dict(foresee(tables_of(plan)[0], plan.schema, plan.neighbours).spreads)
 
 
 def test_a_smooth_cell_of_twenty_has_the_noise_that_theory_says():
@@ -36,7 +38,7 @@ def test_a_smooth_cell_of_twenty_has_the_noise_that_theory_says():
 
 def test_an_observed_cell_has_the_noise_of_its_own_envelope():
     plan = plan_of(OBSERVED)
-    estimator = plan.cells[0].estimator(plan.schema)
+    estimator = tables_of(plan)[0].estimator(plan.schema)
     for size, spread in spreads(OBSERVED).items():
         local = float(local_sensitivity(even_cell(size), estimator)[0])
         assert spread == pytest.approx(40 * sqrt(2) * local / 4, rel=1e-9)
@@ -57,19 +59,24 @@ def test_noise_falls_with_size_and_pooling_is_never_cheaper_than_smoothing():
 )
 def test_the_usual_smoothness_lets_the_variance_be_told(epsilon: str, level: str, m: int):
     """The least m from 8 to 64 at which the noise on ln S is below two fifths; a function of public numbers."""
-    (cells,) = plan_of({**SMOOTH, "epsilon": epsilon, "noise_epsilon": level}).cells
+    (cells,) = tables_of(plan_of({**SMOOTH, "epsilon": epsilon, "noise_epsilon": level}))
     assert cells.m == m
     assert m == 64 or Fraction(epsilon) / m / Fraction(level) <= Fraction(2, 5)
 
 
-def test_a_preview_says_what_is_not_protected(capsys: pytest.CaptureFixture[str]):
-    show_foreseen(foreseen_cells(plan_of(SMOOTH, OBSERVED)))
-    said = capsys.readouterr().out
+def previewed(*raw: dict[str, Any]) -> tuple[str, str]:
+    """What a preview says of the tables: the sentences, and the JSON."""
+    (found,) = foresee_plan(plan_of(*raw))
+    assert found.key == "cells" and len(found.told) == len(raw)
+    return "\n".join(line for line in found.lines if isinstance(line, str)), json.dumps(found.told)
+
+
+def test_a_preview_says_what_is_not_protected():
+    said, told = previewed(SMOOTH, OBSERVED)
+    assert told.count("noise_sd") == 2
     assert f"seen: {LABEL}" in said and said.count("not protected:") >= 4
     assert "smooth: 6-DP" in said and "5 cells" in said
-    show_foreseen(foreseen_cells(plan_of(SMOOTH)))
-    assert "not protected" not in capsys.readouterr().out
-    json.dumps(foreseen_cells(plan_of(SMOOTH, OBSERVED)))
+    assert "not protected" not in previewed(SMOOTH)[0]
 
 
 # --- pages ----------------------------------------------------------------------------------------------------------------
@@ -78,7 +85,7 @@ def test_a_preview_says_what_is_not_protected(capsys: pytest.CaptureFixture[str]
 def released(raw: dict[str, Any], count: int = 5) -> Release:
     """A release of made-up numbers for as many cells as wanted."""
     plan: Plan = plan_of(raw)
-    (cells,) = plan.cells
+    (cells,) = tables_of(plan)
     made = CellTable(
         estimates=[Fraction(place % 7, 10) if place % 11 else None for place in range(count)],
         variances=[0.0001 * (place + 1) if place % 11 else None for place in range(count)],
@@ -130,14 +137,13 @@ def test_names_from_a_plan_are_text_on_the_page_and_in_the_csv():
     release = released({**SMOOTH, "name": "=<script>alert(1)</script>"})
     text = page(release).decode()
     assert "<script>" not in text and "&lt;script&gt;" in text
-    assert b"\nr-1,'=<script>" in release.cells_csv()
+    assert b"\nr-1,'=<script>" in cells_csv(release.document)
 
 
-def test_an_observed_table_is_never_named_without_its_label(capsys: pytest.CaptureFixture[str]):
+def test_an_observed_table_is_never_named_without_its_label():
     release = released(OBSERVED, 500)
     assert all(LABEL in title for title, _, _ in cell_charts(release.document))
-    show_tables(release)
-    said = capsys.readouterr().out
+    said = "\n".join(map(str, cell_lines(release.document)))
     assert LABEL in said and "not protected: the scale is seen" in said and "-DP" not in said
     text = page(release).decode()
     assert text.count(LABEL) >= 3 and "the scale is seen" in text and "-DP" not in text

@@ -214,7 +214,7 @@ def test_groups_cover_every_cell():
 def test_the_published_example_recomputed():
     """Its chi to the six places its own data give, 2.970233, and every cell's noise, by refitting with numpy.
 
-    The paper's 13.02 is for tax records it does not publish.
+    The paper's 13.02 is for hypothetical data it does not publish.
     """
     held, cells = example()
     published = ask(corners_only=True, removals=False, true_sizes=True)

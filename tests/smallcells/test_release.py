@@ -17,18 +17,20 @@ from reticent.engine.duckdb.engine import DuckDBEngine
 from reticent.engine.sources.open import open_frame
 from reticent.errors import BudgetError, PlanError
 from reticent.noise.bits import SystemBits
+from reticent.plan.cells import CellTables
 from reticent.plan.plan import Plan, read_plan
-from reticent.release.cells import cell_wants, check_cells, run_cells
+from reticent.release.cells import CellsResult, cells_csv, run_cells
 from reticent.release.curator import beside_epsilon
 from reticent.release.document import document
 from reticent.release.release import Release
+from reticent.release.trial import try_plan
 from reticent.report.pages import ReportPages
 from reticent.smallcells import smooth
 from reticent.smallcells.observed import LABEL
 from reticent.smallcells.table import LINE
 from tests.noise.seeded import chosen_bits
 from tests.smallcells.doors import Doors, shut, violations
-from tests.tables import book, steps
+from tests.tables import book, cell_tables, steps
 
 DATA = Path(os.environ.get("RETICENT_DATA", Path(__file__).parents[3] / "shared" / "data"))
 EXAMPLE = DATA / "mose_example.parquet"
@@ -89,16 +91,22 @@ def plan_of(*cells: dict[str, Any], release_id: str = "r-1") -> Plan:
     return Survey(frame([]), codebook=BOOK).plan(release_id, epsilon="60", cells=cells, protect=protect)
 
 
+def asked(plan: Plan) -> CellTables:
+    """The plan's tables, which it has."""
+    return CellTables(tables=cell_tables(plan))
+
+
 def seen(plan: Plan, rows: Sequence[Row]) -> bytes:
     """All that a reader would be given."""
     engine = DuckDBEngine(open_frame(frame(rows)), threads=1)
     try:
-        tallies = engine.tally(plan.schema, cell_wants(plan))
+        tallies = engine.tally(plan.schema, [each.want(plan.schema) for each in cell_tables(plan)])
     finally:
         engine.close()
-    tables = run_cells(plan, tallies, SystemBits())
-    made = Release(document(plan, {}, receipt={"entry": 2}, engine="engine", tables=tables))
-    return made.to_bytes() + made.cells_csv()
+    tables = run_cells(asked(plan), plan, tallies, SystemBits())
+    done = CellsResult(asked=asked(plan), plan=plan, tables=tables)
+    made = Release(document(plan, [done], receipt={"entry": 2}, engine="engine"))
+    return made.to_bytes() + cells_csv(made.document)
 
 
 # --- the textbook ---------------------------------------------------------------------------------------------------------
@@ -134,12 +142,12 @@ def test_the_intervals_hold_what_they_claim():
     """
     plan, rows = plan_of({**SMOOTH, "epsilon": "2"}), people()
     engine = DuckDBEngine(open_frame(frame(rows)), threads=1)
-    tallies = engine.tally(plan.schema, cell_wants(plan))
+    tallies = engine.tally(plan.schema, [each.want(plan.schema) for each in cell_tables(plan)])
     engine.close()
     exact, bits = _exact(rows), chosen_bits(61)
     outside = 0
     for _ in range(200):
-        made = run_cells(plan, tallies, bits)["smooth"]
+        made = run_cells(asked(plan), plan, tallies, bits)["smooth"]
         for t, width, truth in zip(made.estimates, made.widths, exact, strict=True):
             assert t is not None and width is not None
             outside += abs(float(t) - truth) > width
@@ -157,9 +165,9 @@ def test_an_edit_comes_first_and_donors_of_another_column_change_nothing(monkeyp
     table = frame(rows).append_column("rooms", pa.array(["3", None] * 15))
     plan = Survey(table, codebook=wide).plan("r-1", epsilon="20", cells=[mean], **steps([edit, donors]))
     engine = DuckDBEngine(open_frame(table), threads=1)
-    tallies = engine.tally(plan.schema, cell_wants(plan), plan.repair)
+    tallies = engine.tally(plan.schema, [each.want(plan.schema) for each in cell_tables(plan)], plan.repair)
     engine.close()
-    found = run_cells(plan, tallies, SystemBits())["smooth"].estimates
+    found = run_cells(asked(plan), plan, tallies, SystemBits())["smooth"].estimates
     for tract, t in zip("1234", found, strict=False):
         own = [20.0 if float(x or 0) > 50 else float(y or 0) for cell, x, y in rows if cell == tract]
         assert t is not None and abs(-10 + 40 * float(t) - np.mean(own)) <= 40 / 10**6
@@ -273,12 +281,12 @@ def test_several_records_and_replaced_answers_are_paid_for():
     change = {"change": "one respondent's answers replaced"}
     plan = survey.plan("r-1", epsilon="20", cells=[SMOOTH], protect=change)
     assert steps_between(plan.neighbours) == 6
-    spec = spec_of(plan.cells[0], plan.schema, plan.neighbours)
+    spec = spec_of(cell_tables(plan)[0], plan.schema, plan.neighbours)
     assert (spec.epsilon, plan.cost) == (Fraction(4, 6), 6)
     for method in (POOLED, OBSERVED):
         allowed = {**change, **({"delta": "0.00001"} if "delta" in method else {})}
         with pytest.raises(PlanError, match="built for one record"):
-            check_cells(survey.plan("r-2", epsilon="20", cells=[method], protect=allowed))
+            try_plan(survey.plan("r-2", epsilon="20", cells=[method], protect=allowed))
 
 
 # --- from a plan to files -------------------------------------------------------------------------------------------------
@@ -303,7 +311,7 @@ def test_a_release_writes_its_cells_and_repeats_itself(ledger: Ledger, tmp_path:
     lines = written["r-1.cells.csv"].decode().splitlines()
     assert lines[0] == ",".join(LINE) and len(lines) == 1 + 2 * 5
     assert [line["cell"] for line in made["smooth"]] == ["1", "2", "3", "4", "5"]
-    assert Release.from_bytes(written["r-1.json"]).cells_csv() == written["r-1.cells.csv"]
+    assert cells_csv(Release.from_bytes(written["r-1.json"]).document) == written["r-1.cells.csv"]
 
 
 def test_columns_stand_on_one_line_each(ledger: Ledger, tmp_path: Path):
@@ -408,7 +416,7 @@ def test_another_public_file_of_groups_is_another_plan(tmp_path: Path):
         (tmp_path / "states.csv").write_text("\n".join(["tract,state", *lines]), encoding="utf-8")
         (tmp_path / "p.toml").write_text(text.replace("FILE", "states.csv"), encoding="utf-8")
         plan = read_plan(tmp_path / "p.toml")
-        assert plan.cells[0].groups is not None and plan.cells[0].groups.names == ("a", "b")
+        assert cell_tables(plan)[0].groups is not None and cell_tables(plan)[0].groups.names == ("a", "b")
         digests.add(plan.digest)
     assert len(digests) == 2
     (tmp_path / "p.toml").write_text(text.replace("FILE", "rows.csv"), encoding="utf-8")

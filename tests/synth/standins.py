@@ -8,6 +8,7 @@ from math import ceil, log, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.engine.protocol import RowSum
 from reticent.noise.bits import Bits, words
 from reticent.schema import Schema
 from reticent.schema.codebook import schema_from
@@ -69,6 +70,11 @@ class ArrayCounts:
             u = words(len(cells), bits)[silent] * 2.0**-64
             cells[silent, fill.place] = (lines.cumsum(axis=1) <= u[:, None]).sum(axis=1)
         return ArrayCounts(cells, self.domain)
+
+    def summed(self, work: RowSum) -> Counted:
+        totals = np.zeros(work.length, dtype=np.int64)
+        work.add(self.cells.T.astype(np.uint16), totals)
+        return totals
 
     def without(self, row: int) -> "ArrayCounts":
         """The neighbour that lacks one record."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from reticent.errors import PlanError
-from reticent.synth.base import Holes, Spend
+from reticent.synth.base import MissingMethod, Spend
 from reticent.synth.marginals import privbayes
 from reticent.synth.marginals.privbayes import PrivBayes
 from reticent.synth.marginals.privbayes_printed import information, information_reach
@@ -29,7 +29,7 @@ class Exact(PrivBayes):
         return float(search.counts.count([(0,)])[0].sum())
 
 
-def limits(method: PrivBayes, holes: Holes, monkeypatch: pytest.MonkeyPatch) -> set[float]:
+def limits(method: PrivBayes, holes: MissingMethod, monkeypatch: pytest.MonkeyPatch) -> set[float]:
     """By how many cells tables are judged, for one transcript on all neighbours."""
     found = []
     whole = privbayes._network
@@ -46,7 +46,7 @@ def limits(method: PrivBayes, holes: Holes, monkeypatch: pytest.MonkeyPatch) -> 
     return set(found)
 
 
-@pytest.mark.parametrize("holes", [Holes.COMPLETE, Holes.AVAILABLE])
+@pytest.mark.parametrize("holes", [MissingMethod.COMPLETE, MissingMethod.AVAILABLE])
 def test_what_a_table_may_hold_follows_released_numbers(holes, monkeypatch):
     """Candidates follow the limit, and a limit by the exact number of rows tells it."""
     assert len(limits(PrivBayes(), holes, monkeypatch)) == 1
@@ -84,7 +84,7 @@ def test_roundings_of_mutual_information_are_counted(n):
 
 
 @pytest.mark.parametrize("name", [name for name in KNOWN if name != "privbayes-printed"])
-@pytest.mark.parametrize("holes", Holes)
+@pytest.mark.parametrize("holes", MissingMethod)
 def test_what_cannot_be_spent_is_refused_before_a_row_is_read(name, holes):
     """An epsilon with no rho of 12 places at its delta: whoever finds out when fitting has been charged by then."""
     counts = random_rows(toy([2, 3]), 12, 1)

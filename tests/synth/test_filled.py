@@ -2,7 +2,7 @@
 
 import pytest
 
-from reticent.synth.base import Holes, SynthesisMethod
+from reticent.synth.base import MissingMethod, SynthesisMethod
 from reticent.synth.marginals.aim import AIM
 from reticent.synth.marginals.independent import Independent
 from reticent.synth.marginals.mst import MST
@@ -34,9 +34,9 @@ class FromTheRowAbove(ArrayCounts):
         return ArrayCounts(cells, self.domain)
 
 
-@pytest.mark.parametrize("holes", [Holes.RANDOM, Holes.MEAN, Holes.MODEL])
+@pytest.mark.parametrize("holes", [MissingMethod.RANDOM, MissingMethod.MEAN, MissingMethod.MODEL])
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: str(method.name))
-def test_replay_where_rows_are_filled_first(method: SynthesisMethod, holes: Holes) -> None:
+def test_replay_where_rows_are_filled_first(method: SynthesisMethod, holes: MissingMethod) -> None:
     """The first and the last of nine records answer otherwise, in four ways each."""
     for spend in (PURE, APPROXIMATE):
         found, most = faults_when_replaced(method, ROWS, holes, spend)
@@ -48,5 +48,5 @@ def test_the_replay_catches_a_hot_deck(method: SynthesisMethod, monkeypatch: pyt
     rows = ArrayCounts(ROWS.cells.copy(), ROWS.domain)
     rows.cells[1:] = [axis.silence for axis in ROWS.domain.axes]
     monkeypatch.setattr(ArrayCounts, "filled", FromTheRowAbove.filled)
-    _, most = faults_when_replaced(method, rows, Holes.RANDOM, PURE)
+    _, most = faults_when_replaced(method, rows, MissingMethod.RANDOM, PURE)
     assert most > 1

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from reticent.errors import PlanError
 from reticent.schema.codebook import schema_from
-from reticent.synth.base import Conditional, Holes, Spend
+from reticent.synth.base import Conditional, MissingMethod, Spend
 from reticent.synth.domain import Domain, domain_of
 from reticent.synth.fills import PAGE, check_spend, even_fills, mean_fills, model_fills, parts, prepared
 from reticent.synth.marginals.independent import Independent
@@ -21,11 +21,11 @@ from reticent.synth.spending import rho_within
 from tests.synth.replay import APPROXIMATE, PURE, random_rows
 from tests.synth.standins import ArrayCounts, FrozenSynthNoise, NoSynthNoise, toy
 
-EVERY = list(Holes)
+EVERY = list(MissingMethod)
 
 
 def ready(
-    counts: ArrayCounts, holes: Holes, spend: Spend = PURE, noise: NoSynthNoise | None = None
+    counts: ArrayCounts, holes: MissingMethod, spend: Spend = PURE, noise: NoSynthNoise | None = None
 ) -> tuple[ArrayCounts, Spend]:
     made, left = prepared(
         counts,
@@ -41,17 +41,17 @@ def ready(
 
 
 @pytest.mark.parametrize("holes", EVERY)
-def test_filling_changes_silent_cells_only_and_leaves_none(holes: Holes) -> None:  # covers T27
+def test_filling_changes_silent_cells_only_and_leaves_none(holes: MissingMethod) -> None:  # covers T27
     """Also where a column has a universe: whoever was silent was asked, so nobody is filled with `unasked`."""
     domain = toy([3, 4, 2], universes={"b": "a = '1'"})
     counts = random_rows(domain, 200, 1)
     made, _ = ready(counts, holes)
-    if holes in (Holes.AVAILABLE, Holes.VALUES):
+    if holes in (MissingMethod.AVAILABLE, MissingMethod.VALUES):
         assert made is counts
         return
     silence = np.array([axis.silence for axis in domain.axes])
     assert not (made.cells == silence).any()
-    if holes is not Holes.COMPLETE:
+    if holes is not MissingMethod.COMPLETE:
         spoke = counts.cells != silence
         assert (made.cells == counts.cells)[spoke].all()
         assert (made.cells < silence)[~spoke].all()
@@ -68,14 +68,16 @@ def test_silence_is_never_the_first_category() -> None:
     domain = toy([3, 2])
     counts = random_rows(domain, 300, 2)
     counts = ArrayCounts(np.where(counts.cells == 0, 1, counts.cells), domain)
-    for holes in (Holes.MEAN, Holes.MODEL):
+    for holes in (MissingMethod.MEAN, MissingMethod.MODEL):
         assert (ready(counts, holes)[0].cells[:, 0] > 0).all()
     assert (naive_fill(counts.cells, domain)[:, 0] == 0).any()
 
 
 @pytest.mark.parametrize("spend", [PURE, APPROXIMATE, Spend(epsilon=Fraction(3), delta=Fraction(1, 10**9))])
-@pytest.mark.parametrize("holes", [Holes.MEAN, Holes.MODEL])
-def test_what_is_measured_and_what_is_left_are_not_above_the_whole(holes: Holes, spend: Spend) -> None:
+@pytest.mark.parametrize("holes", [MissingMethod.MEAN, MissingMethod.MODEL])
+def test_what_is_measured_and_what_is_left_are_not_above_the_whole(
+    holes: MissingMethod, spend: Spend
+) -> None:
     """In epsilon, or in rho: one record's share of all calls, and of the calls still to come."""
     noise = FrozenSynthNoise()
     counts = random_rows(toy([3, 4]), 50, 3)
@@ -113,7 +115,7 @@ def test_naive_halves_of_epsilon_waste_half() -> None:
 @pytest.mark.parametrize("share", [Fraction(0), Fraction(1), Fraction(3, 2)])
 def test_a_share_that_is_no_share_is_refused(share: Fraction) -> None:
     with pytest.raises(PlanError):
-        check_spend(Holes.MEAN, PURE, share)
+        check_spend(MissingMethod.MEAN, PURE, share)
 
 
 @dataclass(frozen=True)
@@ -127,14 +129,14 @@ class Noting(ArrayCounts):
         return ArrayCounts.filled(self, fills, bits)
 
 
-def noted(cells: np.ndarray, domain: Domain, holes: Holes, noise: FrozenSynthNoise) -> list[object]:
+def noted(cells: np.ndarray, domain: Domain, holes: MissingMethod, noise: FrozenSynthNoise) -> list[object]:
     counts = Noting(cells, domain)
     ready(counts, holes, PURE, noise)
     return [(fill.place, fill.given, fill.table.tolist()) for fill in counts.fills]
 
 
-@pytest.mark.parametrize("holes", [Holes.MEAN, Holes.MODEL])
-def test_what_rows_are_filled_from_is_what_the_noise_gave(holes: Holes) -> None:  # covers T20 T27
+@pytest.mark.parametrize("holes", [MissingMethod.MEAN, MissingMethod.MODEL])
+def test_what_rows_are_filled_from_is_what_the_noise_gave(holes: MissingMethod) -> None:  # covers T20 T27
     """One transcript on two tables that have little in common: the same fills. Without it (the naive twin), others."""
     book = {
         "survey": {"name": "s", "unit": "row"},
@@ -181,7 +183,7 @@ class Copier:
     """A network that copies a to b, and nothing else."""
 
     def fit(self, counts, domain, holes, spend, *, noise, step):  # type: ignore[no-untyped-def]
-        assert holes is Holes.AVAILABLE
+        assert holes is MissingMethod.AVAILABLE
         copying = np.vstack([np.eye(2, 3), [[0.5, 0.5, 0]]])
         steps = (
             Conditional(place=0, given=(), table=np.array([0.0, 1, 0])),
@@ -198,7 +200,7 @@ def test_a_model_fills_in_its_own_order_from_the_row_itself() -> None:
     made, left = prepared(
         ArrayCounts(cells, domain),
         domain,
-        Holes.MODEL,
+        MissingMethod.MODEL,
         PURE,
         noise=NoSynthNoise(),
         model=Copier(),
@@ -212,7 +214,7 @@ def test_a_model_fills_in_its_own_order_from_the_row_itself() -> None:
 
 def test_a_network_that_draws_silence_fills_with_answers() -> None:
     domain = toy([2], universes={})
-    claim = Independent().claim(domain, Holes.VALUES, PURE)
+    claim = Independent().claim(domain, MissingMethod.VALUES, PURE)
     steps = (Conditional(place=0, given=(), table=np.array([0.1, 0.3, 0.6])),)
     (fill,) = model_fills(Network(domain=domain, steps=steps, total=1.0, claim=claim))
     np.testing.assert_allclose(fill.table, [0.25, 0.75, 0])
@@ -256,8 +258,10 @@ def test_filling_has_stability_one_and_a_hot_deck_has_not() -> None:
 
 @pytest.mark.parametrize("name", list(KNOWN))
 @pytest.mark.parametrize("holes", EVERY)
-def test_a_claim_names_the_page_on_filling_where_rows_are_mapped_first(name: str, holes: Holes) -> None:
+def test_a_claim_names_the_page_on_filling_where_rows_are_mapped_first(
+    name: str, holes: MissingMethod
+) -> None:
     """And every page that it names is there."""
     pages = {page for _, page in find(name).claim(toy([2, 2]), holes, PURE).rests_on}
-    assert (PAGE in pages) == (holes not in (Holes.AVAILABLE, Holes.VALUES))
+    assert (PAGE in pages) == (holes not in (MissingMethod.AVAILABLE, MissingMethod.VALUES))
     assert all((Path(__file__).parents[2] / page).is_file() for page in pages) and len(pages) >= 2

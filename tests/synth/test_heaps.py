@@ -1,4 +1,4 @@
-"""Heaps: every code in one cell, a heap alone in its own, drawn exactly; what does not fit is refused by name."""
+"""Point masses: every code in one cell, a heap alone in its own, drawn exactly; what does not fit is refused by name."""
 
 from fractions import Fraction
 
@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from reticent.errors import PlanError
 from reticent.privacy.claim import Claim
 from reticent.schema.codebook import schema_from
-from reticent.synth.base import Conditional, Holes
+from reticent.synth.base import Conditional, MissingMethod
 from reticent.synth.decode import bins, decode, encode
-from reticent.synth.domain import MOST, Domain, domain_of, with_heaps
+from reticent.synth.domain import MOST, Domain, domain_of, with_point_masses
 from reticent.synth.marginals.privbayes import ladders
 from reticent.synth.network import Network
 from reticent.synth.saved import load, save
@@ -64,7 +64,7 @@ def test_cells_part_the_codes_and_each_heap_is_alone(
     heaps = sorted({low + pick % codes for pick in picks})
     book = {"x": {"kind": "integer", "bounds": [low, high]}}
     schema = schema_from({"survey": {"name": "s", "unit": "row"}, "columns": book})
-    cells = cells_of(domain_of(schema, bins=count, heaps={"x": heaps}), "x")
+    cells = cells_of(domain_of(schema, bins=count, point_masses={"x": heaps}), "x")
     assert is_partition(cells, low, high)
     assert all(range(code, code + 1) in cells for code in heaps)
     assert {cell.start for cell in cells_of(domain_of(schema, bins=count), "x")} <= {c.start for c in cells}
@@ -75,13 +75,13 @@ def test_cells_part_the_codes_and_each_heap_is_alone(
 def test_the_naive_starts_are_no_partition(heaps: list[int]) -> None:
     """The last code, two neighbours, a heap where a bin begins: the twin fails each, ours none."""
     starts, high = (0, 3, 5), 7
-    assert is_partition(split(with_heaps(starts, heaps, high), high), 0, high)
+    assert is_partition(split(with_point_masses(starts, heaps, high), high), 0, high)
     assert not is_partition(split(naive(starts, heaps, high), high), 0, high)
 
 
 def test_a_heap_is_drawn_exactly_and_comes_back() -> None:
     """Its cell gives its code and no other; without the heap 4,000 draws have other codes, or chance is below 1e-99."""
-    domain = domain_of(SCHEMA, heaps={"gain": ["0"], "rent": ["12.50", 50]})
+    domain = domain_of(SCHEMA, point_masses={"gain": ["0"], "rent": ["12.50", 50]})
     for column, code in (("gain", 0), ("rent", 50), ("rent", 200)):
         axis = domain.axes[domain.columns.index(column)]
         (cell,) = encode(np.array([code]), axis, SCHEMA)
@@ -95,7 +95,7 @@ def test_a_heap_is_drawn_exactly_and_comes_back() -> None:
 
 
 def test_a_column_that_is_not_binned_stays_as_it_is() -> None:
-    assert domain_of(SCHEMA, heaps={"rooms": [3]}) == domain_of(SCHEMA)
+    assert domain_of(SCHEMA, point_masses={"rooms": [3]}) == domain_of(SCHEMA)
 
 
 WRONG = {
@@ -118,19 +118,19 @@ WRONG = {
 def test_what_does_not_fit_is_refused(wrong: str) -> None:
     heaps, match = WRONG[wrong]
     with pytest.raises(PlanError, match=match) as refused:
-        domain_of(SCHEMA, heaps=heaps)
+        domain_of(SCHEMA, point_masses=heaps)
     assert refused.value.field == "point_masses"
 
 
 def test_a_column_that_is_left_out_has_no_heap() -> None:
     with pytest.raises(PlanError, match="'gain' is not among"):
-        domain_of(SCHEMA, ["sex", "rent"], heaps={"gain": [0]})
+        domain_of(SCHEMA, ["sex", "rent"], point_masses={"gain": [0]})
 
 
 def test_a_saved_model_keeps_its_heaps(tmp_path) -> None:
     """Bins come back as they were, without a word about heaps; a model without them as ever."""
     for name, heaps in (("with", {"gain": [0, 5], "rent": [0]}), ("without", {})):
-        domain = domain_of(SCHEMA, heaps=heaps)
+        domain = domain_of(SCHEMA, point_masses=heaps)
         steps = [np.full(size, 1 / size) for size in domain.shape]
         network = Network(
             domain=domain,
@@ -144,8 +144,8 @@ def test_a_saved_model_keeps_its_heaps(tmp_path) -> None:
 
 def test_coarser_levels_still_hold_every_cell_once() -> None:
     """What PrivBayes makes its parents of: each level groups all cells, heaps with their neighbours."""
-    domain = domain_of(SCHEMA, heaps={"gain": [0, 40], "rent": [0, 50]})
-    for axis, ladder in zip(domain.axes, ladders(domain, Holes.VALUES), strict=True):
+    domain = domain_of(SCHEMA, point_masses={"gain": [0, 40], "rent": [0, 50]})
+    for axis, ladder in zip(domain.axes, ladders(domain, MissingMethod.VALUES), strict=True):
         for level in ladder:
             into = level.side.into
             assert (into >= 0).all() and set(into.tolist()) == set(range(level.size))

@@ -16,7 +16,7 @@ from reticent.privacy.claim import Claim
 from reticent.privacy.ledger import Ledger
 from reticent.schema import Schema
 from reticent.synth import registry, saved
-from reticent.synth.base import Counts, Holes, Spend, Step, SynthNoise
+from reticent.synth.base import Counts, MissingMethod, Spend, Step, SynthNoise
 from reticent.synth.domain import Domain, domain_of
 from reticent.synth.network import Network
 from reticent.synth.saved import load, save
@@ -70,17 +70,24 @@ class Taught:
 
     name = "taught"
 
-    def check(self, domain: Domain, holes: Holes, spend: Spend) -> None:
+    def check(self, domain: Domain, holes: MissingMethod, spend: Spend) -> None:
         """Anything goes."""
 
-    def claim(self, domain: Domain, holes: Holes, spend: Spend) -> Claim:
+    def claim(self, domain: Domain, holes: MissingMethod, spend: Spend) -> Claim:
         return claim_of(spend, ("toy", "proofs/synth/marginals/independent.md"))
 
     def rounds(self, domain: Domain) -> int:
         return 1
 
     def fit(
-        self, counts: Counts, domain: Domain, holes: Holes, spend: Spend, *, noise: SynthNoise, step: Step
+        self,
+        counts: Counts,
+        domain: Domain,
+        holes: MissingMethod,
+        spend: Spend,
+        *,
+        noise: SynthNoise,
+        step: Step,
     ) -> Learned:
         sizes = [axis.size for axis in domain.axes]
         tables = [np.zeros(size, np.int64) for size in sizes]

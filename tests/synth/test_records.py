@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from reticent.privacy.claim import Change
-from reticent.synth.base import Holes, Spend, SynthesisMethod
+from reticent.synth.base import MissingMethod, Spend, SynthesisMethod
 from reticent.synth.marginals.aim import AIM
 from reticent.synth.marginals.independent import Independent
 from reticent.synth.marginals.mst import MST
@@ -43,7 +43,7 @@ def neighbours(change: Change) -> Iterator[ArrayCounts]:
         yield ArrayCounts(np.vstack([ROWS, *[[cell]] * RECORDS]), DOMAIN)
 
 
-def moves(method: SynthesisMethod, holes: Holes, spend: Spend) -> dict[str, float]:
+def moves(method: SynthesisMethod, holes: MissingMethod, spend: Spend) -> dict[str, float]:
     """For each kind of meeting the largest share of its stated bound, one transcript for all neighbours."""
     first = FrozenSynthNoise()
     network = run(method, ArrayCounts(ROWS, DOMAIN), holes, spend, first)
@@ -62,7 +62,7 @@ def moves(method: SynthesisMethod, holes: Holes, spend: Spend) -> dict[str, floa
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: str(method.name))
 def test_two_rows_of_one_respondent_move_no_more_than_was_said(method, holes, change):
     """Nine rows, two of them at once. The naive twin, a bound for one row, is passed by tables and, adding, by choices."""
-    delta = Fraction(0) if holes is Holes.COMPLETE else Fraction(1, 10**6)
+    delta = Fraction(0) if holes is MissingMethod.COMPLETE else Fraction(1, 10**6)
     spend = Spend(epsilon=Fraction(1), delta=delta, change=change, records=RECORDS)
     assert all(most <= 1 for most in moves(method, holes, spend).values())
     naive = moves(method, holes, replace(spend, records=1))
@@ -80,7 +80,7 @@ def test_a_replaced_row_moves_a_dependence_further_than_one_added():
         run(
             PrivBayes(useful=0.001),
             ArrayCounts(np.array([row, *cells[1:]]), domain),
-            Holes.VALUES,
+            MissingMethod.VALUES,
             spend,
             noise,
         )

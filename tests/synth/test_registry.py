@@ -8,7 +8,7 @@ import pytest
 
 from reticent.errors import PlanError
 from reticent.privacy.claim import Change
-from reticent.synth.base import Holes, Spend
+from reticent.synth.base import MissingMethod, Spend
 from reticent.synth.domain import Domain
 from reticent.synth.noise import SystemSynthNoise
 from reticent.synth.registry import KNOWN, find
@@ -28,7 +28,7 @@ def spend_for(name: str, *, pure: bool, epsilon: Fraction = Fraction(1)) -> Spen
     return Spend(epsilon=epsilon, delta=Fraction(0) if pure else DELTA, change=change)
 
 
-def possible(name: str, holes: Holes, spend: Spend, domain: Domain = DOMAIN) -> bool:
+def possible(name: str, holes: MissingMethod, spend: Spend, domain: Domain = DOMAIN) -> bool:
     try:
         find(name).check(domain, holes, spend)
     except PlanError:
@@ -39,7 +39,7 @@ def possible(name: str, holes: Holes, spend: Spend, domain: Domain = DOMAIN) -> 
 CASES = [
     (name, holes, pure)
     for name in KNOWN
-    for holes in Holes
+    for holes in MissingMethod
     for pure in (True, False)
     if possible(name, holes, spend_for(name, pure=pure))
 ]
@@ -87,7 +87,7 @@ def test_the_claim_is_known_before_and_no_more_is_spent(name, holes, pure):
     assert len(calls) <= method.rounds(DOMAIN)
     assert is_drawable(network)
     silent = [network.draw(50, SeededBits(1))[:, i] == a.silence for i, a in enumerate(DOMAIN.axes)]
-    assert holes is Holes.VALUES or not np.any(silent)
+    assert holes is MissingMethod.VALUES or not np.any(silent)
 
 
 @pytest.mark.parametrize("kind", degenerate())
@@ -99,7 +99,7 @@ def test_rows_that_say_nothing_never_raise(name, kind):
         cells, replace(DOMAIN, schema=replace(DOMAIN.schema, sample_size=len(cells) or None))
     )
     for noise in (QuickSynthNoise(2), SystemSynthNoise()):
-        for holes in (Holes.AVAILABLE, Holes.VALUES):
+        for holes in (MissingMethod.AVAILABLE, MissingMethod.VALUES):
             spend = spend_for(name, pure=False, epsilon=Fraction(1, 5))
             if possible(name, holes, spend, counts.domain):
                 assert is_drawable(run(find(name), counts, holes, spend, noise))
@@ -113,4 +113,4 @@ def test_amounts_that_promise_nothing_are_refused(name):
         Spend(epsilon=Fraction(-1)),
     ):
         with pytest.raises(PlanError):
-            find(name).check(DOMAIN, Holes.AVAILABLE, spend)
+            find(name).check(DOMAIN, MissingMethod.AVAILABLE, spend)

@@ -8,6 +8,7 @@ how many there are. Intervals cost nothing.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import ClassVar
 
 from reticent.answer.context import Context
 from reticent.answer.count import binomial
@@ -46,6 +47,8 @@ class CappedRoute(BaseRoute[RowQuery]):
 
     `plain` is the route that the same query has without donors: their numbers hang together in the same way.
     """
+
+    goes_by_domain: ClassVar[bool] = True
 
     plain: PublicRoute[RowQuery]
 

@@ -28,7 +28,6 @@ from reticent.answer.parts import (
     plan_part,
     plan_table,
 )
-from reticent.answer.parts import FINE as PART_FINE
 from reticent.answer.ratio import mean_ratio, share_ratio
 from reticent.answer.statistic import BaseRoute, PublicRoute
 from reticent.engine.wants import Sum
@@ -37,6 +36,7 @@ from reticent.query.kinds import Count, Mean, Proportion, Total
 from reticent.refine.rubin import combine
 from reticent.schema import Schema
 from reticent.schema.predicate import columns_compared
+from reticent.sensitivity.bounds import FINE as PART_FINE
 from reticent.sensitivity.bounds import Global, Neighbours
 from reticent.sensitivity.linear import bound_sum
 

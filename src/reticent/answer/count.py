@@ -110,7 +110,7 @@ def margin_bound(
     weight = weight_of(query.among, schema)
     top, grid = (weight.high, weight.grid) if weight else (1, Fraction(1))
     donees, rings = imputed(query, schema, repair).table(), rings_of(query, schema, repair)
-    whole = with_donees(bound_table(top, neighbours=neighbours), donees, neighbours)
+    whole = with_donees(bound_table(top, neighbours=neighbours), donees, neighbours, repair)
     return times(whole, rings), grid / rings
 
 

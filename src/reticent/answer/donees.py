@@ -1,14 +1,19 @@
 """What the recipients whom capped donors serve add to a bound, from public numbers alone."""
 
 from fractions import Fraction
+from math import ceil
 
 from reticent.answer.context import Context, weight_of
+from reticent.errors import PlanError
 from reticent.prepare.repair import Repair
 from reticent.query.base import Query, RowQuery
 from reticent.query.filled import roles
 from reticent.schema import Schema
-from reticent.sensitivity.bounds import Global, Neighbours
+from reticent.sensitivity.bounds import FINE, Global, Neighbours
 from reticent.sensitivity.donors import Imputed
+
+COARSE = 1 << (FINE - 1)
+"""Bounds below it are counted in their own steps."""
 
 
 def imputed(query: RowQuery, schema: Schema, repair: Repair) -> Imputed:
@@ -32,8 +37,11 @@ def completions(query: Query, context: Context) -> Context:
     return context.fractional if rests_on_caps(query, context.schema, context.repair) else context
 
 
-def with_donees(own: Global, donees: Fraction, neighbours: Neighbours) -> Global:
+def with_donees(own: Global, donees: Fraction, neighbours: Neighbours, repair: Repair) -> Global:
     """What one respondent moves: their own rows, and the donees of each record between neighbours.
+
+    Over domains every moved record may lie in a domain of its own, and be rounded to coarser steps there: a bound that will
+    be counted in such steps is enlarged by as much.
 
     Guarantee   no pair of neighbours is farther apart.
     Adjacency   `neighbours`.
@@ -42,7 +50,15 @@ def with_donees(own: Global, donees: Fraction, neighbours: Neighbours) -> Global
     Assumes     `own` bounds what the respondent's own rows move, `donees` what one record moves through others' rows.
     Keeps back  nothing: every input is public.
     """
-    return Global(bound=own.bound + neighbours.steps * donees)
+    whole = own.bound + neighbours.steps * donees
+    if not donees or not neighbours.apart or repair.rings * whole < COARSE:
+        return Global(bound=whole)
+    moved = neighbours.steps * (1 + repair.rings * sum(group.serve for group in repair.capped))
+    if 2 * moved > COARSE:
+        raise PlanError(
+            "donors serve too many for domains; lower the caps, or ask without by.", field="serve"
+        )
+    return Global(bound=Fraction(ceil(whole * COARSE / (COARSE - moved))))
 
 
 def times(bound: Global, copies: int) -> Global:

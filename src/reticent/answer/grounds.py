@@ -5,6 +5,7 @@ Ground = tuple[str, str]
 LAPLACE = ("discrete Laplace mechanism", "proofs/noise/laplace.md")
 FLIP = ("permute-and-flip", "proofs/noise/selection.md")
 LINEAR = ("linear sensitivity", "proofs/sensitivity/linear.md")
+DOMAINS = ("domains under one epsilon", "proofs/sensitivity/domains.md")
 DONORS = (
     ("answer: imputed", "proofs/answer/imputed.md"),
     ("what a donor moves", "proofs/sensitivity/constants.md"),

@@ -11,9 +11,7 @@ from math import ceil, exp, expm1, sqrt
 from reticent.noise.laplace import float_up
 from reticent.noise.source import Noise
 from reticent.refine.quantiles import laplace_half_width
-from reticent.sensitivity.bounds import Global
-
-FINE = 20  # a bound of more than 2^20 steps is counted in coarser steps
+from reticent.sensitivity.bounds import FINE, Global
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -78,7 +78,9 @@ class Weighted:
     def _refuse_early(self) -> None:
         if self.bar is not None:
             if self.law is not Law.LOMAX:
-                raise PlanError("error bars are proved for Lomax noise; take it, or no bar.", field="law")
+                raise PlanError(
+                    "intervals are proved for Lomax noise; take it, or ask for none.", field="law"
+                )
             _ = self.pivot
         match self.law:
             case Law.LOMAX:

@@ -21,7 +21,7 @@ def rank_bound(query: Quantile, schema: Schema, neighbours: Neighbours, repair: 
     """How far one respondent moves a score, with what capped donees add."""
     weight = weight_of(query.among, schema)
     own = bound_rank(query.at, weight.high if weight else 1, neighbours=neighbours)
-    return with_donees(own, imputed(query, schema, repair).ranks(query.at), neighbours)
+    return with_donees(own, imputed(query, schema, repair).ranks(query.at), neighbours, repair)
 
 
 def scores(cells: tuple[int, ...], at: Fraction, shift: int = 0) -> list[int]:
@@ -142,6 +142,7 @@ class QuantileRoute(BaseRoute[Quantile]):
     """A quantile, by a private choice among candidates; its interval can be bought."""
 
     __slots__ = ()
+    goes_by_domain = True
 
     @property
     def bound(self) -> Global:

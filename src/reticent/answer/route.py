@@ -10,11 +10,13 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 from reticent.answer.capped import CappedRoute
+from reticent.answer.cells import FromCellsRoute
 from reticent.answer.context import Context
 from reticent.answer.copies import Copiable, CopiesRoute
 from reticent.answer.correlation import CorrelationRoute
 from reticent.answer.count import CountRoute, TableRoute, TotalRoute
 from reticent.answer.derived import DerivedRoute
+from reticent.answer.domains import asked_in_one, domain_route
 from reticent.answer.donees import rests_on_caps
 from reticent.answer.donors import DonorsRoute
 from reticent.answer.expect import Expected
@@ -28,6 +30,8 @@ from reticent.answer.weighted import NOT_WEIGHTED, weightable
 from reticent.engine.wants import Aggregate
 from reticent.errors import PlanError
 from reticent.query.base import Query, RowQuery
+from reticent.query.cells import FromCells
+from reticent.query.domains import ByDomain
 from reticent.query.filled import roles
 from reticent.query.kinds import (
     Correlation,
@@ -104,6 +108,8 @@ def route_of(statistic: Statistic, setting: Setting, *, field: str = "query") ->
             return QuantileRoute(query=query, **here)
         case Derived():
             return DerivedRoute(query=query, **here)
+        case FromCells():
+            return FromCellsRoute(query=query, **here)
         case CrossTabulation():
             return TableRoute(query=query, **here)
         case Count():
@@ -116,6 +122,9 @@ def route_of(statistic: Statistic, setting: Setting, *, field: str = "query") ->
             return _of_sums(ProportionRoute(query=query, **here))
         case Variance():
             return _of_sums(VarianceRoute(query=query, **here))
+        case ByDomain():
+            inside: Any = route_of(*asked_in_one(statistic, query, setting), field=field)
+            return domain_route(query, inside, **here, field=field)
         case _:
             raise TypeError("there is no route for this kind of query")
 

@@ -112,7 +112,7 @@ class Tasks:
 
     def _spec(self, *, what: str, bound: Global, moves: Moves, grid: Fraction) -> SumSpec:
         """With what capped donees add, for each record between neighbours: a public number (THEORY 11.3 a)."""
-        whole = with_donees(bound, moves.donees, self._neighbours)
+        whole = with_donees(bound, moves.donees, self._neighbours, self._imputed.repair)
         return SumSpec(what=what, bound=whole, moves=moves, grid=grid)
 
 
@@ -267,6 +267,6 @@ def _check_published(task: SumSpec, each: Fraction, bar: Fraction, field: str) -
         )
     if bar:
         raise PlanError(
-            "the published mechanism has no error bar here; use the hub ladder, or leave it out.",
+            "the published mechanism has no interval here; use the hub ladder, or leave it out.",
             field="interval.epsilon",
         )

@@ -84,7 +84,13 @@ class Setting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaseRoute(ABC, Generic[Q_co]):
-    """What routes share. A route measures exactly its `parts`, each with its share of epsilon."""
+    """What routes share. A route measures exactly its `parts`, each with its share of epsilon.
+
+    One that `goes_by_domain` loses, for each record that comes or goes, an even share of what it loses for all the
+    records of its neighbours, wherever they lie.
+    """
+
+    goes_by_domain: ClassVar[bool] = False
 
     query: Q_co
     statistic: Statistic
@@ -163,6 +169,7 @@ class PublicRoute(BaseRoute[Q_co]):
 
     __slots__ = ()
 
+    goes_by_domain: ClassVar[bool] = True
     PAGES: ClassVar[tuple[str, ...]] = ()
 
     @property

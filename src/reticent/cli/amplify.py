@@ -34,7 +34,7 @@ def amplify(
     ] = None,
     inverse: Annotated[
         bool,
-        typer.Option("--inverse", help="Take epsilon as promised to the frame; print what may be spent."),
+        typer.Option("--inverse", help="Take epsilon as guaranteed to the frame; print what may be spent."),
     ] = False,
     change: Annotated[str, typer.Option("--change", help="The change to hide; both where left out.")] = "",
     design: Annotated[str, typer.Option("--design", help="simple or poisson; both where left out.")] = "",

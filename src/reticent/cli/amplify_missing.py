@@ -34,7 +34,7 @@ LINES = (
     (Change.REPLACE, ONE_WAY, amplified_both_ways),
     (Change.REPLACE, TOO, amplified_replaced),
 )
-NOT_A_PROMISE = "For comparison, not a promise: "
+NOT_A_PROMISE = "For comparison, not a guarantee: "
 CONDITIONS = (
     "It may be claimed while nobody who reads the release knows who left which question unanswered, if whether one",
     "respondent answers depends neither on other respondents nor on which other questions are answered, and if the chances",
@@ -77,7 +77,7 @@ def _told(uses: Sequence[Use], law: IndependentMask) -> dict[str, Any]:
     delta = amplified_delta(uses, law)
     if delta >= 1:
         raise PlanError(
-            f"they come to {show(delta)} for the truth, and from 1 up nothing is promised; use smaller ones",
+            f"they come to {show(delta)} for the truth, and from 1 up nothing is guaranteed; use smaller ones",
             field="delta",
         )
     rows = [

@@ -17,8 +17,9 @@ SHOWN = (
     *("dataset", "mask", "rate", "complete", "method", "strategy", "query", "epsilon", "truth"),
     *("tvd1", "tvd2", "tvd3", "f1", "bias", "sd", "rmse", "medae", "coverage", "seconds"),
 )
-WORDS = ("dataset", "mask", "method", "strategy", "query", "item")
-EXACT = ("item", "query", "epsilon", "value", "printed")
+WORDS = ("dataset", "mask", "method", "strategy", "query", "item", *("status", "command", "differs"))
+EXACT = ("item", "query", "epsilon", "printed", "as_printed", "value", "vector")
+PAPERS = ("item", "status", "command", "differs")
 
 
 @app.command("list", epilog="Example: reticent lab list")
@@ -69,6 +70,31 @@ def run(
     _print_table([row for row in rows if "item" in row], EXACT)
     for path in drawn:
         typer.echo(f"figure: {path}")
+
+
+@app.command(epilog="Examples: reticent lab papers; reticent lab papers thesis --json")
+def papers(
+    document: Annotated[
+        str | None, typer.Argument(metavar="[DOCUMENT]", help="One of the documents, by its short name.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object: documents, items.")] = False,
+) -> None:
+    """Find a figure, table or theorem of the documents: the command that runs it, and what differs here."""
+    from reticent.errors import PlanError, nearest
+    from reticent.lab.papers.items import documents, items
+
+    titles = documents()
+    if document is not None and document not in titles:
+        hint = nearest(document, titles) or f"; there are {', '.join(titles)}"
+        raise PlanError(f"no document is called {document[:80]!r}{hint}", field="DOCUMENT")
+    wanted = {name: title for name, title in titles.items() if document in (None, name)}
+    rows = [each.row() for each in items() if each.document in wanted]
+    if as_json:
+        _print_json({"documents": wanted, "items": rows})
+        return
+    for name, title in wanted.items():
+        typer.echo(f"{name}: {title}")
+        _print_table([row for row in rows if row["document"] == name], PAPERS)
 
 
 def _draw(experiment: "Experiment", outcomes: Any, out: Path) -> list[Path]:

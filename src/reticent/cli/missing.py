@@ -53,5 +53,5 @@ def _tested(engine: "CuratorEngine", schema: "Schema") -> tuple[str, ...]:
         f"Little's test on {', '.join(names)}:",
         f"  d2 = {found.statistic:.2f}, {found.freedom} degrees of freedom, {found.patterns} patterns, p = {found.p:.4f}",
         "  A small p speaks against missing completely at random. A large one proves nothing,",
-        "  and no test sees whether silence depends on the answer that was not given.",
+        "  and no test sees whether nonresponse depends on the answer that was not given.",
     )

@@ -13,7 +13,7 @@ HEAD: Row = ("a mean of", "epsilon", "sampling sd", "noise sd", "together")
 def error_lines(
     *, rate: Fraction, epsilon: Fraction, inverse: bool, rows: int, bounds: str, sd: str
 ) -> list[str]:
-    """A piece, everybody at the same promise to all, and everybody with the budget shared out over as many asks."""
+    """A piece, everybody at the same guarantee to all, and everybody with the budget shared out over as many asks."""
     low, high = _bounds(bounds)
     width, spread = high - low, _spread(sd, high - low)
     size = round(rows * rate)
@@ -23,7 +23,7 @@ def error_lines(
     promised = epsilon if inverse else amplified(epsilon=epsilon, rate=rate)
     lines = [
         (f"a piece of {size} of {rows}", spent, size),
-        ("everybody, at the same promise to all", promised, rows),
+        ("everybody, at the same guarantee to all", promised, rows),
         (f"everybody, one of {show(1 / rate, digits=6)} equal shares", spent * rate, rows),
     ]
     table = [HEAD]

@@ -6,9 +6,7 @@ made; after a release, which bins were used. What `check` shows goes to the term
 
 import json
 import re
-from collections.abc import Sequence
-from fractions import Fraction
-from math import isfinite
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import typer
@@ -16,27 +14,17 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from reticent.answer.expect import Assumed
-from reticent.answer.expect_donors import ASSUMED_HUB, HUBS, NOBODY
-from reticent.answer.parts import AnyMeasurement, HiddenScale
-from reticent.cli.show_tables import (
-    foreseen_cells,
-    foreseen_synths,
-    show_foreseen,
-    show_foreseen_synths,
-    show_synths,
-    show_tables,
-)
 from reticent.engine.confidential import Finding, Patterns
 from reticent.errors import PlanError
 from reticent.exact import show
 from reticent.plan.plan import Plan
 from reticent.plan.repairs import external_imputation_section
-from reticent.preview.preview import LEGEND, Expectation, expectations
+from reticent.preview.products import foresee_plan
 from reticent.release.check import Gaps
 from reticent.release.document import drawn_section, files_told, weight_words
+from reticent.release.product import Line
 from reticent.release.release import Release
-from reticent.report.numbers import downward, nearest, places, upward
+from reticent.report.sections import drawings
 from reticent.schema.public_files import published_words
 
 
@@ -44,43 +32,6 @@ def show_repairs(plan: Plan) -> None:
     """Every repair in words, with the default that stands last."""
     for said in plan.repair_words:
         typer.echo(f"imputation: {said}")
-
-
-def show_assumed(expectations: Sequence[Expectation], *, target: bool) -> None:
-    """Standard deviation and half-width of the noise, by how many recipients the busiest donor serves."""
-    smooth = [each for each in expectations if each.assumed]
-    if not smooth:
-        return
-    typer.echo(
-        "How busy donors are is confidential. If the busiest one served so many recipients, the noise would be"
-    )
-    table = Table("statistic", *("nobody missing" if hub == NOBODY else f"{hub}" for hub in HUBS))
-    for each in smooth:
-        table.add_row(Text(each.name), *(Text(_noise(found)) for found in each.assumed))
-    Console().print(table)
-    typer.echo(
-        "sd is its standard deviation, ± the half-width of the interval if one is bought and else the same quantile of the noise"
-    )
-    if target:
-        typer.echo(
-            f"for these statistics the epsilon for the target assumes that the busiest donor serves {ASSUMED_HUB}"
-        )
-
-
-def assumed_dicts(expectation: Expectation) -> list[dict[str, object]]:
-    """The same for JSON; a spread without end is null."""
-    return [
-        {"hub": each.hub, "sd": each.sd if isfinite(each.sd) else None, "margin": each.margin}
-        for each in expectation.assumed
-    ]
-
-
-def _noise(found: Assumed) -> str:
-    return f"± {_digits(found.margin)}\nsd {_digits(found.sd) if isfinite(found.sd) else 'without end'}"
-
-
-def _digits(value: float) -> str:
-    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
 
 
 def show_weights(plan: Plan) -> None:
@@ -108,30 +59,20 @@ def show_drawn(plan: Plan) -> None:
         typer.echo(f"{each['words']}; {each['secret']}")
 
 
-def show_bins(release: Release) -> None:
-    """The strategy and how it was found."""
-    told = release.document.get("weights")
-    if told:
-        typer.echo(f"weights {told['name']}: {told['bins']} bins ({told['strategy']}), {told['how']}")
-        if "raked" in told:
-            typer.echo(told["raked"]["words"])
-
-
 def show_preview(plan: Plan, target: str, *, as_json: bool) -> None:
     """The guarantee, the cost and the expected errors, as a table or as JSON."""
     cv = _cv(target)
-    lines = [
-        (expectation, route.epsilon_for(cv) if cv else None)
-        for expectation, route in zip(expectations(plan), plan.routes, strict=True)
-    ]
-    tables, synths = foreseen_cells(plan), foreseen_synths(plan)
+    foreseen = foresee_plan(plan, cv)
     if as_json:
-        asks = [_as_dict(expectation, wanted) for expectation, wanted in lines]
-        told = {"release": plan.release_id, "guarantee": plan.claim.as_dict(), "statistics": asks}
+        told: dict[str, Any] = {
+            "release": plan.release_id,
+            "guarantee": plan.claim.as_dict(),
+            "statistics": [],
+        }
         told |= {"imputation": list(plan.repair_words)} if plan.repair_words else {}
         told |= external_imputation_section(plan.brought, plan.claim)
         told |= {**weights_dict(plan), **drawn_section(plan), **files_told(plan)}
-        told |= {**({"cells": tables} if tables else {}), **({"synth": synths} if synths else {})}
+        told |= {each.key: list(each.told) for each in foreseen}
         typer.echo(json.dumps(told, indent=1))
         return
     typer.echo(f"release {plan.release_id}: {plan.claim}")
@@ -142,19 +83,20 @@ def show_preview(plan: Plan, target: str, *, as_json: bool) -> None:
     show_weights(plan)
     show_drawn(plan)
     show_files(plan)
-    table = Table(
-        "statistic", "epsilon", "parts", "margin of noise", "kind", *(["epsilon for target"] if cv else [])
-    )
-    for expectation, wanted in lines:
-        extra = [show(wanted) if wanted else "not known"] if cv else []
-        table.add_row(*_cells(expectation), *extra)
-    if lines:
+    for each in foreseen:
+        _print(each.lines)
+
+
+def _print(lines: Iterable[Line]) -> None:
+    """Sentences as they are; tables drawn as wide as the terminal."""
+    for line in lines:
+        if isinstance(line, str):
+            typer.echo(line)
+            continue
+        table = Table(*line.headings)
+        for row in line.rows:
+            table.add_row(*(Text(text) for text in row))
         Console().print(table)
-    for kind in dict.fromkeys(expectation.how for expectation, _ in lines):
-        typer.echo(f"{kind}: {LEGEND[kind]}")
-    show_assumed([expectation for expectation, _ in lines], target=bool(cv))
-    show_foreseen(tables)
-    show_foreseen_synths(synths)
 
 
 def show_files(plan: Plan) -> None:
@@ -162,31 +104,6 @@ def show_files(plan: Plan) -> None:
     for each in plan.files:
         if each.published:
             typer.echo(f"will be published from {published_words(each)}")
-
-
-def _cells(expectation: Expectation) -> list[Text]:
-    parts = ", ".join(f"{part.what} {show(part.epsilon)}" for part in expectation.parts)
-    margin = "" if expectation.margin is None else f"± {float(expectation.margin):,.6g}"
-    texts = (expectation.name, show(expectation.epsilon), parts, margin, expectation.how)
-    return [Text(text) for text in texts]
-
-
-def _as_dict(expectation: Expectation, wanted: Fraction | None) -> dict[str, object]:
-    return {
-        "name": expectation.name,
-        "words": expectation.words,
-        "epsilon": show(expectation.epsilon),
-        "parts": [_part(part) for part in expectation.parts],
-        "margin": None if expectation.margin is None else float(expectation.margin),
-        "how": expectation.how,
-        "assumed": assumed_dicts(expectation),
-        "epsilon_for_target": None if wanted is None else show(wanted),
-    }
-
-
-def _part(part: AnyMeasurement) -> dict[str, object]:
-    bound = None if isinstance(part, HiddenScale) else show(part.bound)
-    return {"what": part.what, "epsilon": show(part.epsilon), "sensitivity": bound}
 
 
 def _cv(target: str) -> float:
@@ -199,22 +116,9 @@ def _cv(target: str) -> float:
 
 
 def show_release(release: Release) -> None:
-    """The answers, one line per estimate, with the digits that the page shows; the files hold them all."""
-    show_bins(release)
-    table = Table("statistic", "cell", "estimate", "interval for privacy noise", "reliability")
-    for answer in release.document["statistics"]:
-        for estimate in answer["estimates"]:
-            cell = "; ".join(f"{k} = {v}" for k, v in estimate["cell"].items())
-            digits = places(estimate)
-            ends = (downward(estimate["privacy_low"], digits), upward(estimate["privacy_high"], digits))
-            bar = " to ".join(ends) if all(ends) else ""
-            value = nearest(estimate["value"], digits)
-            texts = (answer["name"], cell, value, bar, estimate["reliability"] or "")
-            table.add_row(*(Text(text) for text in texts))
-    if release.document["statistics"]:
-        Console().print(table)
-    show_tables(release)
-    show_synths(release)
+    """What was released, section by section, and the guarantee; the files hold all of it."""
+    for drawing in drawings(release.document):
+        _print(drawing.lines(release.document))
     typer.echo(str(release.document["guarantee"]["words"]))
 
 

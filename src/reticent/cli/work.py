@@ -27,9 +27,9 @@ from reticent.errors import PlanError
 from reticent.plan.plan import Plan, read_plan
 from reticent.prepare.repair import NO_REPAIR
 from reticent.privacy.ledger import Ledger
-from reticent.release.asks import rings_of
 from reticent.release.check import gaps
 from reticent.release.curator import Curator
+from reticent.release.products import producers
 from reticent.release.release import Release
 from reticent.release.run import run_plan
 from reticent.release.survey import Survey, simulate
@@ -165,7 +165,6 @@ def _bar(plan: Plan) -> Iterator[Callable[[str], None]]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True, disable=not sys.stderr.isatty()) as progress:
-        rounds = sum(synth.rounds for synth in plan.synths)
-        steps = len(plan.asks) + len(plan.cells) + len(rings_of(plan)) + rounds + 2
+        steps = sum(producer.steps for producer in producers(plan)) + 2
         task = progress.add_task("releasing", total=steps)
         yield lambda name: progress.update(task, advance=1)

@@ -12,7 +12,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.engine.protocol import Cells, Fair, Fill, Places, Whole
+from reticent.engine.protocol import Cells, Fair, Fill, Places, RowSum, Whole
 from reticent.errors import EngineError, PlanError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -129,6 +129,10 @@ class LocalCodedRows:
                 raise PlanError("a fill's table does not fit the cells of its columns", field="missing")
         return self._like([self._filled(block, fills, bits) for block in self._held])
 
+    def summed(self, work: RowSum) -> Whole:
+        """The sum over all rows of what `work` makes of each, exactly: whole numbers, so in any order."""
+        return self._added(work.length, work.add)
+
     def batches(self, size: int, bits: Fair) -> Iterator[Cells]:
         """All rows once, `size` at a time, in an order that `bits` alone settle. One batch is held beside the rows."""
         if size < 1:
@@ -157,14 +161,17 @@ class LocalCodedRows:
         return made
 
     def _totals(self, sets: Sets) -> Whole:
-        """Each thread counts blocks of its own into tables of its own; they add up to the same in any order."""
+        return self._added(int(sets.starts[-1]), lambda block, totals: count_block(block, sets, totals))
+
+    def _added(self, length: int, add: Callable[[Cells, Whole], None]) -> Whole:
+        """Each thread adds blocks of its own into a list of its own; they add up to the same in any order."""
         blocks = self._held
         threads = max(1, min(self._threads, len(blocks)))
 
         def counted(thread: int) -> Whole:
-            totals = np.zeros(int(sets.starts[-1]), np.int64)
+            totals = np.zeros(length, np.int64)
             for block in blocks[thread::threads]:
-                count_block(block, sets, totals)
+                add(block, totals)
             return totals
 
         with ThreadPoolExecutor(threads) as pool:

@@ -141,6 +141,18 @@ class Fair(Protocol):
     def take(self, n: int) -> int: ...
 
 
+class RowSum(Protocol):
+    """A list of whole numbers made of each row by itself, to be added up: the gradient of a model, for one.
+
+    `add` is given a block of rows, a line for each column, and adds the list of each to `totals`, `length` numbers long.
+    """
+
+    @property
+    def length(self) -> int: ...
+
+    def add(self, block: Cells, totals: Whole) -> None: ...
+
+
 class CodedRows(Protocol):
     """CONFIDENTIAL: encoded rows, each its cell in every column, that can be counted or passed over many times."""
 
@@ -154,6 +166,10 @@ class CodedRows(Protocol):
 
     def filled(self, fills: Sequence[Fill], bits: Fair) -> "CodedRows":
         """The rows with silent cells drawn, one fill after the other: each row uses only itself."""
+        ...
+
+    def summed(self, work: "RowSum") -> Whole:
+        """The sum over all rows of what `work` makes of each, exactly."""
         ...
 
     def batches(self, size: int, bits: Fair) -> Iterator[Cells]:

@@ -4,7 +4,7 @@ Everything here is public: it is made of the plan and the codebook. An engine an
 a constant number of passes over the rows.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reticent.prepare.repair import Donors, Level
 from reticent.schema import Schema
@@ -36,6 +36,17 @@ class Sum:
     power: int = 0
     weight: str | None = None
     other: str | None = None
+
+    def by(self, keys: "tuple[Key, ...]") -> "Table":
+        """The same sum in every cell of the keys."""
+        return Table(
+            rows=self.rows,
+            keys=keys,
+            weight=self.weight,
+            value=self.value,
+            power=self.power,
+            other=self.other,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,11 +90,21 @@ def has_universe(schema: Schema, column: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """Counts (or weight sums) over every declared cell of the keys, empty ones included."""
+    """One sum for every declared cell of the keys, empty ones included: a count when nothing is summed.
+
+    What is summed is weight x value^power x other, in codes, as in a `Sum`.
+    """
 
     rows: Rows
     keys: tuple[Key, ...]
     weight: str | None = None
+    value: str | None = None
+    power: int = 0
+    other: str | None = None
+
+    def by(self, keys: tuple[Key, ...]) -> "Table":
+        """This table in every cell of the keys, one after the other."""
+        return replace(self, keys=(*keys, *self.keys))
 
     def size(self, schema: Schema) -> int:
         cells = 1

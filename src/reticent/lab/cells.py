@@ -1,4 +1,4 @@
-"""What all runs on the simulated atlas share, and its exact numbers, beside printed ones that can be recomputed.
+"""What all runs on the simulated atlas share, and its exact numbers.
 
 Every method for small cells on the same points, as a reader sees it: estimates, intervals, standard errors.
 
@@ -22,7 +22,7 @@ from typing import SupportsFloat
 
 import numpy as np
 
-from reticent.lab.papers.suppress import Counts, FewEvents, FewRespondents, reliability, scatters, suppress
+from reticent.lab.papers.suppress import Counts, FewEvents, FewRespondents, scatters, suppress
 from reticent.lab.run.experiment import OURS, Outcome
 from reticent.lab.world.atlas import Atlas, atlas
 from reticent.noise.bits import Bits
@@ -174,7 +174,6 @@ def _floats(values: Iterable[SupportsFloat | None]) -> Floats:
 
 ATLAS_SEED = 2026
 ESTIMATOR = Predict(at=Fraction(1, 4))
-PRINTED_CHI, PRINTED_BEFORE, PRINTED_AFTER, PRINTED_SHARE = 13.02, 71.8, 71.0, 0.8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -214,7 +213,7 @@ def facts(shared: AtlasWorld) -> Iterator[Outcome]:
     by_state = [float(each) for each in envelope(local, sizes, groups=tracts.state, least=LEAST).chi if each]
     yield Outcome(item="people", value=float(sizes.sum()))
     yield Outcome(item=f"tracts with fewer than {LEAST} people", value=float((sizes < LEAST).sum()))
-    yield Outcome(item="chi (printed for data that are not published)", value=chi, printed=PRINTED_CHI)
+    yield Outcome(item="chi", value=chi)
     yield Outcome(item="chi of the middle state", value=float(np.median(by_state)))
     for least in (1, 5, 10, 20):
         here = tracts.asked >= least
@@ -223,20 +222,3 @@ def facts(shared: AtlasWorld) -> Iterator[Outcome]:
             item=f"% of the slope of births that suppression takes away, {least} or more asked",
             value=100 * (1 - kept.slope / whole.slope),
         )
-
-
-def printed() -> Iterator[Outcome]:
-    """What can be said of printed numbers without the data behind them."""
-    share, before = PRINTED_SHARE / 100, PRINTED_BEFORE / 100
-    # The variance before the noise is 1; the noise's share of the variance of what is released is `share`.
-    found = reliability(variance=1.0, sampling=1 - before, noise=share / (1 - share))
-    yield Outcome(
-        item="reliability in % after a noise share of 0.8 % (71.0 takes it off 71.8 in points)",
-        value=100 * found.after,
-        printed=PRINTED_AFTER,
-    )
-    yield Outcome(
-        item="Figure 1: .349 less .212 (the cell's people are not published)",
-        value=0.349 - 0.212,
-        printed=0.137,
-    )

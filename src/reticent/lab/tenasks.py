@@ -16,6 +16,7 @@ from reticent.noise.source import Noise
 from reticent.plan.plan import Plan, plan_from
 from reticent.release.asks import evaluate, wants_of
 from reticent.release.document import document
+from reticent.release.statistics import StatisticsResult
 from reticent.release.survey import Survey
 
 AT_WORK = "employment = 'employed'"
@@ -107,5 +108,6 @@ def answers(asked: Plan, tallies: Tallies, noise: Noise) -> dict[str, float]:
 
 def published(asked: Plan, tallies: Tallies, noise: Noise) -> dict[str, Row]:
     """Every ask as a release would print it: `value`, `low` and `high` of the noise, `total_margin`."""
-    made = document(asked, evaluate(asked, tallies, noise), receipt=None, engine="lab")
+    done = StatisticsResult(plan=asked, answers=evaluate(asked, tallies, noise))
+    made = document(asked, [done], receipt=None, engine="lab")
     return {answer["name"]: answer["estimates"][0] for answer in made["statistics"]}

@@ -1,1 +1,1 @@
-"""Which answers are missing: masks made for trials, descriptions, and whether silence depends on what was answered."""
+"""Which answers are missing: masks made for trials, descriptions, and whether nonresponse depends on what was answered."""

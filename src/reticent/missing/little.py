@@ -3,7 +3,7 @@
 Little, A test of missing completely at random for multivariate data with missing values, JASA 83 (1988). Each pattern of
 missing answers has means of its own; they are compared with the means and the covariance that all rows together give
 under a normal law. A small p speaks against MCAR. A large one does not speak for it: the test sees means
-of observed answers only, and never whether silence depends on the answer that was not given.
+of observed answers only, and never whether nonresponse depends on the answer that was not given.
 
 CONFIDENTIAL: rows, sums and sums of products for every pattern of missing answers.
 """

@@ -6,7 +6,7 @@ of what was answered. Every group then has the same mean m of missing answers, s
 size of group c and A_c its missing answers, noise or no noise. Its variance is s^2 n_c from sampling and v t from the
 noise: s^2 the variance of the number missing, v that of one cell's noise, t = sum (r - m)^2 over the lines.
 
-What no such table can show is whether silence depends on the answer that was not given (MNAR), nor a dependence that
+What no such table can show is whether nonresponse depends on the answer that was not given (MNAR), nor a dependence that
 cancels within the public groups.
 """
 

@@ -208,7 +208,7 @@ def check(
 def no_delta(delta: Fraction | None) -> None:
     """Refuse a delta that the noise has no use for (B085)."""
     if delta is not None:
-        raise PlanError("this estimator promises epsilon alone; leave it out.", field="delta")
+        raise PlanError("this estimator guarantees epsilon alone; leave it out.", field="delta")
 
 
 def claim_of(

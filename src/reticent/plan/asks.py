@@ -9,17 +9,17 @@ from reticent.answer.statistic import Setting, Statistic
 from reticent.errors import PlanError, is_printable, nearest
 from reticent.exact import read_decimal
 from reticent.plan.sections import StatisticSection
-from reticent.privacy.claim import amount
+from reticent.privacy.claim import read_epsilon
 from reticent.query.read import read_query
+from reticent.schema import Schema
 
-LEAST = Fraction(1, 10**6)
 DEEPEST = 2  # exact quotients of quotients double in length each time, and leave the doubles
 
 
 def read_asks(sections: Sequence[StatisticSection], setting: Setting) -> tuple[Statistic, ...]:
     """Every statistic of a plan, in order, as it is asked in this setting."""
     asks = tuple(_ask(section, setting, f"statistic[{i}]") for i, section in enumerate(sections))
-    _check_names(asks)
+    _check_names(asks, setting.schema)
     return asks
 
 
@@ -76,30 +76,26 @@ def _expected(section: StatisticSection, at: str) -> tuple[Fraction, int | None]
     return value, section.expect.size
 
 
-def read_epsilon(text: str | None, *, field: str) -> Fraction:
-    """An amount of epsilon, large enough to say anything."""
-    epsilon = amount(text, field=field)
-    if epsilon < LEAST:
-        raise PlanError("is smaller than 0.000001; the estimate would be noise alone", field=field)
-    return epsilon
-
-
-def _check_names(asks: tuple[Statistic, ...]) -> None:
+def _check_names(asks: tuple[Statistic, ...], schema: Schema) -> None:
     names, depth = [ask.name for ask in asks], dict[str, int]()
     for place, ask in enumerate(asks):
         if names.index(ask.name) != place:
             raise PlanError(f"two statistics are called {ask.name!r}", field=f"statistic[{place}].name")
         known = {a.name: a.query for a in asks[:place] if a.query.has_one_estimate}
         if ask.query.uses:
+            usable = (
+                {a.name: a.query for a in asks[:place] if a.query.has_cells}
+                if ask.query.uses_cells
+                else known
+            )
+            have = "are tables of counts" if ask.query.uses_cells else "have one estimate"
             for name in ask.query.uses:
-                if name not in known:
-                    hint = (
-                        nearest(name, known)
-                        or "; name statistics that stand above this one and have one estimate"
-                    )
+                if name not in usable:
+                    hint = nearest(name, usable) or f"; name statistics that stand above this one and {have}"
                     raise PlanError(
                         f"there is no statistic {name!r} to use{hint}", field=f"statistic[{place}].query"
                     )
+            ask.query.check_uses(usable, schema, f"statistic[{place}].query")
             depth[ask.name] = 1 + max(depth.get(name, 0) for name in ask.query.uses)
             if depth[ask.name] > DEEPEST:
                 raise PlanError(f"is derived more than {DEEPEST} deep", field=f"statistic[{place}].query")

@@ -4,9 +4,10 @@ What does not fit is named by its key. No row has been read.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
@@ -14,8 +15,9 @@ from reticent.engine.wants import MOST_PLACES, PointsByCell
 from reticent.errors import PlanError, is_printable, nearest
 from reticent.exact import read_decimal, show
 from reticent.files import Section, fill
+from reticent.plan.product import Given, Product
 from reticent.prepare.repair import NO_REPAIR, Repair
-from reticent.privacy.claim import amount
+from reticent.privacy.claim import Claim, amount
 from reticent.query.base import AVAILABLE, COMPLETE, Subpopulation
 from reticent.schema import Levels, Schema
 from reticent.schema.bind import bind
@@ -34,6 +36,9 @@ from reticent.smallcells.cells import (
     read_groups,
 )
 from reticent.smallcells.observed import LABEL
+
+if TYPE_CHECKING:
+    from reticent.plan.plan import Plan
 
 LEAST_EPSILON = Fraction(1, 10**6)
 MOST_EPSILON = 1000
@@ -186,7 +191,7 @@ def read_amount(text: str, field: str) -> Fraction:
     if epsilon < LEAST_EPSILON:
         raise PlanError("is smaller than 0.000001; the answer would be noise alone", field=field)
     if epsilon > MOST_EPSILON:
-        raise PlanError(f"is above {MOST_EPSILON}, which promises nothing at all", field=field)
+        raise PlanError(f"is above {MOST_EPSILON}, which guarantees nothing at all", field=field)
     return epsilon
 
 
@@ -362,3 +367,30 @@ def _groups(section: CellsSection, schema: Schema, at: str) -> Groups | None:
     if section.groups is None:
         return None
     return read_groups(section.groups, schema.coded[section.cell], field=f"{at}.groups")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellTables(Product):
+    """The tables of small cells of a plan, in order."""
+
+    section: ClassVar[str] = "cells"
+    plural: ClassVar[str] = "cells"
+
+    tables: tuple[SmallCells, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(cells.name for cells in self.tables)
+
+    @property
+    def observed(self) -> Mapping[str, Fraction]:
+        """An observed table promises nothing and is charged all the same: what its author gave it."""
+        return {cells.name: cells.cost for cells in self.tables if cells.is_observed}
+
+    def claims(self, plan: "Plan") -> tuple[Claim, ...]:
+        return tuple(cells.claim(plan.change) for cells in self.tables)
+
+
+def read_cell_tables(raw: Sequence[Mapping[str, Any]], given: Given) -> CellTables:
+    """All `[[cells]]` sections as a product."""
+    return CellTables(tables=read_cells(raw, given.schema, repair=given.repairs.repair))

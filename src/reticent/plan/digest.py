@@ -14,20 +14,18 @@ from reticent.errors import PlanError
 from reticent.exact import read_decimal, show
 from reticent.files import Section, fill
 from reticent.plan.capped import LevelSection, is_level
-from reticent.plan.cells import CellsSection
 from reticent.plan.donors import DonorsSection, MatchSection
 from reticent.plan.models import ModelSection
 from reticent.plan.partition import PartitionSection
+from reticent.plan.products import PRODUCTS
 from reticent.plan.repairs import BroughtSection, EditSection
 from reticent.plan.sample import SampleSection
 from reticent.plan.sections import PlanSections, WeightSection
-from reticent.plan.synth import SynthSection
 from reticent.schema.codebook import CodebookPart, ColumnPart
 
 READ: dict[str, type[Section]] = {
     "edit": EditSection,
-    "cells": CellsSection,
-    "synth": SynthSection,
+    **{key: reader.section for key, reader in PRODUCTS.items()},
     "weight": WeightSection,
     "partition": PartitionSection,
     "sample": SampleSection,

@@ -8,10 +8,10 @@ the middle of the bounds stands in, or the first level.
 predictor is a group of its own, and so is not having been asked.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
@@ -21,11 +21,14 @@ from reticent.errors import PlanError, nearest
 from reticent.exact import show
 from reticent.files import Section, fill
 from reticent.models.table import PAGE, THEOREM, Grouped, TableDesign
-from reticent.plan.asks import read_epsilon
 from reticent.plan.donors import repairable
+from reticent.plan.product import Product
 from reticent.prepare.repair import PredictorCells
-from reticent.privacy.claim import Change, Claim
+from reticent.privacy.claim import Change, Claim, read_epsilon
 from reticent.schema import Levels, Number, Schema
+
+if TYPE_CHECKING:
+    from reticent.plan.plan import Plan
 
 TABLE = "table"
 CHANCE_FILLS = ("drawn", "mode")
@@ -160,7 +163,7 @@ def check_estimator(name: str, *, field: str) -> None:
     if name in IN_THE_LAB:
         raise PlanError(
             f"{name!r} is proved for ideal reals, which no computer has, so a plan does not offer it; "
-            "write 'output', its nearest with an exact promise, or 'centred', which is more accurate",
+            "write 'output', its nearest with an exact guarantee, or 'centred', which is more accurate",
             field=field,
         )
     if name not in LINES:
@@ -170,9 +173,23 @@ def check_estimator(name: str, *, field: str) -> None:
 AnyModel = ModelRepair | ClassRepair
 
 
-def directions_of(models: Sequence[AnyModel]) -> int:
-    """In how many directions lines are uncertain: one for each predictor's column of the design, and the intercept."""
-    return sum(len(model.features) + 1 for model in models if isinstance(model, ModelRepair))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImputationModels(Product):
+    """The private models of a plan, in order. They are published, and fill the rows that all other products are made from."""
+
+    section: ClassVar[str] = "impute"
+    noun: ClassVar[str] = "a model"
+    plural: ClassVar[str] = "models"
+
+    models: tuple[AnyModel, ...]
+
+    @property
+    def directions(self) -> int:
+        """In how many directions lines are uncertain: one for each predictor's column of the design, and the intercept."""
+        return sum(len(model.features) + 1 for model in self.models if isinstance(model, ModelRepair))
+
+    def claims(self, plan: "Plan") -> tuple[Claim, ...]:
+        return tuple(model.claim(plan.change) for model in self.models)
 
 
 MOST_TERMS = 50

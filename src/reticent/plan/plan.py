@@ -1,15 +1,16 @@
 """A plan: what will be asked, of whom, at what privacy budget. Everything about it is known before a row is read.
 
-Asks about silence in columns that models fill are refused: after the repair nobody is silent there. The synthetic tables
-of a plan can be taken as a plan of their own. Where a plan holds nothing else, that is the plan itself, with the same id and
-digest; otherwise it has another id, so that the ledger can tell the two apart.
+What is asked for are its products, and everybody who runs, tells or shows a plan loops over them. Asks about silence in
+columns that models fill are refused: after the repair nobody is silent there. The synthetic tables of a plan can be taken
+as a plan of their own. Where a plan holds nothing else, that is the plan itself, with the same id and digest; otherwise it
+has another id, so that the ledger can tell the two apart.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from reticent.answer.route import Route, route_of
 from reticent.answer.statistic import Setting, Statistic
@@ -18,29 +19,28 @@ from reticent.errors import PlanError, is_printable
 from reticent.exact import read_decimal, show
 from reticent.files import fill, read_toml
 from reticent.former import FormerDigests, check_format, without_hubs
-from reticent.plan.asks import read_asks, read_epsilon
 from reticent.plan.capped import read_shares
-from reticent.plan.cells import read_cells
-from reticent.plan.claims import claim_of, claim_of_bins
 from reticent.plan.digest import plan_digest
-from reticent.plan.models import AnyModel, directions_of
+from reticent.plan.models import AnyModel, ImputationModels
 from reticent.plan.partition import Partition, check_moved, check_partition, read_partition
-from reticent.plan.repairs import Brought, check_brought, read_brought, read_repairs
+from reticent.plan.product import Given, Product
+from reticent.plan.products import PRODUCTS, asked, listed
+from reticent.plan.repairs import ExternalImputation, Repairs, check_external, read_external, read_repairs
 from reticent.plan.sample import FrameSample, check_sample, frame_claims, read_sample
 from reticent.plan.sections import FORMAT, PlanSections, ProtectSection
-from reticent.plan.synth import Synth, read_synths
+from reticent.plan.statistics import Statistics
+from reticent.plan.synth import SyntheticTables
 from reticent.plan.totals import with_totals
-from reticent.plan.weights import read_weight, serving
+from reticent.plan.weights import read_weight
 from reticent.plan.words import copied_stand_in
 from reticent.prepare.repair import NO_REPAIR, Repair
-from reticent.privacy.claim import Change, Claim, amount, check_exact, compose
+from reticent.privacy.claim import Change, Claim, amount, check_exact, compose, read_epsilon
 from reticent.privacy.sampling import resting_on_key
 from reticent.schema import Schema
 from reticent.schema.codebook import schema_from
 from reticent.schema.predicate import statuses
 from reticent.schema.public_files import PublicFiles, Read
 from reticent.sensitivity.bounds import Neighbours
-from reticent.smallcells.cells import SmallCells, with_files
 
 
 def check_silence(asks: Sequence[Statistic], models: Sequence[AnyModel]) -> None:
@@ -57,6 +57,7 @@ def check_silence(asks: Sequence[Statistic], models: Sequence[AnyModel]) -> None
 
 
 LARGE = 20
+P = TypeVar("P", bound=Product)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,18 +71,14 @@ class Plan:
     - `schema`: the codebook.
     - `change`: the adjacency.
     - `cap`: the privacy budget that the plan may not exceed.
-    - `asks`: the statistics.
+    - `products`: what is asked for, kind by kind; models that fill rows come first.
     - `digest`: by which a ledger knows the plan again.
     - `former`: the digests that it had in earlier formats.
-    - `cells`: tables of small cells.
-    - `synths`: synthetic tables.
-    - `weight`: post-stratification.
     - `partition`: the piece of the survey that is read.
     - `sample`: how the survey was drawn, for amplification.
     - `repair`: edits and donor imputation.
-    - `models`: private models that fill gaps.
     - `repair_words`: what the repairs do, in sentences.
-    - `brought`: imputation that was done before.
+    - `brought`: external imputation: what was filled before the data came.
     - `rows`: how many respondents are expected.
     - `design_effect`: the expected design effect.
     - `source`: where the rows are.
@@ -98,18 +95,14 @@ class Plan:
     schema: Schema
     change: Change
     cap: Fraction
-    asks: tuple[Statistic, ...]
+    products: tuple[Product, ...]
     digest: str
     former: FormerDigests = field(default=FormerDigests({}, {}), repr=False, compare=False)
-    cells: tuple[SmallCells, ...] = ()
-    synths: tuple[Synth, ...] = ()
-    weight: Weighting | None = None
     partition: Partition | None = None
     sample: FrameSample | None = None
     repair: Repair = NO_REPAIR
-    models: tuple[AnyModel, ...] = ()
     repair_words: tuple[str, ...] = ()
-    brought: Brought | None = None
+    brought: ExternalImputation | None = None
     rows: int | None = None
     design_effect: Fraction | None = None
     source: str = ""
@@ -125,6 +118,25 @@ class Plan:
         """The change that must stay hidden, as the bounds take it."""
         return Neighbours(replaced=self.change is Change.REPLACE, records=self.schema.at_most)
 
+    def product(self, kind: type[P]) -> P | None:
+        """The product of one kind; None where the plan does not ask for it."""
+        return next((product for product in self.products if isinstance(product, kind)), None)
+
+    @property
+    def asks(self) -> tuple[Statistic, ...]:
+        """The statistics, in order."""
+        return found.asks if (found := self.product(Statistics)) else ()
+
+    @property
+    def weight(self) -> Weighting | None:
+        """Post-stratification to known totals, where statistics use it."""
+        return found.weight if (found := self.product(Statistics)) else None
+
+    @property
+    def models(self) -> tuple[AnyModel, ...]:
+        """The private models that fill gaps, in order."""
+        return found.models if (found := self.product(ImputationModels)) else ()
+
     @property
     def setting(self) -> Setting:
         """What is public of the survey, as far as the ways of answering depend on it."""
@@ -134,7 +146,7 @@ class Plan:
             repair=self.repair,
             weighting=self.weight,
             copied=copied_stand_in(self.models),
-            directions=directions_of(self.models),
+            directions=found.directions if (found := self.product(ImputationModels)) else 0,
             rows=self.rows,
             share=self.partition.share if self.partition else Fraction(1),
         )
@@ -147,13 +159,8 @@ class Plan:
 
     @property
     def claims(self) -> tuple[Claim, ...]:
-        """One claim for each line, each ask that costs anything and each table, from public numbers alone."""
-        found = (claim_of(route, self.change) for route in self.routes)
-        bins = claim_of_bins(self.weight.parts(self.neighbours), self.change) if self.weight else None
-        lines = (model.claim(self.change) for model in self.models)
-        asked = tuple(claim for claim in (*lines, bins, *found) if claim is not None)
-        tables = (cells.claim(self.change) for cells in self.cells)
-        return tuple(map(self.resting, (*asked, *tables, *(synth.claim for synth in self.synths))))
+        """One claim for each model, each statistic that costs anything and each table, from public numbers alone."""
+        return tuple(self.resting(claim) for product in self.products for claim in product.claims(self))
 
     def resting(self, claim: Claim) -> Claim:
         """A claim of this plan with what it rests on beside its mechanism: the key, in a piece by lot."""
@@ -171,18 +178,15 @@ class Plan:
 
         Nothing where gaps were filled before: one who was drawn has moved the rows of others, too.
         """
-        if self.brought is not None:
+        if self.brought is not None or (self.partition is None and self.sample is None):
             return ()
         return frame_claims(self.claims, self.change, self.partition, self.sample)
 
     @property
     def cost(self) -> Fraction:
-        """What a release of this plan charges: the epsilon its asks use, which may be below the cap.
-
-        An observed table promises nothing and is charged all the same: what its author gave it.
-        """
-        observed = sum((cells.cost for cells in self.cells if cells.is_observed), Fraction(0))
-        return sum((claim.epsilon for claim in self.claims), observed)
+        """What a release of this plan charges: the epsilon its products use, which may be below the cap."""
+        observed = (cost for product in self.products for cost in product.observed.values())
+        return sum((*(claim.epsilon for claim in self.claims), *observed), Fraction(0))
 
 
 def read_plan(
@@ -213,8 +217,9 @@ def read_plan(
         ledgers=[folder / survey.ledger, *([ledger] if ledger is not None else [])],
     )
     codebook = files.toml(survey.codebook, field="survey.codebook")
-    if sections.cells:
-        data = {**data, "cells": with_files(sections.cells, files)}
+    for key, reader in asked(sections).items():
+        if reader.with_files is not None:
+            data = {**data, key: reader.with_files(getattr(sections, key), files)}
     if sections.weight is not None:
         data = {**data, "weight": with_totals(sections.weight, files)}
     return replace(plan_from(data, codebook), folder=folder, files=tuple(files.read))
@@ -228,46 +233,46 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
         raise PlanError("is marked unfinished; complete it and remove 'unfinished'", field="survey.codebook")
     change = _change(sections.protect.change, schema)
     neighbours = Neighbours(replaced=change is Change.REPLACE, records=schema.at_most)
-    partition = read_partition(sections.partition, schema, codebook, change)
+    partition = None
+    if sections.partition is not None:
+        partition = read_partition(sections.partition, schema, codebook, change)
     rows = sections.expect.rows or schema.sample_size
     rows = partition.rows(sections.expect.rows, schema.sample_size) if partition else rows
-    weight = read_weight(sections.weight, schema, rows=rows, neighbours=neighbours)
-    derived = [weight.name] if weight else []
-    repairs = read_repairs(
-        sections.impute,
-        schema,
-        edited=sections.edit,
-        derived_weights=derived,
-        shares=read_shares(sections.expect.missing, schema),
-    )
-    if not (sections.statistic or sections.cells or sections.synth):
-        raise PlanError("asks nothing; add a [[statistic]], [[cells]] or [[synth]]", field="statistic")
-    setting = Setting(
+    weight = None
+    if sections.weight is not None:
+        weight = read_weight(sections.weight, schema, rows=rows, neighbours=neighbours)
+    repairs = Repairs()
+    if sections.impute or sections.edit:
+        derived = [weight.name] if weight else []
+        repairs = read_repairs(
+            sections.impute,
+            schema,
+            edited=sections.edit,
+            derived_weights=derived,
+            shares=read_shares(sections.expect.missing, schema),
+        )
+    given = Given(
         schema=schema,
+        held=replace(schema, sample_size=None) if partition else schema,
+        change=change,
         neighbours=neighbours,
-        repair=repairs.repair,
-        weighting=weight,
-        copied=copied_stand_in(repairs.models),
+        repairs=repairs,
+        weight=weight,
     )
-    asks = read_asks(sections.statistic, setting)
-    # A public number of rows is that of the whole survey: methods that would use it are not told of it for a piece.
-    held = replace(schema, sample_size=None) if partition else schema
     plan = Plan(
         release_id=sections.release.id,
         title=sections.release.title,
         schema=schema,
         change=change,
         cap=_cap(sections.protect),
-        asks=asks,
-        weight=serving(weight, asks, schema, neighbours) if weight else None,
-        cells=read_cells(sections.cells, schema, repair=repairs.repair),
-        synths=read_synths(sections.synth, held, change=change, repair=repairs.repair),
+        products=_products(sections, given),
         partition=partition,
-        sample=read_sample(sections.sample, schema, change, partition),
+        sample=read_sample(sections.sample, schema, change, partition)
+        if sections.sample is not None
+        else None,
         repair=repairs.repair,
-        models=repairs.models,
         repair_words=repairs.words,
-        brought=read_brought(sections.survey.imputed_before),
+        brought=read_external(before) if (before := sections.survey.imputed_before) is not None else None,
         digest=plan_digest(data, codebook),
         former=FormerDigests(data, codebook, (plan_digest(without_hubs(data), codebook),)),
         rows=rows,
@@ -283,15 +288,34 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
             f"is {show(plan.cap)}, but the plan needs {show(plan.cost)}; raise it or ask for less",
             field="protect.epsilon",
         )
-    for place, each in enumerate(sections.statistic):
-        check_partition(partition, each.size, f"statistic[{place}].size")
-    check_moved(partition, change, repair=plan.repair, others=(*plan.models, *plan.cells, *plan.synths))
+    if partition is not None:
+        _check_piece(plan, sections, partition)
     _check_delta(plan, sections.protect)
     _check_names(plan)
-    check_sample(plan.sample, asks, weight, schema)
-    check_brought(plan.brought, is_sampled=plan.sample is not None)
-    check_silence(asks, plan.models)
+    if plan.sample is not None:
+        check_sample(plan.sample, plan.asks, weight, schema)
+        check_external(plan.brought, is_sampled=True)
+    check_silence(plan.asks, plan.models)
     return plan
+
+
+def _check_piece(plan: Plan, sections: PlanSections, piece: Partition) -> None:
+    """What is said of the whole survey is refused for a piece, and so is what is not proved for it."""
+    for place, each in enumerate(sections.statistic):
+        check_partition(piece, each.size, f"statistic[{place}].size")
+    others = [product for product in plan.products if not product.proved_for_moves]
+    check_moved(piece, plan.change, repair=plan.repair, others=others)
+
+
+def _products(sections: PlanSections, given: Given) -> tuple[Product, ...]:
+    """What the plan asks for, in the order of `PRODUCTS`, after the models that fill its rows."""
+    readers = asked(sections)
+    if not readers:
+        raise PlanError(f"asks nothing; add a {listed()}", field="statistic")
+    if given.weight is not None:
+        readers = {Statistics.section: PRODUCTS[Statistics.section], **readers}
+    first = [ImputationModels(models=given.repairs.models)] if given.repairs.models else []
+    return (*first, *(reader.read(getattr(sections, key), given) for key, reader in readers.items()))
 
 
 def _sections(data: Mapping[str, Any]) -> PlanSections:
@@ -306,20 +330,20 @@ def _cap(section: ProtectSection) -> Fraction:
     cap = read_epsilon(section.epsilon, field="protect.epsilon")
     if cap > LARGE and not section.accept_large:
         raise PlanError(
-            f"is above {LARGE}, which promises little; write accept_large = true to go on",
+            f"is above {LARGE}, which guarantees little; write accept_large = true to go on",
             field="protect.epsilon",
         )
     return cap
 
 
 def _check_names(plan: Plan) -> None:
-    taken = {ask.name: "a statistic" for ask in plan.asks}
-    named = [(f"cells[{place}].name", cells.name) for place, cells in enumerate(plan.cells)]
-    named += [(f"synth[{place}].name", synth.name) for place, synth in enumerate(plan.synths)]
-    for place_of, name in named:
-        if name in taken:
-            raise PlanError(f"{taken[name]} is called {name!r} too; choose another", field=place_of)
-        taken[name] = "a table"
+    taken: dict[str, str] = {}
+    for product in plan.products:
+        for place, name in enumerate(product.names):
+            if name in taken:
+                at = f"{product.section}[{place}].name"
+                raise PlanError(f"{taken[name]} is called {name!r} too; choose another", field=at)
+            taken[name] = product.noun
 
 
 def _check_delta(plan: Plan, section: ProtectSection) -> None:
@@ -330,7 +354,7 @@ def _check_delta(plan: Plan, section: ProtectSection) -> None:
             raise PlanError("does not go with pure noise; remove it", field="protect.delta")
         return
     if section.delta is None or amount(section.delta, field="protect.delta") < total:
-        what = "tables" if plan.synths else "cells"
+        what = " and ".join(each.plural for each in plan.products if any(c.delta for c in each.claims(plan)))
         raise PlanError(
             f"the {what} need {show(total)}; allow as much, or ask for less", field="protect.delta"
         )
@@ -356,14 +380,14 @@ def _effect(raw: object) -> Fraction | None:
     return effect
 
 
-OTHERS = ("statistic", "cells", "weight")
+OTHERS = (*(key for key in PRODUCTS if key != SyntheticTables.section), "weight")
 SUFFIX = "-synth"
 
 
 def read_synth_plan(path: Path, *, rows: str | None = None, ledger: Path | None = None) -> Plan:
     """The synthetic tables of the plan at `path`, after the whole of it was found in order."""
     whole = read_plan(path, rows=rows, ledger=ledger)
-    if not whole.synths:
+    if whole.product(SyntheticTables) is None:
         raise PlanError("holds no synthetic table; add a [[synth]]", field="synth")
     return read_plan(path, part=only_synth, rows=rows, ledger=ledger)
 

@@ -310,7 +310,7 @@ class BroughtSection(Section):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Brought:
+class ExternalImputation:
     """One respondent moves at most `reach` filled rows of others: a function of the rule and the survey's public size."""
 
     reach: int
@@ -339,7 +339,7 @@ class Brought:
             return k * claim.epsilon, None
 
 
-def read_brought(raw: Mapping[str, Any] | None) -> Brought | None:
+def read_external(raw: Mapping[str, Any] | None) -> ExternalImputation | None:
     """What the plan says of its rows; None where it says nothing."""
     if raw is None:
         return None
@@ -348,21 +348,21 @@ def read_brought(raw: Mapping[str, Any] | None) -> Brought | None:
         raise PlanError(
             "is 'deterministic': for other rules nothing is proved", field="survey.imputed_before.rule"
         )
-    return Brought(reach=section.reach)
+    return ExternalImputation(reach=section.reach)
 
 
-def check_brought(brought: Brought | None, *, is_sampled: bool) -> None:
+def check_external(brought: ExternalImputation | None, *, is_sampled: bool) -> None:
     """Refuse to speak of a frame: amplification is for a respondent who is in one row, and here is in `reach` more."""
     if brought is not None and is_sampled:
         raise PlanError(
-            "gaps were filled before, by rows of others who were drawn, and that is not amplified; claim the promise of "
+            "missing values were filled before, by rows of others who were drawn, and that is not amplified; claim the guarantee of "
             "the sample itself",
             field="sample",
         )
 
 
-def external_imputation_section(brought: Brought | None, claim: Claim) -> dict[str, Any]:
-    """What a preview and a release say of it; nothing where nothing was brought."""
+def external_imputation_section(brought: ExternalImputation | None, claim: Claim) -> dict[str, Any]:
+    """What a preview and a release say of it; nothing where none was done."""
     if brought is None:
         return {}
     k, found = brought.size(claim.change), brought.worth(claim)

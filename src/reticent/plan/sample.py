@@ -139,7 +139,7 @@ def check_sample(
     if base and schema.coded[base[0]].high > 1:
         raise PlanError(
             f"{base[0]} is a base weight, so some were likelier to be drawn than others, and that is not amplified; "
-            "claim the promise of the sample itself",
+            "claim the guarantee of the sample itself",
             field="sample",
         )
 

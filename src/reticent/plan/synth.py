@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
@@ -15,22 +15,25 @@ from reticent.engine.sql.coded import Coding, check_coding
 from reticent.errors import PlanError, is_printable, nearest
 from reticent.exact import show
 from reticent.files import Section, fill
-from reticent.plan.asks import read_epsilon
+from reticent.plan.product import Given, Product
 from reticent.prepare.repair import NO_REPAIR, Repair
-from reticent.privacy.claim import Change, Claim, amount
+from reticent.privacy.claim import Change, Claim, amount, read_epsilon
 from reticent.schema import Schema
-from reticent.synth.base import Holes, Spend, SynthesisMethod
-from reticent.synth.domain import BINS, Domain, domain_of, heap_words
+from reticent.synth.base import MissingMethod, Spend, SynthesisMethod
+from reticent.synth.domain import BINS, Domain, domain_of, point_mass_words
 from reticent.synth.rules import Rules, read_rules
 
+if TYPE_CHECKING:
+    from reticent.plan.plan import Plan
+
 DONE = {
-    Holes.COMPLETE: "rows with a missing answer were left out before anything was counted",
-    Holes.RANDOM: "missing answers were drawn evenly from all possible ones before anything was counted",
-    Holes.MEAN: "missing answers were replaced by a noisy mean, or drawn from a noisy histogram, before anything was "
+    MissingMethod.COMPLETE: "rows with a missing answer were left out before anything was counted",
+    MissingMethod.RANDOM: "missing answers were drawn evenly from all possible ones before anything was counted",
+    MissingMethod.MEAN: "missing answers were replaced by a noisy mean, or drawn from a noisy histogram, before anything was "
     "counted",
-    Holes.MODEL: "missing answers were drawn from a private model of the answers that were given, each row from itself",
-    Holes.AVAILABLE: "each table was counted over those who answered its own questions",
-    Holes.VALUES: "a missing answer was counted as a value of its own",
+    MissingMethod.MODEL: "missing answers were drawn from a private model of the answers that were given, each row from itself",
+    MissingMethod.AVAILABLE: "each table was counted over those who answered its own questions",
+    MissingMethod.VALUES: "a missing answer was counted as a value of its own",
 }
 
 
@@ -40,7 +43,7 @@ class Synth:
 
     name: str
     method: SynthesisMethod
-    holes: Holes
+    holes: MissingMethod
     rows: int
     bins: int
     domain: Domain
@@ -80,7 +83,7 @@ class Synth:
 
     def holes_words(self) -> str:
         """What is done about missing answers, from the rows that are read to the rows that are written."""
-        if self.holes is not Holes.VALUES:
+        if self.holes is not MissingMethod.VALUES:
             return DONE[self.holes]
         if not self.copies:
             return f"{DONE[self.holes]}, and the synthetic rows keep their own"
@@ -119,7 +122,7 @@ class SynthSection(Section):
 
     name: str = Field(min_length=1, max_length=200)
     method: str = Field(max_length=100)
-    missing: str = Holes.AVAILABLE.value
+    missing: str = MissingMethod.AVAILABLE.value
     rows: int = Field(ge=1, le=MOST_VALUES)
     epsilon: str
     delta: str | None = None
@@ -160,7 +163,7 @@ def read_synth(
     if not is_printable(section.name):
         raise PlanError("holds a control character", field=f"{at}.name")
     with _placed(at):
-        domain = domain_of(schema, section.columns, bins=section.bins, heaps=section.point_masses)
+        domain = domain_of(schema, section.columns, bins=section.bins, point_masses=section.point_masses)
         check_coding(Coding(keys=tuple(axis.key for axis in domain.axes)), schema, repair)
         rules = read_rules(domain, never=section.never, determines=section.determines, known=section.known)
     synth = Synth(
@@ -169,7 +172,7 @@ def read_synth(
         holes=_holes(section.missing, f"{at}.missing"),
         rows=section.rows,
         bins=section.bins,
-        heaps=heap_words(section.point_masses, schema, domain.columns),
+        heaps=point_mass_words(section.point_masses, schema, domain.columns),
         domain=domain,
         spend=Spend(
             epsilon=read_epsilon(section.epsilon, field=f"{at}.epsilon"),
@@ -196,11 +199,11 @@ def _method(name: str, field: str) -> SynthesisMethod:
         return find(name)
 
 
-def _holes(word: str, field: str) -> Holes:
-    known = [each.value for each in Holes]
+def _holes(word: str, field: str) -> MissingMethod:
+    known = [each.value for each in MissingMethod]
     if word not in known:
         raise PlanError(f"is one of {', '.join(known)}{nearest(word[:80], known)}", field=field)
-    return Holes(word)
+    return MissingMethod(word)
 
 
 def _delta(text: str | None, field: str) -> Fraction:
@@ -208,15 +211,15 @@ def _delta(text: str | None, field: str) -> Fraction:
         return Fraction(0)
     delta = amount(text, field=field)
     if delta > LARGEST_DELTA:
-        raise PlanError("is above 0.01, which promises nothing to one in a hundred", field=field)
+        raise PlanError("is above 0.01, which guarantees nothing to one in a hundred", field=field)
     return delta
 
 
 def _copies(section: SynthSection, at: str) -> int:
-    is_values = section.missing == Holes.VALUES.value
+    is_values = section.missing == MissingMethod.VALUES.value
     if section.copies is not None and not is_values:
         raise PlanError(
-            f"goes with missing = {Holes.VALUES.value!r} alone; other rows have nothing left to fill",
+            f"goes with missing = {MissingMethod.VALUES.value!r} alone; other rows have nothing left to fill",
             field=f"{at}.copies",
         )
     if section.copies is None:
@@ -242,3 +245,25 @@ def _placed(at: str, *, keep: bool = True) -> Iterator[None]:
         return
     inner = f"{at}.{field}" if keep and field in SynthSection.model_fields else at
     raise PlanError(said.rstrip("."), field=field if field == "impute" else inner)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyntheticTables(Product):
+    """The synthetic tables of a plan, in order."""
+
+    section: ClassVar[str] = "synth"
+
+    tables: tuple[Synth, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(synth.name for synth in self.tables)
+
+    def claims(self, plan: "Plan") -> tuple[Claim, ...]:
+        return tuple(synth.claim for synth in self.tables)
+
+
+def read_synthetic_tables(raw: Sequence[Mapping[str, Any]], given: Given) -> SyntheticTables:
+    """All `[[synth]]` sections as a product."""
+    tables = read_synths(raw, given.held, change=given.change, repair=given.repairs.repair)
+    return SyntheticTables(tables=tables)

@@ -325,7 +325,8 @@ class Crossing:
         ways = [each.ways[at] for each, at in zip(self.attributes, chosen, strict=False)]
         bins = [0] * len(self.totals)
         for way in ways:
-            bins = [bin_ * way.size + group for bin_, group in zip(bins, way.groups, strict=True)]
+            size = way.size
+            bins = [bin_ * size + group for bin_, group in zip(bins, way.groups, strict=True)]
         return summed("; ".join(way.name for way in ways), bins, self.totals)
 
     def candidates(self, chosen: Sequence[int]) -> Candidates:

@@ -1,11 +1,18 @@
 """What can be said of a table of cells before a row is read: how noisy it is in cells of an assumed size."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import sqrt
+from typing import Any
 
 import numpy as np
 
+from reticent.exact import show
+from reticent.plan.cells import CellTables
+from reticent.plan.plan import Plan
+from reticent.preview.foreseen import Foreseen
+from reticent.release.product import Document, Grid, Line
 from reticent.schema import Schema
 from reticent.sensitivity.bounds import Neighbours
 from reticent.smallcells.cells import SmallCells
@@ -75,3 +82,42 @@ def _observed(spec: ObservedCells, size: int) -> float | None:
         span=spec.span,
     )
     return sqrt(2) * float(local[0]) / float(spec.epsilon)
+
+
+def foresee_cells(asked: CellTables, plan: Plan, cv: float = 0.0) -> Foreseen:
+    """What each table of cells will cost and how noisy it will be."""
+    told = [_told(cells, plan) for cells in asked.tables]
+    return Foreseen(key="cells", told=told, lines=tuple(_lines(told)))
+
+
+def _told(cells: SmallCells, plan: Plan) -> dict[str, Any]:
+    seen = foresee(cells, plan.schema, plan.neighbours)
+    return {
+        "name": cells.name,
+        "words": cells.words(),
+        "method": cells.method.value,
+        "label": cells.label,
+        "guarantee": str(plan.resting(cells.claim(plan.change))),
+        "epsilon": show(cells.cost),
+        "delta": show(cells.delta) if cells.delta else None,
+        "cells": cells.want(plan.schema).cells(plan.schema),
+        "noise_sd": {str(size): spread for size, spread in seen.spreads},
+        "how": seen.how,
+        "unprotected": list(seen.unprotected),
+    }
+
+
+def _lines(told: Sequence[Document]) -> Iterator[Line]:
+    """Cost, promise, and the noise in cells of three sizes."""
+    headings = ("cells", "method", "epsilon", "delta", *(f"sd, n = {size}" for size in SIZES))
+    yield Grid(headings=headings, rows=[_row(each) for each in told])
+    for each in told:
+        yield f"{each['name']}: {each['label'] or each['guarantee']}"
+        yield f"  {each['words']}; {each['cells']:,} cells"
+        yield f"  sd: {each['how']}"
+        yield from (f"  not protected: {said}" for said in each["unprotected"])
+
+
+def _row(each: Document) -> tuple[str, ...]:
+    spreads = ("not given" if spread is None else f"{spread:.3g}" for spread in each["noise_sd"].values())
+    return (each["name"], each["label"] or each["method"], each["epsilon"], each["delta"] or "", *spreads)

@@ -49,6 +49,17 @@ def amount(text: object, *, field: str = "epsilon") -> Fraction:
     return value
 
 
+LEAST = Fraction(1, 10**6)
+
+
+def read_epsilon(text: str | None, *, field: str) -> Fraction:
+    """An amount of epsilon, large enough to say anything."""
+    epsilon = amount(text, field=field)
+    if epsilon < LEAST:
+        raise PlanError("is smaller than 0.000001; the estimate would be noise alone", field=field)
+    return epsilon
+
+
 def decimal(value: Fraction) -> str:
     """`value` as a decimal, digit for digit; a rational without a finite decimal is refused."""
     text = exact_text(value, places=60)
@@ -101,7 +112,7 @@ class Claim:
             _check_amount(name, getattr(self, name), carried=name in carried)
         if self.delta >= 1:
             raise PlanError(
-                f"it is {_text(self.delta)}, but must be below 1 to promise anything.", field="delta"
+                f"it is {_text(self.delta)}, but must be below 1 to guarantee anything.", field="delta"
             )
         _check_words(self)
 
@@ -111,7 +122,7 @@ class Claim:
             return self
         if change == Change.ADD_REMOVE:
             raise PlanError(
-                "a promise against replacing answers says nothing of adding or removing a respondent; "
+                "a guarantee against replacing answers says nothing of adding or removing a respondent; "
                 "use a mechanism proved for that change.",
                 field="change",
             )
@@ -178,7 +189,8 @@ def check_exact(claim: Claim, *, field: str) -> Claim:
     """The claim, unless it is proved for ideal reals alone: such a one is neither charged nor handed out."""
     if claim.arithmetic != "exact":
         raise PlanError(
-            "promises in ideal reals, which no computer has; take one whose arithmetic is exact.", field=field
+            "guarantees in ideal reals, which no computer has; take one whose arithmetic is exact.",
+            field=field,
         )
     return claim
 
@@ -187,7 +199,7 @@ def compose(claims: Iterable[Claim]) -> Claim:
     """The promise of all of them together, made one after the other on the same respondents."""
     parts = tuple(claims)
     if not parts:
-        raise PlanError("no claim to compose; a plan that asks nothing promises nothing.", field="claims")
+        raise PlanError("no claim to compose; a plan that asks nothing guarantees nothing.", field="claims")
     if len(parts) > 1:
         _check_alike(parts)
     total = _totals(parts)
@@ -208,7 +220,7 @@ def _check_alike(parts: tuple[Claim, ...]) -> None:
         # Mechanisms on the same masked rows share one mask, and log E e^(s1+s2) >= log E e^s1 + log E e^s2;
         # those on the same sample share one draw, with the same consequence.
         raise PlanError(
-            "amplified promises share one mask or one sample and do not add; "
+            "amplified guarantees share one mask or one sample and do not add; "
             "amplify the mechanisms together (THEORY 4.1 and 5.1).",
             field="about",
         )

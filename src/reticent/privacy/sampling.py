@@ -41,7 +41,7 @@ REFUSED = {
     "vanishes as clusters grow",
     "systematic": "the draw has one random start, and the order of the frame can tell who is in",
     "proportional": "the probabilities are read off the rows, so one answer moves the rates of all",
-    "replacement": "one respondent may be drawn several times, and the promise to a group of copies is needed",
+    "replacement": "one respondent may be drawn several times, and the guarantee to a group of copies is needed",
     "quota": "who is in depends on who answered before, which is not a chance that anybody has computed",
 }
 
@@ -50,7 +50,7 @@ def design_of(name: str) -> SamplingDesign:
     """The design called `name`; any other is refused, with the reason where it is a known one."""
     if name in REFUSED:
         raise PlanError(
-            f"{name} sampling is not amplified: {REFUSED[name]}; claim the promise of the sample itself.",
+            f"{name} sampling is not amplified: {REFUSED[name]}; claim the guarantee of the sample itself.",
             field="design",
         )
     if name not in tuple(SamplingDesign):
@@ -187,7 +187,7 @@ def _simple(whole: Claim, rate: Fraction, change: Change) -> Claim:
 def _poisson(whole: Claim, rate: Fraction, change: Change) -> Claim:
     if whole.change is not Change.ADD_REMOVE:
         raise PlanError(
-            "the size of this sample is random, and a promise against replaced answers does not cover it: such a "
+            "the size of this sample is random, and a guarantee against replaced answers does not cover it: such a "
             "mechanism may tell when everybody was drawn; use mechanisms proved for adding or removing.",
             field="change",
         )
@@ -206,11 +206,13 @@ def _check_claim(whole: Claim) -> None:
         way = (
             "convert it to (epsilon, delta) first"
             if whole.measure == "zcdp"
-            else "it promises nothing formal"
+            else "it guarantees nothing formal"
         )
-        raise PlanError(f"a promise in {whole.measure} is not amplified; {way}.", field="measure")
+        raise PlanError(f"a guarantee in {whole.measure} is not amplified; {way}.", field="measure")
     if whole.about != "the incomplete data held":
-        raise PlanError("the promise is amplified already; begin with that of the mechanism.", field="about")
+        raise PlanError(
+            "the guarantee is amplified already; begin with that of the mechanism.", field="about"
+        )
 
 
 def _check(epsilon: Fraction, rate: Fraction) -> None:
@@ -242,9 +244,9 @@ class Piece:
         if not 0 < self.share <= 1:
             raise PlanError(f"it is {self.share}, but must lie above 0 and at most at 1.", field="share")
         if self.claim is not None and self.claim.measure != "pure":
-            raise PlanError("pieces are worked out for pure promises only.", field="measure")
+            raise PlanError("pieces are worked out for pure guarantees only.", field="measure")
         if self.claim is not None and self.claim.about != "the incomplete data held":
-            raise PlanError("the promise is amplified already; give that of the mechanism.", field="about")
+            raise PlanError("the guarantee is amplified already; give that of the mechanism.", field="about")
 
 
 def by_lot(pieces: Sequence[Piece], *, sizes: Sizes, change: Change) -> Claim:
@@ -316,7 +318,9 @@ def _fixed(claims: list[Claim], share: Fraction, change: Change) -> Claim:
 def _random(pieces: Sequence[Piece], claims: list[Claim], change: Change) -> Claim:
     if any(claim.change is Change.REPLACE for claim in claims):
         if change is Change.ADD_REMOVE:
-            raise PlanError("a promise against replacing says nothing of adding or removing.", field="change")
+            raise PlanError(
+                "a guarantee against replacing says nothing of adding or removing.", field="change"
+            )
         # The same lot for both neighbours: one answer changes, in one piece.
         made = _claim(claims, max(claim.under(change).epsilon for claim in claims), change)
         return resting_on_key(made)
@@ -346,7 +350,7 @@ def resting_on_key(claim: Claim) -> Claim:
 def _released(pieces: Sequence[Piece]) -> list[Claim]:
     claims = [piece.claim for piece in pieces if piece.claim is not None]
     if not claims:
-        raise PlanError("no piece is released; there is nothing to promise.", field="claims")
+        raise PlanError("no piece is released; there is nothing to guarantee.", field="claims")
     return claims
 
 

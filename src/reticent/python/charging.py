@@ -79,7 +79,7 @@ def _charge(
     check_exact(claim, field=what)
     if claim.epsilon > LARGE:
         raise PlanError(
-            f"is above {LARGE}, which promises little; write it in a plan with accept_large = true",
+            f"is above {LARGE}, which guarantees little; write it in a plan with accept_large = true",
             field="epsilon",
         )
     return ledger.reserve(

@@ -23,8 +23,7 @@ from reticent.missing.private import (
 )
 from reticent.noise.bits import SystemBits
 from reticent.noise.source import SystemNoise
-from reticent.plan.asks import read_epsilon
-from reticent.privacy.claim import Change, Claim
+from reticent.privacy.claim import Change, Claim, read_epsilon
 from reticent.python.charging import Account, check_public, open_account, reserve
 from reticent.release.survey import Survey
 from reticent.schema import Schema

@@ -27,7 +27,7 @@ from reticent.schema import Schema
 from reticent.schema.codebook import schema_from
 from reticent.synth.base import Model, SynthNoise
 from reticent.synth.decode import to_arrow
-from reticent.synth.domain import BINS, Domain, Heaps
+from reticent.synth.domain import BINS, Domain, PointMasses
 from reticent.synth.noise import SystemSynthNoise
 from reticent.synth.rules import Rules, read_rules
 from reticent.synth.saved import load, save
@@ -121,7 +121,7 @@ class Synthesizer(Params):
         codebook: Book | None = None,
         columns: Sequence[str] | None = None,
         bins: int = BINS,
-        point_masses: Heaps | None = None,
+        point_masses: PointMasses | None = None,
         copies: int | None = None,
         never: Sequence[str] = (),
         determines: Mapping[str, str] | None = None,

@@ -13,6 +13,7 @@ from typing import ClassVar
 
 from reticent.engine.wants import Rows, Sum, Table
 from reticent.query.shapes import Shape
+from reticent.query.sides import Sides
 from reticent.schema import Schema
 from reticent.schema.bind import AllOf, AnyOf, Bound, Negation, bind
 from reticent.schema.predicate import Everyone, Predicate, columns_compared
@@ -68,7 +69,9 @@ class Query(ABC):
     - `takes_size`: whether a public size can take the place of its noisy count.
     - `adds_up`: whether the answers for the pieces of a survey add up to that for the whole.
     - `counts_respondents`: whether the answer is a number of respondents, or of people.
+    - `takes_domains`: whether it can be asked `by` domains.
     - `has_one_estimate`: whether the answer is one number, from which others can be derived.
+    - `uses_cells`: whether it is derived from the cells of a table, and not from single estimates.
     - `is_variance`: whether the sampling error of a mean can be told from the answer.
     - `not_imputed`: what no theorem bounds where donors fill its columns, and what to ask for instead. It is said of kinds
       without a `shape`: those are refused there.
@@ -80,7 +83,9 @@ class Query(ABC):
     takes_size: ClassVar[bool] = False
     adds_up: ClassVar[bool] = False
     counts_respondents: ClassVar[bool] = False
+    takes_domains: ClassVar[bool] = False
     has_one_estimate: ClassVar[bool] = True
+    uses_cells: ClassVar[bool] = False
     is_variance: ClassVar[bool] = False
     not_imputed: ClassVar[str] = "this of imputed answers; ask for a count, a total, a mean or a proportion."
 
@@ -93,6 +98,19 @@ class Query(ABC):
     def uses(self) -> tuple[str, ...]:
         """The statistics of the plan that it is derived from."""
         return ()
+
+    @property
+    def has_cells(self) -> bool:
+        """Whether the answer is a table of counts with one noise in every cell, from whose cells others can be derived."""
+        return False
+
+    @property
+    def sides(self) -> Sides:
+        """The sides of its table; none where it has one estimate."""
+        return Sides(columns=())
+
+    def check_uses(self, used: Mapping[str, "Query"], schema: Schema, field: str) -> None:  # noqa: B027 - most use nothing
+        """Refuse what the statistics it is derived from do not have."""
 
     @property
     def predicates(self) -> tuple[Predicate, ...]:

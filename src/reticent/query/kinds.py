@@ -5,15 +5,15 @@ itself from the words of a plan.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import pairwise
 from typing import ClassVar, Self
 
 from reticent.engine.wants import MOST_CELLS, Key, Rows, Sum, Table, has_universe
 from reticent.errors import PlanError
 from reticent.exact import show
 from reticent.query.base import COMMON, EVERYONE, Query, RowQuery
+from reticent.query.cells import FromCells
 from reticent.query.shapes import (
     CodedMean,
     CodedSum,
@@ -22,8 +22,9 @@ from reticent.query.shapes import (
     SquaresAboutMean,
     centre_code,
 )
+from reticent.query.sides import BinEdges, Sides
 from reticent.query.written import WrittenQuery
-from reticent.schema import Levels, Number, Schema
+from reticent.schema import Number, Schema
 from reticent.schema.predicate import Predicate, columns_compared
 
 Keys = Mapping[str, frozenset[str]]
@@ -34,6 +35,7 @@ class Count(RowQuery):
     """How many respondents (or how much weight) a subpopulation holds."""
 
     KEYS: ClassVar[Keys] = {"count": COMMON}
+    takes_domains: ClassVar[bool] = True
     adds_up: ClassVar[bool] = True
     counts_respondents: ClassVar[bool] = True
 
@@ -102,6 +104,7 @@ class Total(NumericQuery):
     """The sum of a numeric column."""
 
     KEYS: ClassVar[Keys] = {"total": COMMON}
+    takes_domains: ClassVar[bool] = True
     adds_up: ClassVar[bool] = True
 
     @classmethod
@@ -150,6 +153,7 @@ class Mean(CentredQuery):
     """The average of a numeric column: centre + (centred sum) / count."""
 
     KEYS: ClassVar[Keys] = {"mean": COMMON | {"centre"}}
+    takes_domains: ClassVar[bool] = True
 
     def wants(self, schema: Schema) -> tuple[Sum, ...]:
         return (self.power(schema, 0), self.power(schema, 1))
@@ -166,6 +170,7 @@ class Variance(CentredQuery):
     """The sample variance of a numeric column, about its released mean."""
 
     KEYS: ClassVar[Keys] = {"variance": COMMON | {"centre"}}
+    takes_domains: ClassVar[bool] = True
     is_variance: ClassVar[bool] = True
 
     def wants(self, schema: Schema) -> tuple[Sum, ...]:
@@ -250,6 +255,7 @@ class Proportion(RowQuery):
     """The share of a subpopulation for which `of` is true, among those for whom it is decided."""
 
     KEYS: ClassVar[Keys] = {"proportion": COMMON}
+    takes_domains: ClassVar[bool] = True
     takes_size: ClassVar[bool] = True
 
     of: Predicate
@@ -303,6 +309,7 @@ class Quantile(RowQuery):
     """A quantile of a numeric column, on a declared grid of candidates `step` apart."""
 
     KEYS: ClassVar[Keys] = {"median": COMMON | {"step"}, "quantile": COMMON | {"step", "at"}}
+    takes_domains: ClassVar[bool] = True
     not_imputed: ClassVar[str] = (
         "a quantile of imputed answers; ask for its mean, or for the proportion below a value."
     )
@@ -357,53 +364,36 @@ class CrossTabulation(RowQuery):
     )
 
     columns: tuple[str, ...]
-    bins: tuple[tuple[str, tuple[Fraction, ...]], ...] = field(default=())
+    bins: BinEdges = ()
 
     @classmethod
     def read(cls, written: WrittenQuery) -> Self:
-        columns, schema, at = written.value, written.schema, written.field
-        if not isinstance(columns, list) or not columns or len(set(map(str, columns))) < len(columns):
-            raise PlanError('lists columns, each once: table = ["sex", "region"]', field=at)
-        found = {str(name): schema.column(str(name), field=at) for name in columns}
-        bins = written.raw.get("bins", {})
-        if not isinstance(bins, Mapping):
-            raise PlanError("is a table: bins = { age = [0, 18, 65, 99] }", field=f"{at}.bins")
-        for name in bins:
-            if not isinstance(found.get(name), Number):
-                raise PlanError(f"{name} is not a number of this table", field=f"{at}.bins")
-        edges = ((n, written.edges(bins.get(n), c)) for n, c in found.items() if isinstance(c, Number))
-        query = cls(columns=tuple(found), among=written.among, bins=tuple(edges))
-        if query.table(schema).size(schema) > MOST_CELLS:
-            raise PlanError(f"has more than {MOST_CELLS} cells; drop a column or use wider bins", field=at)
+        sides = written.sides(written.value, like='table = ["sex", "region"]')
+        query = cls(columns=sides.columns, among=written.among, bins=sides.bins)
+        if sides.size(written.schema) > MOST_CELLS:
+            raise PlanError(
+                f"has more than {MOST_CELLS} cells; drop a column or use wider bins", field=written.field
+            )
         return query
+
+    @property
+    def sides(self) -> Sides:
+        return Sides(columns=self.columns, bins=self.bins)
+
+    @property
+    def has_cells(self) -> bool:
+        return True
 
     @property
     def values(self) -> frozenset[str]:
         return frozenset(self.columns)
 
     def table(self, schema: Schema) -> Table:
-        rows = self.among.rows(schema)
-        return Table(
-            rows=rows, keys=tuple(self._key(schema, c) for c in self.columns), weight=self.among.weight
-        )
-
-    def _key(self, schema: Schema, name: str) -> Key:
-        column = schema.coded[name]
-        edges = dict(self.bins).get(name, ())
-        starts = tuple(int(edge / column.grid) for edge in edges[:-1]) if isinstance(column, Number) else ()
-        return Key(column=name, starts=starts, silent=True)
+        return Table(rows=self.among.rows(schema), keys=self.sides.keys(schema), weight=self.among.weight)
 
     def labels(self, schema: Schema, name: str) -> tuple[str, ...]:
         """The cells of one side, in order."""
-        column = schema.coded[name]
-        if isinstance(column, Levels):
-            answers = column.levels
-        else:
-            edges = dict(self.bins)[name]
-            answers = tuple(f"{show(a)} to under {show(b)}" for a, b in pairwise(edges))
-            answers = (*answers[:-1], f"{show(edges[-2])} to {show(edges[-1])}")
-        silent = ("(missing)", "(not asked)") if has_universe(schema, name) else ("(missing)",)
-        return (*answers, *silent)
+        return self.sides.labels(schema, name)
 
     def wants(self, schema: Schema) -> tuple[Table, ...]:
         return (self.table(schema),)
@@ -445,7 +435,18 @@ class Derived(Query):
         return f"{self.of[0]!r} {joined} {self.of[1]!r}"
 
 
-AnyQuery = Count | Total | Mean | Variance | Correlation | Proportion | Quantile | CrossTabulation | Derived
+AnyQuery = (
+    Count
+    | Total
+    | Mean
+    | Variance
+    | Correlation
+    | Proportion
+    | Quantile
+    | CrossTabulation
+    | Derived
+    | FromCells
+)
 
 KINDS: tuple[type[AnyQuery], ...] = (
     Count,
@@ -457,5 +458,6 @@ KINDS: tuple[type[AnyQuery], ...] = (
     Quantile,
     CrossTabulation,
     Derived,
+    FromCells,
 )
 """Every kind there is; its key in a plan leads to it."""

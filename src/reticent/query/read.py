@@ -1,10 +1,12 @@
 """Read the `query` of a statistic into a query value, naming what does not fit."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
 from reticent.errors import PlanError, nearest
 from reticent.query.base import AVAILABLE, COMMON, COMPLETE, EVERYONE, Query, Subpopulation
+from reticent.query.domains import OPTIONS, options_of, read_domains
 from reticent.query.kinds import KINDS
 from reticent.query.written import WrittenQuery, predicate_of, text_of
 from reticent.schema import Schema
@@ -22,16 +24,24 @@ def read_query(
         listed = ", ".join(ALLOWED)
         raise PlanError(f"holds exactly one of {listed}{_hint(raw)}", field=field)
     verb = verbs[0]
+    allowed = ALLOWED[verb] | (OPTIONS if "by" in raw else set())
     for key in raw:
-        if key != verb and key not in ALLOWED[verb]:
-            raise PlanError(f"{key!r} does not go with {verb}{nearest(key, ALLOWED[verb])}", field=field)
+        if key != verb and key not in allowed:
+            raise PlanError(f"{key!r} does not go with {verb}{_way_out(key, allowed)}", field=field)
     kind = BY_KEY[verb]
     if size is not None and not kind.takes_size:
         raise PlanError(f"a public size does not go with {verb}", field=field.replace("query", "size"))
     among = _among(raw, schema, missing, field)
-    return kind.read(
-        WrittenQuery(raw=raw, key=verb, schema=schema, among=among, size=size, field=f"{field}.{verb}")
-    )
+    written = WrittenQuery(raw=raw, key=verb, schema=schema, among=among, size=size, field=f"{field}.{verb}")
+    if "by" not in raw:
+        return kind.read(written)
+    return read_domains(kind.read(replace(written, raw=options_of(raw), size=None)), written)
+
+
+def _way_out(key: str, allowed: Collection[str]) -> str:
+    if key in OPTIONS:
+        return '; it goes with by = ["region"]'
+    return nearest(key, allowed)
 
 
 def _hint(raw: Mapping[str, Any]) -> str:

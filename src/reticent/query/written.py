@@ -9,6 +9,7 @@ from typing import Any
 from reticent.errors import PlanError
 from reticent.exact import read_decimal, show
 from reticent.query.base import Subpopulation
+from reticent.query.sides import Sides
 from reticent.schema import Number, Schema
 from reticent.schema.bind import bind
 from reticent.schema.parse import parse
@@ -100,6 +101,20 @@ class WrittenQuery:
                 field=at,
             )
         return exact
+
+    def sides(self, columns: Any, *, like: str) -> Sides:
+        """The sides of a table that the plan lists, numbers cut by the option `bins`; `like` shows how, in a refusal."""
+        schema, at, bins = self.schema, self.field, self.raw.get("bins", {})
+        if not isinstance(columns, list) or not columns or len(set(map(str, columns))) < len(columns):
+            raise PlanError(f"lists columns, each once: {like}", field=at)
+        found = {str(name): schema.column(str(name), field=at) for name in columns}
+        if not isinstance(bins, Mapping):
+            raise PlanError("is a table: bins = { age = [0, 18, 65, 99] }", field=f"{at}.bins")
+        for name in bins:
+            if not isinstance(found.get(name), Number):
+                raise PlanError(f"{name} is not a number of this table", field=f"{at}.bins")
+        edges = ((n, self.edges(bins.get(n), c)) for n, c in found.items() if isinstance(c, Number))
+        return Sides(columns=tuple(found), bins=tuple(edges))
 
 
 def predicate_of(raw: Any, schema: Schema, field: str) -> Predicate:

@@ -65,8 +65,8 @@ class Pivot:
         if self.scale > _WIDEST:
             least = float(self.sensitivity.bound / _WIDEST)
             raise PlanError(
-                f"{float(self.epsilon_scale):.2g} for the error bar of one part blurs it beyond use, and sums too long to "
-                f"be taken; give the error bar more: {least:.2g} for each part, or leave it out.",
+                f"{float(self.epsilon_scale):.2g} for the interval of one part blurs it beyond use, and sums too long to "
+                f"be taken; give the interval more: {least:.2g} for each part, or leave it out.",
                 field="epsilon_scale",
             )
 
@@ -106,7 +106,7 @@ class Pivot:
         """
         if smooth.beta != self.smooth_in:
             raise PlanError(
-                f"it is {smooth.beta}, but the error bar was planned for {self.smooth_in}.", field="beta"
+                f"it is {smooth.beta}, but the interval was planned for {self.smooth_in}.", field="beta"
             )
         return _rounded_log(smooth.bound, self.grid)
 

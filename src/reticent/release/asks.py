@@ -11,7 +11,7 @@ from reticent.answer.parts import Answer, is_as_planned
 from reticent.engine.results import Tallies
 from reticent.engine.sql.tallies import check_bins
 from reticent.engine.wants import Aggregate, Bins, Ring, Sum, Table
-from reticent.errors import PlanError, ResourceError
+from reticent.errors import PlanError
 from reticent.noise.laplace import LIMIT
 from reticent.noise.source import Noise
 from reticent.plan.plan import Plan
@@ -53,15 +53,17 @@ def wants_of(plan: Plan) -> list[Aggregate]:
 
 def _is_whole(want: Aggregate) -> bool:
     """Whether its sums are kept in 64 bits: a margin's cells, and the rings of a column."""
-    return isinstance(want, Ring) or (isinstance(want, Table) and all(key.step is None for key in want.keys))
+    if isinstance(want, Table):
+        return want.value is None and all(key.step is None for key in want.keys)
+    return isinstance(want, Ring)
 
 
 def _factors(want: Aggregate) -> list[str | None]:
     """The columns that are multiplied to give one row's contribution."""
     match want:
-        case Sum():
+        case Sum() | Table():
             return [want.weight, want.other, *[want.value] * want.power]
-        case Table() | Ring():
+        case Ring():
             return [want.weight]
         case _:
             return []
@@ -103,11 +105,9 @@ def evaluate(
     return answers
 
 
-def check_ran(plan: Plan, answers: Mapping[str, Answer]) -> None:
-    """Whether every answer was measured as its route had planned: if not, nothing is published."""
-    for route in plan.routes:
-        if not is_as_planned(answers[route.statistic.name].parts, route.parts):
-            raise ResourceError("was planned otherwise than it ran; nothing is published", field="statistic")
+def ran_as_planned(plan: Plan, answers: Mapping[str, Answer]) -> bool:
+    """Whether every answer was measured as its route had planned."""
+    return all(is_as_planned(answers[route.statistic.name].parts, route.parts) for route in plan.routes)
 
 
 def weigh_plan(plan: Plan, tallies: Tallies, noise: Noise) -> Weighed | None:

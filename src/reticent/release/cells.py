@@ -1,51 +1,103 @@
-"""The tables of small cells of a plan: what they want of the rows, what they would refuse, and what they give."""
+"""The tables of small cells of a release: what they want of the rows, what is refused, what they give, and their CSV."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from reticent.engine.results import Tallies
 from reticent.engine.wants import PointsByCell as Want
 from reticent.errors import ResourceError
+from reticent.files import tidy_csv
 from reticent.noise.bits import Bits
+from reticent.plan.cells import CellTables
 from reticent.plan.plan import Plan
+from reticent.privacy.claim import Claim
+from reticent.release.product import Document, PlanRun, Producer, ReleasedSection, Result
+from reticent.smallcells.cells import SmallCells
 from reticent.smallcells.points import GridPoints
-from reticent.smallcells.table import CellTable
+from reticent.smallcells.table import LINE, CellTable, described, lines, rows
+
+CSV = ".cells.csv"
 
 
-def cell_wants(plan: Plan) -> list[Want]:
-    """What the tables need of the rows."""
-    return [cells.want(plan.schema) for cells in plan.cells]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellsResult(Result):
+    """The tables of small cells by name."""
+
+    asked: CellTables
+    plan: Plan
+    tables: Mapping[str, CellTable] = field(repr=False)
+
+    @property
+    def epsilon(self) -> Fraction:
+        return sum((table.epsilon for table in self.tables.values()), start=Fraction(0))
+
+    @property
+    def claims(self) -> Sequence[Claim]:
+        return self.asked.claims(self.plan)
+
+    def document(self) -> dict[str, Any]:
+        plan = self.plan
+        told = [
+            described(cells, self.tables[cells.name], plan.schema, plan.change) for cells in self.asked.tables
+        ]
+        return {"cells": told}
 
 
-def check_cells(plan: Plan) -> None:
-    """Refuse what a release could not do, by trying it on one cell that nobody is in."""
-    if not plan.cells:
-        return
-    from reticent.smallcells.run import try_cells  # compiles, so loaded only where a plan has cells
+class CellsProducer(Producer[CellTables]):
+    """Makes every table of small cells, in order."""
 
-    for cells in plan.cells:
-        want = cells.want(plan.schema)
-        nobody = GridPoints(
-            starts=np.zeros(2, dtype=np.int64),
-            x=np.zeros(0, dtype=np.int64),
-            y=np.zeros(0, dtype=np.int64),
-            x_steps=1 if cells.x is None else want.steps(plan.schema, cells.x),
-            y_steps=want.steps(plan.schema, cells.y),
-        )
-        try_cells(cells, nobody, plan.schema, plan.neighbours)
+    __slots__ = ()
+
+    @property
+    def endings(self) -> tuple[str, ...]:
+        return (CSV,)
+
+    def check(self) -> None:
+        """Tried on one cell that nobody is in."""
+        from reticent.smallcells.run import try_cells  # compiles, so loaded only where a plan has cells
+
+        for cells in self.asked.tables:
+            try_cells(cells, _nobody(cells, self.plan), self.plan.schema, self.plan.neighbours)
+
+    def small(self) -> None:
+        """`check` has tried them."""
+
+    def wants(self) -> Sequence[Want]:
+        return [cells.want(self.plan.schema) for cells in self.asked.tables]
+
+    def run(self, on: PlanRun) -> CellsResult:
+        tables = run_cells(self.asked, on.plan, on.tallies, on.bits, step=on.step)
+        return CellsResult(asked=self.asked, plan=on.plan, tables=tables)
+
+
+def _nobody(cells: SmallCells, plan: Plan) -> GridPoints:
+    want = cells.want(plan.schema)
+    return GridPoints(
+        starts=np.zeros(2, dtype=np.int64),
+        x=np.zeros(0, dtype=np.int64),
+        y=np.zeros(0, dtype=np.int64),
+        x_steps=1 if cells.x is None else want.steps(plan.schema, cells.x),
+        y_steps=want.steps(plan.schema, cells.y),
+    )
 
 
 def run_cells(
-    plan: Plan, tallies: Tallies, bits: Bits, *, step: Callable[[str], None] = lambda _: None
+    asked: CellTables,
+    plan: Plan,
+    tallies: Tallies,
+    bits: Bits,
+    *,
+    step: Callable[[str], None] = lambda _: None,
 ) -> dict[str, CellTable]:
     """Every table of the plan, in order; each must have cost what was planned."""
-    if not plan.cells:
-        return {}
     from reticent.smallcells.run import answer_cells  # compiles, so loaded only where a plan has cells
 
     made: dict[str, CellTable] = {}
-    for cells in plan.cells:
+    for cells in asked.tables:
         points = cells.points(tallies.points[cells.want(plan.schema)], plan.schema)
         table = answer_cells(cells, points, plan.schema, plan.neighbours, bits=bits)
         if (table.epsilon, table.delta) != (cells.cost, cells.delta):
@@ -53,3 +105,16 @@ def run_cells(
         made[cells.name] = table
         step(cells.name)
     return made
+
+
+def cells_csv(document: Document) -> bytes:
+    """One line for each cell of each table, ready for a regression."""
+    tables = document.get("cells", [])
+    return tidy_csv(LINE, (line for table in tables for line in lines(table, str(document["id"]))))
+
+
+def _files(document: Document) -> dict[str, Callable[[Document], bytes]]:
+    return {CSV: cells_csv}
+
+
+CELLS = ReleasedSection(rows=rows, files=_files)

@@ -133,7 +133,7 @@ class Curator:
         cut = plan.partition
         lot = cut.lot(self._ledger.key(cut.piece.partition)) if cut else None
         done = run_plan(plan, engine, lot, step=step)
-        if done.epsilon != plan.cost:
+        if not done.is_as_planned(plan):
             raise ResourceError(
                 f"was planned at {show(plan.cost)} but ran otherwise; nothing is published", field="statistic"
             )
@@ -186,11 +186,10 @@ class Curator:
 
 def _observed(plan: Plan) -> dict[str, Any]:
     """What the ledger says of tables that are observed: they promise nothing, and this much was reserved for them."""
-    tables = [cells for cells in plan.cells if cells.is_observed]
-    if not tables:
+    reserved = {name: cost for product in plan.products for name, cost in product.observed.items()}
+    if not reserved:
         return {}
-    reserved = sum((cells.cost for cells in tables), Fraction(0))
-    return {"observed": {"tables": [cells.name for cells in tables], "reserved": show(reserved)}}
+    return {"observed": {"tables": list(reserved), "reserved": show(sum(reserved.values(), Fraction(0)))}}
 
 
 def _is_published(path: Path, digest: str | None) -> bool:

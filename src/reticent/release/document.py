@@ -6,7 +6,7 @@ of cells on a line of its own.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from math import isfinite, sqrt
@@ -20,17 +20,15 @@ from reticent.answer.route import Route
 from reticent.answer.statistic import Statistic
 from reticent.answer.weighting import Choice, RakedTotals, Weighting
 from reticent.exact import show
-from reticent.plan.claims import claim_of_bins, claim_of_parts
 from reticent.plan.partition import Partition
 from reticent.plan.plan import Plan
 from reticent.plan.repairs import external_imputation_section
+from reticent.plan.statistics import claim_of_bins, claim_of_parts
 from reticent.plan.words import ask_words, bar_words, lent_words
 from reticent.privacy.claim import compose, while_secret
 from reticent.privacy.sampling import KEY, KEY_GROUND
 from reticent.release.format import CAUTION, COVERS, FORMAT, RELIABLE
-from reticent.release.models import NO_MODELS, Modelled, models_section
-from reticent.release.synth_table import SynthTable, synths_section
-from reticent.smallcells.table import CellTable, described
+from reticent.release.product import Result
 
 
 def _share(partition: Partition) -> dict[str, Any]:
@@ -197,24 +195,16 @@ HIDDEN_WORDS = {
 
 def document(
     plan: Plan,
-    answers: Mapping[str, Answer],
+    results: Iterable[Result],
     *,
     receipt: Mapping[str, Any] | None,
     engine: str,
-    tables: Mapping[str, CellTable] | None = None,
-    synths: Mapping[str, SynthTable] | None = None,
     beside: Mapping[str, Any] | None = None,
-    weighed: Weighed | None = None,
-    modelled: Modelled = NO_MODELS,
 ) -> dict[str, Any]:
     """The whole release. `receipt` is None for a rehearsal, which is marked as such and promises nothing."""
-    ran = ((route, answers[route.statistic.name].parts) for route in plan.routes)
-    claims = modelled.claims + [c for route, parts in ran if (c := claim_of_parts(route, parts, plan.change))]
-    claims += [cells.claim(plan.change) for cells in plan.cells]
-    claims += [(synths or {})[synth.name].claim for synth in plan.synths]
-    bins = claim_of_bins(weighed.parts if weighed else (), plan.change)
-    claims += [bins] if bins else []
-    told = {cells.name: (tables or {})[cells.name] for cells in plan.cells}
+    done = tuple(results)
+    claims = [claim for each in done for claim in each.claims]
+    claims += [claim for each in done for claim in each.ground_claims]
     made = {
         "format": FORMAT,
         "id": plan.release_id,
@@ -232,14 +222,12 @@ def document(
             "change": plan.change.value,
         },
         "imputation": list(plan.repair_words),
-        **external_imputation_section(plan.brought, compose(claims)),
-        **models_section(plan, modelled.fits),
-        **weights_section(plan, weighed),
+        **(external_imputation_section(plan.brought, compose(claims)) if plan.brought else {}),
+        **{key: told for each in done for key, told in each.grounds().items()},
         **drawn_section(plan),
         **files_told(plan),
-        "statistics": _answers(plan, answers),
-        **_tables(plan, told),
-        **synths_section(plan.synths, synths or {}, plan.release_id),
+        "statistics": [],
+        **{key: told for each in done for key, told in each.document().items()},
         "receipt": dict(receipt) if receipt is not None else None,
         **({"beside_epsilon": dict(beside)} if beside else {}),
         "plan": plan.digest,
@@ -252,14 +240,7 @@ def document(
     return {name: resting_told(each, plan) for name, each in made.items()}
 
 
-def _tables(plan: Plan, tables: Mapping[str, CellTable]) -> dict[str, Any]:
-    """The tables of cells; a release without any does not speak of them."""
-    if not plan.cells:
-        return {}
-    return {"cells": [described(cells, tables[cells.name], plan.schema, plan.change) for cells in plan.cells]}
-
-
-def _answers(plan: Plan, answers: Mapping[str, Answer]) -> list[dict[str, Any]]:
+def answers_section(plan: Plan, answers: Mapping[str, Answer]) -> list[dict[str, Any]]:
     """Every statistic in order; what is derived has a unit that follows from those above it."""
     told, units = [], dict[str, str]()
     for route in plan.routes:

@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import partial
 from itertools import accumulate
 from math import floor, isqrt
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,10 +32,11 @@ from reticent.models.sums import AdaSSP, Centred, Functional
 from reticent.models.table import TableDesign, TabledFit, fit_table
 from reticent.noise.bits import Bits, words
 from reticent.plan import models
-from reticent.plan.models import FILLING, TABLE, AnyModel, ClassRepair, Feature, ModelRepair
+from reticent.plan.models import FILLING, TABLE, AnyModel, ClassRepair, Feature, ImputationModels, ModelRepair
 from reticent.plan.plan import Plan
 from reticent.prepare.repair import FINE, NO_REPAIR, SCALE, WHOLE, Chances, RegressionLine, Repair, Term
 from reticent.privacy.claim import Claim
+from reticent.release.product import PlanRun, Producer, Result
 from reticent.schema import Levels, Schema
 from reticent.schema.bind import AllOf, Bound, CodeIn
 from reticent.sensitivity.bounds import Neighbours
@@ -323,7 +324,7 @@ def check_models(plan: Plan) -> None:
         except PlanError as problem:
             raise PlanError(str(problem.args[0]), field=f"impute: {model.column}") from None
         if Modelled(repair=plan.repair, fits=(fit,)).claims != [model.claim(plan.change)]:
-            raise PlanError("a line would promise otherwise than was planned.", field=f"models[{place}]")
+            raise PlanError("a line would guarantee otherwise than was planned.", field=f"models[{place}]")
 
 
 def _nobody(model: AnyModel, plan: Plan) -> Fit | TabledFit:
@@ -340,3 +341,40 @@ def _nobody(model: AnyModel, plan: Plan) -> Fit | TabledFit:
         return estimator.fit(nobody, epsilon=model.epsilon, neighbours=plan.neighbours, noise=noise)
     except PlanError as problem:
         raise PlanError(f"{model.estimator}: {problem.args[0]}", field=model.column) from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelsResult(Result):
+    """The models of a plan as they were fitted."""
+
+    plan: Plan
+    modelled: Modelled
+
+    @property
+    def epsilon(self) -> Fraction:
+        return self.modelled.epsilon
+
+    @property
+    def claims(self) -> Sequence[Claim]:
+        return self.modelled.claims
+
+    @property
+    def repair(self) -> Repair:
+        return self.modelled.repair
+
+    def grounds(self) -> dict[str, Any]:
+        return models_section(self.plan, self.modelled.fits)
+
+
+class ModelsProducer(Producer[ImputationModels]):
+    """Fits every model, in order, each on rows that those before it have filled."""
+
+    __slots__ = ()
+    fills: ClassVar[bool] = True
+
+    def check(self) -> None:
+        check_models(self.plan)
+
+    def run(self, on: PlanRun) -> ModelsResult:
+        fitted = fit_models(on.plan, on.engine, on.lot, noise=SystemModelNoise(), bits=on.bits)
+        return ModelsResult(plan=on.plan, modelled=fitted)

@@ -4,23 +4,21 @@ The JSON holds every number and every synthetic row; CSV and Parquet are written
 all of them.
 """
 
-import csv
-import io
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from reticent.errors import ReticentError
+from reticent.files import tidy_csv
 from reticent.plan.plan import Plan
 from reticent.release.document import written
 from reticent.release.format import FORMAT
 from reticent.release.former_release import FORMER, in_todays_words
-from reticent.release.synth_table import to_arrow, to_csv, to_parquet
-from reticent.smallcells.table import LINE
-from reticent.smallcells.table import lines as cell_lines
-from reticent.smallcells.table import rows as cell_rows
+from reticent.release.product import Document
+from reticent.release.products import RELEASED, producers
+from reticent.release.synth_table import to_arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -80,12 +78,10 @@ class Release:
 
     def __getitem__(self, name: str) -> list[dict[str, Any]]:
         """The estimates of one statistic, or the lines of one table of cells, by its name."""
-        for answer in self.document["statistics"]:
-            if answer["name"] == name:
-                return list(answer["estimates"])
-        for table in self.document.get("cells", []):
-            if table["name"] == name:
-                return cell_rows(table)
+        for key, section in RELEASED.items():
+            for each in self.document.get(key, []):
+                if each["name"] == name and section.rows is not None:
+                    return section.rows(each)
         raise KeyError(name)
 
     def synthetic(self, name: str, copy: int = 1) -> "pa.Table":
@@ -97,12 +93,7 @@ class Release:
 
     def to_csv(self) -> bytes:
         """One line per estimate. Text that a spreadsheet would execute is defused by a leading quote (T28)."""
-        return _csv(COLUMNS, self.lines())
-
-    def cells_csv(self) -> bytes:
-        """One line for each cell of each table, ready for a regression."""
-        tables = self.document.get("cells", [])
-        return _csv(LINE, (line for table in tables for line in cell_lines(table, self.id)))
+        return tidy_csv(COLUMNS, self.lines())
 
     def lines(self) -> Iterator[list[Any]]:
         """The estimates as tidy lines under `COLUMNS`, in the order of the plan."""
@@ -128,54 +119,24 @@ class Release:
         ]
 
 
-def _csv(header: Sequence[str], lines: Iterable[Sequence[Any]]) -> bytes:
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows([_defused(value) for value in line] for line in lines)
-    return out.getvalue().encode()
-
-
-def _defused(value: Any) -> Any:
-    if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")):
-        return f"'{value}"
-    return "" if value is None else value
-
-
-WRITERS: Mapping[str, Callable[[Mapping[str, Any], int], bytes]] = {".csv": to_csv, ".parquet": to_parquet}
-
-
-def synth_pages(count: int) -> dict[str, Callable[[Release], bytes]]:
-    """By ending: `.1.synth.csv`, `.1.synth.parquet`, and so on for `count` tables."""
-    return {
-        f".{number}.synth{ending}": partial(_page, number=number, write=write)
-        for number in range(1, count + 1)
-        for ending, write in WRITERS.items()
-    }
-
-
-def _page(release: Release, *, number: int, write: Callable[[Mapping[str, Any], int], bytes]) -> bytes:
-    tables = [
-        (table, copy) for table in release.document.get("synth", []) for copy in range(len(table["tables"]))
-    ]
-    return write(*tables[number - 1])
-
-
-JSON = ".json"
+JSON, CSV = ".json", ".csv"
 Files = Mapping[str, Callable[[Release], bytes]]
 
 
 def files_of(release: Release) -> Files:
     """By their ending, JSON first. Each is a function of the release alone: no chance, no clock, no row."""
-    synths = sum(len(table["tables"]) for table in release.document.get("synth", []))
-    return _files(has_cells=bool(release.document.get("cells")), synths=synths)
+    made: dict[str, Callable[[Release], bytes]] = {JSON: Release.to_bytes, CSV: Release.to_csv}
+    for key, section in RELEASED.items():
+        if section.files is not None and release.document.get(key):
+            found = section.files(release.document).items()
+            made |= {ending: partial(_written, write=write) for ending, write in found}
+    return made
+
+
+def _written(release: Release, *, write: Callable[[Document], bytes]) -> bytes:
+    return write(release.document)
 
 
 def planned_files(plan: Plan) -> tuple[str, ...]:
     """The endings of the files that a release of `plan` will have."""
-    return tuple(_files(has_cells=bool(plan.cells), synths=sum(synth.tables for synth in plan.synths)))
-
-
-def _files(*, has_cells: bool, synths: int) -> Files:
-    cells: Files = {".cells.csv": Release.cells_csv} if has_cells else {}
-    return {JSON: Release.to_bytes, ".csv": Release.to_csv, **cells, **synth_pages(synths)}
+    return (JSON, CSV, *(ending for producer in producers(plan) for ending in producer.endings))

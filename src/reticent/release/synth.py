@@ -3,22 +3,29 @@
 Only the learning costs anything. What is drawn comes after the noise.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import partial
 from math import floor
+from typing import Any
 
 from reticent.engine.protocol import Engine
 from reticent.engine.sql.sampling import Lot
 from reticent.errors import ResourceError
 from reticent.noise.bits import Bits
 from reticent.plan.plan import Plan
-from reticent.plan.synth import Synth
+from reticent.plan.synth import Synth, SyntheticTables
 from reticent.prepare.repair import Repair
-from reticent.release.synth_table import SynthTable
+from reticent.privacy.claim import Claim
+from reticent.release.product import Document, PlanRun, Producer, ReleasedSection, Result
+from reticent.release.synth_table import SynthTable, synths_section, to_csv, to_parquet
 from reticent.synth.base import Model, SynthNoise
 from reticent.synth.complete import complete_rows
 from reticent.synth.decode import Rows
 from reticent.synth.lawful import Cells, lawful_rows
+from reticent.synth.noise import SystemSynthNoise
 from reticent.synth.rules import Rules
 
 
@@ -49,7 +56,7 @@ Step = Callable[[str], None]
 
 
 def run_synths(
-    plan: Plan,
+    synths: Sequence[Synth],
     engine: Engine,
     lot: Lot | None,
     *,
@@ -59,7 +66,7 @@ def run_synths(
 ) -> dict[str, SynthTable]:
     """Every synthetic table of the plan, in order; each must have cost what was planned."""
     made: dict[str, SynthTable] = {}
-    for synth in plan.synths:
+    for synth in synths:
         model = learn(synth, engine, lot, repair=repair, noise=noise, step=step)
         if model.claim != synth.claim:
             raise ResourceError("was planned otherwise than it ran; nothing is published", field="synth")
@@ -88,3 +95,75 @@ def learn(
     if model is None:
         raise ResourceError(FAILED, field="synth")
     return model
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyntheticResult(Result):
+    """The synthetic tables by name."""
+
+    asked: SyntheticTables
+    plan: Plan
+    tables: Mapping[str, SynthTable] = field(repr=False)
+
+    @property
+    def epsilon(self) -> Fraction:
+        return sum((table.claim.epsilon for table in self.tables.values()), start=Fraction(0))
+
+    @property
+    def claims(self) -> Sequence[Claim]:
+        return [self.tables[synth.name].claim for synth in self.asked.tables]
+
+    def document(self) -> dict[str, Any]:
+        return synths_section(self.asked.tables, self.tables, self.plan.release_id)
+
+
+FEW = 20
+
+
+class SyntheticProducer(Producer[SyntheticTables]):
+    """Learns and draws every synthetic table, in order, each in a reading of the rows of its own."""
+
+    __slots__ = ()
+
+    @property
+    def steps(self) -> int:
+        return sum(synth.rounds for synth in self.asked.tables)
+
+    @property
+    def endings(self) -> tuple[str, ...]:
+        return tuple(_endings(sum(synth.tables for synth in self.asked.tables)))
+
+    def small(self) -> SyntheticTables:
+        """A few rows: more are more of the same."""
+        tables = (replace(synth, rows=min(synth.rows, FEW)) for synth in self.asked.tables)
+        return SyntheticTables(tables=tuple(tables))
+
+    def run(self, on: PlanRun) -> SyntheticResult:
+        tables = run_synths(
+            self.asked.tables, on.engine, on.lot, repair=on.repair, noise=SystemSynthNoise(), step=on.step
+        )
+        return SyntheticResult(asked=self.asked, plan=on.plan, tables=tables)
+
+
+WRITERS: Mapping[str, Callable[[Document, int], bytes]] = {".csv": to_csv, ".parquet": to_parquet}
+
+
+def _endings(count: int) -> dict[str, Callable[[Document], bytes]]:
+    """By ending: `.1.synth.csv`, `.1.synth.parquet`, and so on for `count` tables."""
+    return {
+        f".{number}.synth{ending}": partial(_file, number=number, write=write)
+        for number in range(1, count + 1)
+        for ending, write in WRITERS.items()
+    }
+
+
+def _file(document: Document, *, number: int, write: Callable[[Document, int], bytes]) -> bytes:
+    tables = [(table, copy) for table in document["synth"] for copy in range(len(table["tables"]))]
+    return write(*tables[number - 1])
+
+
+def _files(document: Document) -> dict[str, Callable[[Document], bytes]]:
+    return _endings(sum(len(table["tables"]) for table in document["synth"]))
+
+
+SYNTH = ReleasedSection(files=_files)

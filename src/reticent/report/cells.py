@@ -4,7 +4,9 @@ from collections.abc import Iterator, Mapping
 from math import sqrt
 from typing import Any
 
+from reticent.release.product import Line
 from reticent.report import marks
+from reticent.report.drawing import Drawing, Drawn
 from reticent.report.marks import BLUE, PALE, Spec
 from reticent.report.numbers import downward, nearest, upward
 
@@ -52,7 +54,7 @@ def _lines(table: Table) -> list[dict[str, Any]]:
     return found
 
 
-def cell_charts(document: Mapping[str, Any]) -> Iterator[tuple[str, str, tuple[str, Spec]]]:
+def cell_charts(document: Mapping[str, Any]) -> Iterator[Drawn]:
     """Title, table, caption and specification of each picture."""
     for table in document.get("cells") or []:
         name = str(table["name"])
@@ -142,3 +144,22 @@ def _scatter(dots: list[dict[str, float]]) -> tuple[str, Spec]:
         },
     }
     return f"{len(dots)} cells, both axes logarithmic.", spec
+
+
+def cell_lines(document: Mapping[str, Any]) -> Iterator[Line]:
+    """One line for each table: its cells are in the CSV."""
+    for table in document["cells"]:
+        count, place = len(table["columns"]["cell"]), f"{document['id']}.cells.csv"
+        yield f"{table['name']}: {count:,} cells by method {table['method']} in {place}"
+        yield f"  {table['label'] or table['guarantee']['words']}"
+        yield from (f"  not protected: {said}" for said in table["unprotected"])
+
+
+def _view(document: Mapping[str, Any]) -> dict[str, Any]:
+    tables = cell_tables(document)
+    return {"asked": [(table["titled"], table["words"]) for table in tables], "tables": tables}
+
+
+CELLS = Drawing(
+    heading="Estimates", template="cells.html.j2", view=_view, lines=cell_lines, charts=cell_charts
+)

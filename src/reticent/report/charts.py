@@ -4,21 +4,15 @@ Pictures are made by vl-convert. Without it there are none, and the page says ho
 """
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 from reticent.errors import ReticentError
 from reticent.release.release import Release
 from reticent.report import marks
-from reticent.report.cells import cell_charts
 from reticent.report.marks import Spec
-from reticent.report.numbers import barless, clean, columns_of, is_table, unit_of
-from reticent.report.synth import synth_charts
-
-MOST_CELLS = 60
-NUMBERS = {"value": "value", "low": "privacy_low", "high": "privacy_high", "total_margin": "total_margin"}
-Drawn = tuple[str, str | None, tuple[str, Spec]]  # title, table, (caption, specification)
+from reticent.report.numbers import clean
+from reticent.report.sections import drawings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,18 +27,10 @@ class Chart:
 
 
 def specs(release: Release) -> tuple[Chart, ...]:
-    """Single answers by unit, then each table, in the order of the plan."""
+    """The pictures of every section that the release has: single estimates by unit, then each table."""
     document = clean(release.document)
     rehearsal = document.get("published") is not True
-    answers = document.get("statistics") or []
-    singles: dict[str, list[Mapping[str, Any]]] = {}
-    for answer in answers:
-        if not is_table(answer):
-            singles.setdefault(_family(answer, answers), []).append(answer)
-    drawn: list[Drawn] = [(unit, None, _singles(group)) for unit, group in singles.items()]
-    drawn += [(_name(answer), _name(answer), _table(answer)) for answer in answers if is_table(answer)]
-    drawn += cell_charts(document)
-    drawn += synth_charts(document)
+    drawn = [picture for each in drawings(document) for picture in each.charts(document)]
     return tuple(
         Chart(
             key=f"chart-{i}",
@@ -55,57 +41,6 @@ def specs(release: Release) -> tuple[Chart, ...]:
         )
         for i, (title, of, (caption, spec)) in enumerate(drawn, start=1)
     )
-
-
-def _name(answer: Mapping[str, Any]) -> str:
-    return str(answer.get("name"))
-
-
-def _family(answer: Mapping[str, Any], answers: list[Any], depth: int = 0) -> str:
-    """What may share an axis: the same unit, and sums apart from averages, weighted apart from not."""
-    query, unit = answer.get("query") or {}, unit_of(answer)
-    if "difference" in query and depth < 2:
-        parents = [other for other in answers if other.get("name") in query["difference"]]
-        return _family(parents[0], answers, depth + 1) if parents else unit
-    return f"{unit}, total{', weighted' if query.get('weight') else ''}" if "total" in query else unit
-
-
-def _singles(group: list[Mapping[str, Any]]) -> tuple[str, Spec]:
-    rows = [
-        _row(place, _name(answer), (answer.get("estimates") or [{}])[0]) for place, answer in enumerate(group)
-    ]
-    caption = f"{_levels(group)} The axis need not start at zero."
-    return caption, {"data": {"values": rows}, **marks.points(rows)}
-
-
-def _table(answer: Mapping[str, Any]) -> tuple[str, Spec]:
-    columns, estimates = columns_of(answer), list(answer.get("estimates") or [])
-    outer, inner = (columns[:1], columns[1:]) if len(columns) > 1 else ([], columns)
-    rows = []
-    for place, estimate in enumerate(estimates[:MOST_CELLS]):
-        cell = estimate.get("cell") or {}
-        row = _row(place, " · ".join(str(cell.get(column, "")) for column in inner), estimate)
-        row["group"] = "".join(f"{column}: {cell.get(column, '')}" for column in outer)
-        rows.append(row)
-    caption = _levels([answer])
-    if len(estimates) > len(rows):
-        caption += f" The first {len(rows)} of {len(estimates)} cells; the table has all."
-    plot = marks.bars(rows, unit_of(answer))
-    return caption, {"data": {"values": rows}, **(marks.in_groups(plot) if outer else plot)}
-
-
-def _row(place: int, label: str, estimate: Mapping[str, Any]) -> dict[str, Any]:
-    """One line of a chart's data: the release's own numbers, untouched."""
-    numbers = {name: estimate.get(key) for name, key in NUMBERS.items()}
-    rating = estimate.get("reliability") or "not rated"
-    return {"place": place, "label": label, **numbers, "rating": rating}
-
-
-def _levels(group: list[Mapping[str, Any]]) -> str:
-    levels = dict.fromkeys((answer.get("interval") or {}).get("level") for answer in group)
-    said = " and ".join(f"{100 * level:g} %" for level in levels if level is not None) or "unstated"
-    bare = " A point without an interval: its noise has a confidential scale." if barless(group) else ""
-    return f"Intervals for privacy noise at {said}.{bare}"
 
 
 HOW = "pip install 'reticent[report]'"

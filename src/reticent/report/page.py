@@ -1,39 +1,22 @@
 """One self-contained page, drawn from a Release alone. The same release is the same bytes."""
 
-import json
-from collections.abc import Mapping
-from typing import Any
-
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from reticent.release.format import CAUTION, RELIABLE
 from reticent.release.release import Release
 from reticent.report import words
-from reticent.report.cells import cell_tables
 from reticent.report.charts import HOW, specs, svg
-from reticent.report.numbers import (
-    barless,
-    clean,
-    columns_of,
-    downward,
-    is_table,
-    nearest,
-    percent,
-    places,
-    unit_of,
-    upward,
-)
-from reticent.report.synth import synth_tables, uses
-
-_MARKS = {"reliable": "●", "use with caution": "◆", "unreliable": "▲"}
+from reticent.report.numbers import barless, clean, upward
+from reticent.report.sections import drawings
+from reticent.report.statistics import meanings, parts
 
 
 def page(release: Release) -> bytes:
     """The page as HTML. It needs no network, no script, and nothing beside it."""
     document = clean(release.document)
-    answers = document.get("statistics") or []
     drawn = [(chart, _inline(svg(chart))) for chart in specs(release)]
+    shown = drawings(document)
     view = {
         "document": document,
         "rehearsal": document.get("published") is not True,
@@ -41,16 +24,15 @@ def page(release: Release) -> bytes:
         "charts": drawn,
         "has_charts": all(picture for _, picture in drawn),
         "how": HOW,
-        "single": _lines([answer for answer in answers if not is_table(answer)], []),
-        "tables": [_table(answer) for answer in answers if is_table(answer)],
-        "cells": cell_tables(document),
-        "synths": synth_tables(document),
-        "uses": uses(document),
+        "heading": shown[0].heading if shown else "Estimates",
+        "sections": [(each.template, each.view(document)) for each in shown],
+        "uses": [(each.heading, each.uses) for each in shown if each.uses],
+        "has_estimates": any(each.is_estimates for each in shown),
         "upward": upward,
         "limits": (RELIABLE, CAUTION),
-        "meanings": _meanings([answer for answer in answers if answer.get("name") not in barless(answers)]),
-        "barless": barless(answers),
-        "asks": [{**answer, "written": _written(answer)} for answer in answers],
+        "meanings": meanings(document),
+        "barless": barless(document.get("statistics") or []),
+        "asks": parts(document),
     }
     return (_environment().get_template("page.html.j2").render(view) + "\n").encode()
 
@@ -69,52 +51,3 @@ def _environment() -> Environment:
 def _inline(drawn: str | None) -> Markup | None:
     """SVG from our own drawing part, whose text it has escaped; the one thing not escaped again."""
     return None if drawn is None else Markup(drawn)
-
-
-def _table(answer: Mapping[str, Any]) -> dict[str, Any]:
-    columns = columns_of(answer)
-    return {"answer": answer, "unit": unit_of(answer), "columns": columns, **_lines([answer], columns)}
-
-
-def _lines(answers: list[Any], columns: list[str]) -> dict[str, Any]:
-    """The lines of one table, and which of its columns have anything to say."""
-    lines = [
-        _line(answer, estimate, columns) for answer in answers for estimate in answer.get("estimates") or []
-    ]
-    return {
-        "lines": lines,
-        "has_margin": any(line["margin"] for line in lines),
-        "has_rating": any(line["rating"] for line in lines),
-    }
-
-
-def _line(answer: Mapping[str, Any], estimate: dict[str, Any], columns: list[str]) -> dict[str, Any]:
-    digits, rating = places(estimate), estimate.get("reliability") or ""
-    low, high = downward(estimate.get("privacy_low"), digits), upward(estimate.get("privacy_high"), digits)
-    return {
-        "name": answer.get("name"),
-        "unit": unit_of(answer),
-        "cells": [(estimate.get("cell") or {}).get(column, "") for column in columns],
-        "exact": estimate.get("value"),
-        "value": nearest(estimate.get("value"), digits) or "not given",
-        "bar": f"{low or 'no bound'}\N{NO-BREAK SPACE}to {high or 'no bound'}" if low or high else "",
-        "level": (answer.get("interval") or {}).get("level"),
-        "margin": upward(estimate.get("total_margin"), digits),
-        "cv": percent(estimate.get("cv")),
-        "rating": rating,
-        "mark": _MARKS.get(rating, ""),
-    }
-
-
-def _meanings(answers: list[Any]) -> dict[str, list[Any]]:
-    """What each kind of error bar means, with the answers it is said of."""
-    found: dict[str, list[Any]] = {}
-    for answer in answers:
-        meaning = (answer.get("interval") or {}).get("meaning")
-        if meaning:
-            found.setdefault(meaning, []).append(answer.get("name"))
-    return found
-
-
-def _written(answer: Mapping[str, Any]) -> str:
-    return json.dumps(answer.get("query"), ensure_ascii=False, sort_keys=True)

@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from reticent.release.product import Line
 from reticent.release.synth_table import Numbers, unpacked
 from reticent.report import marks
+from reticent.report.drawing import Drawing, Drawn
 from reticent.report.marks import BESIDE, BLUE, PALE, WIDE, Spec
 from reticent.report.words import USE, heaped, promised, ruled
 
@@ -32,12 +34,7 @@ def synth_tables(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def uses(document: Mapping[str, Any]) -> tuple[str, ...]:
-    """How synthetic rows may be used, where there are any."""
-    return USE if document.get("synth") else ()
-
-
-def synth_charts(document: Mapping[str, Any]) -> Iterator[tuple[str, str, tuple[str, Spec]]]:
+def synth_charts(document: Mapping[str, Any]) -> Iterator[Drawn]:
     """Title, table, caption and specification of a picture for each column of the first copy."""
     for table in document.get("synth") or []:
         columns = table["columns"][:MOST_COLUMNS]
@@ -102,3 +99,27 @@ def _histogram(column: Table, numbers: Numbers) -> tuple[str, Spec]:
         },
     }
     return f"Rows in {bins} bins between the declared bounds.{_silent(column, numbers)}", spec
+
+
+def synth_lines(document: Mapping[str, Any]) -> Iterator[Line]:
+    """One line for each table: its rows are in the files."""
+    for table in document["synth"]:
+        names = ", ".join(f"{name}.csv" for name in table["files"])
+        yield f"{table['name']}: {table['rows']:,} synthetic rows by {table['method']} in {names}"
+        yield f"  {table['guarantee']['words']}"
+
+
+def _view(document: Mapping[str, Any]) -> dict[str, Any]:
+    tables = synth_tables(document)
+    return {"asked": [(table["name"], table["words"]) for table in tables], "tables": tables}
+
+
+SYNTH = Drawing(
+    heading="Synthetic rows",
+    template="synth.html.j2",
+    view=_view,
+    lines=synth_lines,
+    charts=synth_charts,
+    is_estimates=False,
+    uses=USE,
+)

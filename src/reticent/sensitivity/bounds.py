@@ -37,12 +37,20 @@ class Observed:
     bound: Fraction = field(repr=False)
 
 
+FINE = 20
+"""A bound of more than 2^20 steps is counted in coarser steps."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Neighbours:
-    """One respondent, of at most `records` rows, is added or removed; or (`replaced`) answers otherwise."""
+    """One respondent, of at most `records` rows, is added or removed; or (`replaced`) answers otherwise.
+
+    Where each of the rows may lie `apart`, in a sum of its own, a bound is to be shared out evenly among them.
+    """
 
     replaced: bool = False
     records: int = 1
+    apart: bool = False
 
     def __post_init__(self) -> None:
         if self.records < 1:

@@ -7,6 +7,7 @@ change that is hidden, and how many records a respondent may own.
 from fractions import Fraction
 
 from reticent.sensitivity.bounds import Global, Neighbours
+from reticent.sensitivity.domains import additive_bound
 
 
 def bound_sum(low: int, high: int, *, neighbours: Neighbours) -> Global:
@@ -15,13 +16,14 @@ def bound_sum(low: int, high: int, *, neighbours: Neighbours) -> Global:
     Guarantee   no pair of neighbours has sums further apart.
     Adjacency   `neighbours`.
     Theorem     one record moves the sum by at most max(|low|, |high|) when it comes or goes, and by at most
-                max(high, 0) - min(low, 0) when it is exchanged for another or for none.
+                max(high, 0) - min(low, 0) when it is exchanged for another or for none; in sums apart, THEORY 14.1.
     Proof       proofs/sensitivity/linear.md
     Assumes     the contribution of a record depends on that record alone; integers.
     Keeps back  nothing: every input is public.
     """
     reach = max(high, 0) - min(low, 0) if neighbours.replaced else max(abs(low), abs(high))
-    return Global(bound=Fraction(max(1, neighbours.records * reach)))
+    bound = Global(bound=Fraction(max(1, neighbours.records * reach)))
+    return additive_bound(bound, records=neighbours.records) if neighbours.apart else bound
 
 
 def bound_table(largest: int, *, neighbours: Neighbours) -> Global:

@@ -1,1 +1,1 @@
-"""Rows from private models: what is counted, what is learned from it, and what is done about the holes."""
+"""Rows from private models: what is counted, what is learned from it, and what is done about missing values."""

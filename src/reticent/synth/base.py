@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.engine.protocol import RowSum
 from reticent.noise.bits import Bits
 from reticent.privacy.claim import Change, Claim
 from reticent.sensitivity.bounds import Neighbours
@@ -21,8 +22,8 @@ Places = tuple[int, ...]
 Step = Callable[[str], None]
 
 
-class Holes(StrEnum):
-    """What is done about cells that nobody answered."""
+class MissingMethod(StrEnum):
+    """What a synthesizer does about missing values."""
 
     COMPLETE = "complete"
     RANDOM = "impute-random"
@@ -60,6 +61,10 @@ class Counts(Protocol):
 
         The last side of a fill's table runs over all cells of its column; silence and unasked have chance 0.
         """
+        ...
+
+    def summed(self, work: RowSum) -> Counted:
+        """The sum over all rows of the whole numbers that `work` makes of each by itself."""
         ...
 
     def batches(self, size: int, bits: Bits) -> Iterator[NDArray[Any]]:
@@ -135,17 +140,17 @@ class Model(Protocol):
 class SynthesisMethod(Protocol):
     """One way to learn a model. Everything but `fit` is known before a row is read.
 
-    Rows come as tables to count or, for a method that trains on rows, as shuffled `batches`.
+    Rows come as tables to count or, for a method that trains on rows, as sums over all of them or shuffled `batches`.
     """
 
     @property
     def name(self) -> str: ...
 
-    def check(self, domain: Domain, holes: Holes, spend: Spend) -> None:
+    def check(self, domain: Domain, missing: MissingMethod, spend: Spend) -> None:
         """Refuse from public numbers what cannot be fitted."""
         ...
 
-    def claim(self, domain: Domain, holes: Holes, spend: Spend) -> Claim: ...
+    def claim(self, domain: Domain, missing: MissingMethod, spend: Spend) -> Claim: ...
 
     def rounds(self, domain: Domain) -> int:
         """At most how often `step` is called, for a progress bar."""
@@ -155,7 +160,7 @@ class SynthesisMethod(Protocol):
         self,
         counts: Counts,
         domain: Domain,
-        holes: Holes,
+        missing: MissingMethod,
         spend: Spend,
         *,
         noise: SynthNoise,

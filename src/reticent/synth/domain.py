@@ -14,30 +14,34 @@ from reticent.exact import read_decimal, show
 from reticent.schema import Levels, Number, Schema
 
 MOST = 100
-"""Heaps of one column. More of them are bins, and these cost noise."""
+"""Point masses of one column. More of them are bins, and these cost noise."""
 
-Heaps = Mapping[str, Sequence[object]]
+PointMasses = Mapping[str, Sequence[object]]
 """By column, the values in the units of the codebook: `{"hours": ["40"]}`."""
 
 
-def heap_codes(heaps: Heaps, schema: Schema, columns: Sequence[str]) -> dict[str, tuple[int, ...]]:
-    """The codes of the heaps, in order. Everything about them is public: they come from the plan."""
-    return {name: _codes(values, _number(name, schema, columns)) for name, values in heaps.items()}
+def point_mass_codes(
+    point_masses: PointMasses, schema: Schema, columns: Sequence[str]
+) -> dict[str, tuple[int, ...]]:
+    """The codes of the point masses, in order. Everything about them is public: they come from the plan."""
+    return {name: _codes(values, _number(name, schema, columns)) for name, values in point_masses.items()}
 
 
-def heap_words(heaps: Heaps, schema: Schema, columns: Sequence[str]) -> dict[str, list[str]]:
+def point_mass_words(
+    point_masses: PointMasses, schema: Schema, columns: Sequence[str]
+) -> dict[str, list[str]]:
     """The same as they are told: each value as the codebook would write it."""
-    found = heap_codes(heaps, schema, columns)
+    found = point_mass_codes(point_masses, schema, columns)
     return {name: [schema.coded[name].text(code) for code in codes] for name, codes in found.items()}
 
 
-def with_heaps(starts: Sequence[int], heaps: Sequence[int], high: int) -> tuple[int, ...]:
-    """The codes at which bins begin, once every heap has a bin one code wide. No bin is empty, and none overlap.
+def with_point_masses(starts: Sequence[int], point_masses: Sequence[int], high: int) -> tuple[int, ...]:
+    """The codes at which bins begin, once every point mass has a bin one code wide. No bin is empty, and none overlap.
 
-    A heap at v begins one bin at v and the next at v + 1, unless v is the column's last code.
+    A point mass at v begins one bin at v and the next at v + 1, unless v is the column's last code.
     """
-    after = (code + 1 for code in heaps if code < high)
-    return tuple(sorted({*starts, *heaps, *after}))
+    after = (code + 1 for code in point_masses if code < high)
+    return tuple(sorted({*starts, *point_masses, *after}))
 
 
 def _number(name: str, schema: Schema, columns: Sequence[str]) -> Number:
@@ -134,11 +138,15 @@ class Domain:
 
 
 def domain_of(
-    schema: Schema, columns: Sequence[str] | None = None, *, bins: int = BINS, heaps: Heaps | None = None
+    schema: Schema,
+    columns: Sequence[str] | None = None,
+    *,
+    bins: int = BINS,
+    point_masses: PointMasses | None = None,
 ) -> Domain:
     """The axes of `columns` (all but identifiers and weights where none are named), numbers in `bins` equal bins.
 
-    A value among the `heaps` of its column has a bin of its own beside them.
+    A value among the `point_masses` of its column has a bin of its own beside them.
     """
     if bins < 2:
         raise PlanError("is a whole number from 2 up", field="bins")
@@ -147,7 +155,7 @@ def domain_of(
         raise PlanError("names columns of the codebook, each once", field="columns")
     for name in names:
         _check(schema, name)
-    apart = heap_codes(heaps or {}, schema, names)
+    apart = point_mass_codes(point_masses or {}, schema, names)
     return Domain(schema=schema, axes=tuple(_axis(schema, name, bins, apart) for name in names))
 
 
@@ -162,11 +170,11 @@ def _check(schema: Schema, name: str) -> None:
         )
 
 
-def _axis(schema: Schema, name: str, bins: int, heaps: Mapping[str, Sequence[int]]) -> Axis:
+def _axis(schema: Schema, name: str, bins: int, point_masses: Mapping[str, Sequence[int]]) -> Axis:
     column = schema.coded[name]
     codes = column.high - column.low + 1
     is_binned = not isinstance(column, Levels) and codes > bins
     equal = tuple(column.low + -(-i * codes // bins) for i in range(bins)) if is_binned else ()
-    starts = with_heaps(equal, heaps.get(name, ()), column.high) if is_binned else ()
+    starts = with_point_masses(equal, point_masses.get(name, ()), column.high) if is_binned else ()
     key = Key(column=name, starts=starts, silent=True)
     return Axis(key=key, answers=key.answers(schema), has_unasked=has_universe(schema, name))

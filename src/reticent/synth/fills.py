@@ -10,7 +10,7 @@ import numpy as np
 from reticent.errors import PlanError
 from reticent.privacy.convert import PLACES, zcdp_to_epsilon
 from reticent.schema import Number
-from reticent.synth.base import Conditional, Counts, Floats, Holes, Spend, Step, SynthNoise
+from reticent.synth.base import Conditional, Counts, Floats, MissingMethod, Spend, Step, SynthNoise
 from reticent.synth.decode import bins
 from reticent.synth.domain import Axis, Domain
 from reticent.synth.marginals.views import plain
@@ -20,7 +20,7 @@ from reticent.synth.tables import lines, simplex
 
 PAGE = "proofs/synth/fills.md"
 SHARE = Fraction(1, 2)
-PAID = (Holes.MEAN, Holes.MODEL)
+PAID = (MissingMethod.MEAN, MissingMethod.MODEL)
 _STEP = Fraction(1, 10**PLACES)
 
 
@@ -28,14 +28,21 @@ class NetworkMethod(Protocol):
     """Whatever can fit a network to available cells: any synthesizer."""
 
     def fit(
-        self, counts: Counts, domain: Domain, holes: Holes, spend: Spend, *, noise: SynthNoise, step: Step
+        self,
+        counts: Counts,
+        domain: Domain,
+        missing: MissingMethod,
+        spend: Spend,
+        *,
+        noise: SynthNoise,
+        step: Step,
     ) -> Network: ...
 
 
 def prepared(
     counts: Counts,
     domain: Domain,
-    holes: Holes,
+    missing: MissingMethod,
     spend: Spend,
     *,
     noise: SynthNoise,
@@ -52,18 +59,18 @@ def prepared(
     Assumes     what is handed a `Spend` spends it through a purse; `counts` maps rows one by one.
     Keeps back  the rows, how many are complete, and which cells were filled.
     """
-    if holes is Holes.COMPLETE:
+    if missing is MissingMethod.COMPLETE:
         return counts.complete(), spend
-    if holes is Holes.RANDOM:
+    if missing is MissingMethod.RANDOM:
         return counts.filled(even_fills(domain), noise.bits), spend
-    if holes not in PAID:
+    if missing not in PAID:
         return counts, spend
     first, left = parts(spend, share)
-    if holes is Holes.MEAN:
+    if missing is MissingMethod.MEAN:
         fills = mean_fills(counts, domain, first, noise)
         step("columns for filling")
     else:
-        network = model.fit(counts, domain, Holes.AVAILABLE, first, noise=noise, step=step)
+        network = model.fit(counts, domain, MissingMethod.AVAILABLE, first, noise=noise, step=step)
         fills = model_fills(network)
     return counts.filled(fills, noise.bits), left
 
@@ -101,7 +108,7 @@ def even_fills(domain: Domain) -> tuple[Conditional, ...]:
 
 def mean_fills(counts: Counts, domain: Domain, spend: Spend, noise: SynthNoise) -> tuple[Conditional, ...]:
     """Numbers get the cell of their noisy mean, categories a draw from their noisy histogram, of available cells."""
-    view = plain(domain, Holes.AVAILABLE)
+    view = plain(domain, MissingMethod.AVAILABLE)
     places = range(len(domain.axes))
     tables = [view.table(t, (p,)) for t, p in zip(counts.count([(p,) for p in places]), places, strict=True)]
     purse = Accountant(spend=spend, noise=noise)
@@ -145,17 +152,17 @@ def _fill(place: int, axis: Axis, answers: Floats, given: Sequence[int] = ()) ->
     return Conditional(place=place, given=tuple(given), table=np.concatenate([chances, spare], axis=-1))
 
 
-def filling(holes: Holes) -> tuple[tuple[str, str], ...]:
+def filling(missing: MissingMethod) -> tuple[tuple[str, str], ...]:
     """What a claim rests on besides, where rows are mapped before they are counted."""
-    mapped = (Holes.COMPLETE, Holes.RANDOM, *PAID)
-    return (("rows filled one by one", PAGE),) if holes in mapped else ()
+    mapped = (MissingMethod.COMPLETE, MissingMethod.RANDOM, *PAID)
+    return (("rows filled one by one", PAGE),) if missing in mapped else ()
 
 
-def check_spend(holes: Holes, spend: Spend, share: Fraction = SHARE) -> None:
+def check_spend(missing: MissingMethod, spend: Spend, share: Fraction = SHARE) -> None:
     """Refuse an amount that cannot be spent, or not in two parts where the strategy needs two."""
     if spend.epsilon <= 0 or not 0 <= spend.delta < 1:
         raise PlanError("epsilon is positive, and delta from 0 up below 1", field="epsilon")
-    if holes in PAID:
+    if missing in PAID:
         parts(spend, share)
     elif spend.delta:
         rho_within(spend.epsilon, spend.delta)

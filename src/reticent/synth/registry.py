@@ -2,6 +2,7 @@
 
 from reticent.errors import PlanError, nearest
 from reticent.synth.base import SynthesisMethod
+from reticent.synth.learned.chain import AutoregressiveChain
 from reticent.synth.marginals.aim import AIM
 from reticent.synth.marginals.independent import Independent
 from reticent.synth.marginals.mst import MST
@@ -15,6 +16,7 @@ _ALL: tuple[SynthesisMethod, ...] = (
     MST(),
     AIM(),
     AIM(per_column=16, grow=4, merge=0, most_cells=10_000_000, name="aim-printed"),
+    AutoregressiveChain(),
 )
 KNOWN = {each.name: each for each in _ALL}
 

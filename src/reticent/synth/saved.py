@@ -22,8 +22,11 @@ from reticent.errors import PlanError, SourceError
 from reticent.files import Section, fill, make_folder, read_toml, write_new
 from reticent.privacy.claim import About, Arithmetic, Change, Claim, Measure, check_exact
 from reticent.schema import Schema
-from reticent.synth.base import Conditional, Floats, Model, Places
+from reticent.synth.base import Conditional, Floats, MissingMethod, Model, Places
 from reticent.synth.domain import Axis, Domain
+from reticent.synth.learned.chain import CHAIN, PARAMETERS, ChainModel
+from reticent.synth.learned.gradient import ChainLayout
+from reticent.synth.marginals.views import plain
 from reticent.synth.network import Network
 from reticent.synth.written import MODEL, digest_of, name_of, words_of
 
@@ -152,8 +155,7 @@ def load(folder: Path, schema: Schema) -> Model:
 def load_network(folder: Path, data: Mapping[str, Any], schema: Schema) -> Network:
     """The network whose TOML file says `data`. Every name, bin and size in it is held against the codebook."""
     part = fill(ModelPart, data, error=SourceError, at="")
-    if part.sha256 != digest_of({key: value for key, value in data.items() if key != "sha256"}):
-        raise SourceError("has been changed since it was saved; save the model again", field=MODEL)
+    _check_digest(part.sha256, data)
     domain = Domain(schema=schema, axes=tuple(axis_of(axis, schema) for axis in part.axes))
     places = [_places(i, step, domain) for i, step in enumerate(part.steps)]
     _check_order(places, domain)
@@ -166,10 +168,46 @@ def load_network(folder: Path, data: Mapping[str, Any], schema: Schema) -> Netwo
     return Network(domain=domain, steps=steps, total=total_of(part.total), claim=claim_of(part.claim))
 
 
+class ChainPart(Section):
+    """The whole file of a chain."""
+
+    format: Literal[1]
+    sha256: str
+    kind: Literal["chain"]
+    missing: Annotated[MissingMethod, Field(strict=False)]
+    parameters: str
+    total: str
+    claim: ClaimPart
+    axes: list[AxisPart]
+
+
+def load_chain(folder: Path, data: Mapping[str, Any], schema: Schema) -> ChainModel:
+    """The chain whose TOML file says `data`; its array has as many numbers as the codebook makes of its columns."""
+    part = fill(ChainPart, data, error=SourceError, at="")
+    _check_digest(part.sha256, data)
+    domain = Domain(schema=schema, axes=tuple(axis_of(axis, schema) for axis in part.axes))
+    size = ChainLayout.of(plain(domain, part.missing)).parameters
+    found = _saved_array(folder, PARAMETERS, (size,), part.parameters)
+    if not np.isfinite(found).all():
+        raise SourceError("holds what is no number", field=PARAMETERS)
+    return ChainModel(
+        domain=domain,
+        holes=part.missing,
+        parameters=found,
+        total=total_of(part.total),
+        claim=claim_of(part.claim),
+    )
+
+
 Reader = Callable[[Path, Mapping[str, Any], Schema], Model]
 NETWORK = "network"  # a file that does not say its kind is one
-READERS: dict[str, Reader] = {NETWORK: load_network}
+READERS: dict[str, Reader] = {NETWORK: load_network, CHAIN: load_chain}
 """Kinds of saved models, each with what makes a model of its folder, of what its TOML file says, and of the codebook."""
+
+
+def _check_digest(digest: str, data: Mapping[str, Any]) -> None:
+    if digest != digest_of({key: value for key, value in data.items() if key != "sha256"}):
+        raise SourceError("has been changed since it was saved; save the model again", field=MODEL)
 
 
 def _places(i: int, part: StepPart, domain: Domain) -> tuple[int, Places]:
@@ -196,16 +234,22 @@ def _table(folder: Path, i: int, sizes: Places, digest: str) -> Floats:
     name = name_of(i)
     if prod(sizes) > MOST_CELLS:
         raise SourceError(f"a step has more than {MOST_CELLS:,} cells", field=f"{MODEL}: steps[{i}]")
+    table = _saved_array(folder, name, sizes, digest)
+    if not (np.isfinite(table).all() and (table >= 0).all()):
+        raise SourceError("holds a number that is no chance", field=name)
+    if np.abs(table.sum(axis=-1) - 1).max() > OFF_BY:
+        raise SourceError("has a line of chances that do not sum to one", field=name)
+    return table
+
+
+def _saved_array(folder: Path, name: str, sizes: Places, digest: str) -> Floats:
+    """The array of that name, if it is the one that was saved and has the wanted sizes."""
     data = _read(folder / name, 8 * prod(sizes) + HEADER)
     if hashlib.sha256(data).hexdigest() != digest:
         raise SourceError("is not the array that was saved; save the model again", field=name)
     table = _array(data, sizes)
     if table is None:
         raise SourceError(f"is no array of doubles of sizes {list(sizes)}", field=name)
-    if not (np.isfinite(table).all() and (table >= 0).all()):
-        raise SourceError("holds a number that is no chance", field=name)
-    if np.abs(table.sum(axis=-1) - 1).max() > OFF_BY:
-        raise SourceError("has a line of chances that do not sum to one", field=name)
     return table
 
 

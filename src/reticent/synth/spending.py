@@ -88,6 +88,17 @@ class Accountant:
         self._take(part * len(tables))
         return [self._laplace(t, part) if self.is_pure else self._gaussian(t, part) for t in tables]
 
+    def add(self, sums: Counted, *, length: int, amount: Fraction) -> Floats:
+        """Gaussian noise on a list that one record moves by a vector of Euclidean length at most `length`.
+
+        A record that answers otherwise takes one such vector away and brings another, which need have nothing in common.
+        """
+        if self.is_pure:
+            raise PlanError("Gaussian noise needs a delta", field="delta")
+        self._take(amount)
+        bound = length * self.spend.neighbours.steps
+        return np.array(self.noise.gaussian_many(sums.tolist(), sensitivity=bound, rho=amount), np.float64)
+
     def choose(self, scores: Sequence[int], *, sensitivity: int, amount: Fraction) -> int:
         """The exponential mechanism on scores of which each moves by at most `sensitivity` between neighbours."""
         self._take(amount)

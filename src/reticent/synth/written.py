@@ -1,4 +1,4 @@
-"""A network as files: one TOML file that says what it is, and one array for each step."""
+"""A model as files: one TOML file that says what it is, and arrays of doubles."""
 
 import hashlib
 import io
@@ -18,10 +18,15 @@ MODEL = "model.toml"
 
 def written(domain: Domain, steps: Sequence[Conditional], total: float, claim: Claim) -> dict[str, bytes]:
     """The array of each step, and the TOML file, which holds their digests."""
-    files = {name_of(i): _bytes(step.table) for i, step in enumerate(steps)}
+    files = {name_of(i): bytes_of(step.table) for i, step in enumerate(steps)}
     digests = [hashlib.sha256(data).hexdigest() for data in files.values()]
-    told = told_of(domain, steps, total, claim, digests)
-    return {**files, MODEL: toml_of({"sha256": digest_of(told), **told}).encode()}
+    return sealed(told_of(domain, steps, total, claim, digests), files)
+
+
+def sealed(told: Mapping[str, Any], files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """The arrays, and the TOML file that says `told` under a digest of it."""
+    first = {"format": told["format"], "sha256": digest_of(told)}
+    return {**files, MODEL: toml_of({**first, **told}).encode()}
 
 
 def name_of(step: int) -> str:
@@ -29,7 +34,8 @@ def name_of(step: int) -> str:
     return f"step-{step:03d}.npy"
 
 
-def _bytes(table: Floats) -> bytes:
+def bytes_of(table: Floats) -> bytes:
+    """An array as a file of doubles."""
     file = io.BytesIO()
     np.save(file, np.ascontiguousarray(table, dtype="<f8"), allow_pickle=False)
     return file.getvalue()
@@ -40,13 +46,17 @@ def told_of(
 ) -> dict[str, Any]:
     """All that the file says, but for its own digest."""
     names = domain.columns
-    axes = [_axis_told(axis, domain.schema) for axis in domain.axes]
     told = [
         {"column": names[step.place], "given": [names[place] for place in step.given], "sha256": digest}
         for step, digest in zip(steps, digests, strict=True)
     ]
-    said = {"total": repr(float(total)), "claim": claim.as_dict()}
-    return {"format": 1, **said, "axes": axes, "steps": told}
+    return {**common(domain, total, claim), "steps": told}
+
+
+def common(domain: Domain, total: float, claim: Claim) -> dict[str, Any]:
+    """What every kind of model says of itself."""
+    axes = [_axis_told(axis, domain.schema) for axis in domain.axes]
+    return {"format": 1, "total": repr(float(total)), "claim": claim.as_dict(), "axes": axes}
 
 
 def _axis_told(axis: Axis, schema: Schema) -> dict[str, Any]:
@@ -73,11 +83,11 @@ def digest_of(told: Mapping[str, Any]) -> str:
 
 def toml_of(told: Mapping[str, Any]) -> str:
     """Plain values first, then tables, then lists of tables. JSON writes single values as TOML does."""
-    lines = [f"{key} = {_value(told[key])}" for key in ("format", "sha256", "total")]
-    for head, table in (("[claim]", told["claim"]), *(("[[axes]]", axis) for axis in told["axes"])):
+    heads = ("claim", "axes", "steps")
+    lines = [f"{key} = {_value(value)}" for key, value in told.items() if key not in heads]
+    parts = [("[claim]", told["claim"]), *(("[[axes]]", axis) for axis in told["axes"])]
+    for head, table in (*parts, *(("[[steps]]", step) for step in told.get("steps", ()))):
         lines += ["", head, *(f"{key} = {_value(value)}" for key, value in table.items())]
-    for step in told["steps"]:
-        lines += ["", "[[steps]]", *(f"{key} = {_value(value)}" for key, value in step.items())]
     return "\n".join(lines) + "\n"
 
 

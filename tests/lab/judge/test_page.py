@@ -51,7 +51,7 @@ def test_bars_are_shares_of_those_who_answered_or_were_not_asked(census, lost):
 
 
 def test_a_heap_is_named_by_its_value_and_a_bin_by_its_first(census):
-    domain = domain_of(census.schema, ["hours", "sex"], heaps={"hours": ["40"]})
+    domain = domain_of(census.schema, ["hours", "sex"], point_masses={"hours": ["40"]})
     hours = cell_labels(domain.axes[0], domain)
     assert hours[:2] == ["0 …", "7 …"] and "40" in hours and "41 …" in hours and hours[-1] == "not asked"
     assert not any("…" in label for label in cell_labels(domain.axes[1], domain))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from reticent.errors import PlanError
-from reticent.synth.base import Holes
+from reticent.synth.base import MissingMethod
 from reticent.synth.graph.tree import tree_cells
 from reticent.synth.marginals import aim
 from reticent.synth.marginals.aim import AIM
@@ -75,9 +75,9 @@ TWINS = {
 @pytest.mark.parametrize("twin", TWINS)
 def test_the_replay_catches_naive_twins(twin, monkeypatch):
     counts = ArrayCounts(np.array([[0, 0], [0, 1], [1, 1], [2, 1], [1, 2], [0, 0]]), toy([2, 2]))
-    assert faults(QUICK, counts, Holes.AVAILABLE, APPROXIMATE) == []
+    assert faults(QUICK, counts, MissingMethod.AVAILABLE, APPROXIMATE) == []
     monkeypatch.setattr(aim, "MarginalFit", twin)
-    assert TWINS[twin] & set(faults(QUICK, counts, Holes.AVAILABLE, APPROXIMATE))
+    assert TWINS[twin] & set(faults(QUICK, counts, MissingMethod.AVAILABLE, APPROXIMATE))
 
 
 @pytest.mark.parametrize("spend", SPENDS)
@@ -87,7 +87,9 @@ def test_everything_is_spent_and_nothing_more(columns, spend):
     noise, calls = FrozenSynthNoise(), []
     domain = toy([2] * columns)
     method = AIM(iterations=3, last=3)
-    method.fit(random_rows(domain, 30, 2), domain, Holes.AVAILABLE, spend, noise=noise, step=calls.append)
+    method.fit(
+        random_rows(domain, 30, 2), domain, MissingMethod.AVAILABLE, spend, noise=noise, step=calls.append
+    )
     total = PURE.epsilon if not spend.delta else Fraction(24355970359, 10**12)
     cost = spent(noise.met, pure=not spend.delta)
     assert total - Fraction(len(noise.met), 10**10) < cost <= total
@@ -100,7 +102,7 @@ def test_amounts_grow_when_a_table_tells_nothing_new():
     """Rows without any dependence, no noise: the model is right from the start, so amounts double until the end."""
     counts = ArrayCounts(np.array([[a, b] for a in (0, 1) for b in (0, 1)] * 50), toy([2, 2]))
     noise = FrozenSynthNoise(script=[tuple([100] * 2)] * 2)
-    run(AIM(per_column=16, merge=0), counts, Holes.COMPLETE, APPROXIMATE, noise)
+    run(AIM(per_column=16, merge=0), counts, MissingMethod.COMPLETE, APPROXIMATE, noise)
     amounts = [met.amount for met in noise.met if met.kind == "gaussian"][2:]
     assert [b / a for a, b in pairwise(amounts[:4])] == [2, 2, 2]
 
@@ -108,7 +110,7 @@ def test_amounts_grow_when_a_table_tells_nothing_new():
 def test_without_noise_all_pairs_are_as_counted():
     """3,000 rows of three columns, where no pair is independent of the others; silence counts as a value."""
     counts = chain(toy([2, 3, 3]), 3000, 3, silent=0.2)
-    network = run(AIM(per_column=8, last=3000), counts, Holes.VALUES, PLENTY, NoSynthNoise())
+    network = run(AIM(per_column=8, last=3000), counts, MissingMethod.VALUES, PLENTY, NoSynthNoise())
     pairs = list(combinations(range(3), 2))
     for pair, counted in zip(pairs, counts.count(pairs), strict=True):
         assert np.allclose(table(network, pair), counted / 3000, atol=3e-3)
@@ -118,7 +120,7 @@ def test_without_noise_available_cells_keep_their_shape_on_one_scale():
     """Half of the cells of one column silent, few of the others: no table pulls the rest to its own sum."""
     counts = chain(toy([2, 3, 3]), 4000, 4, silent=0.1)
     counts.cells[::2, 1] = 3
-    network = run(AIM(per_column=8, last=3000), counts, Holes.AVAILABLE, PLENTY, NoSynthNoise())
+    network = run(AIM(per_column=8, last=3000), counts, MissingMethod.AVAILABLE, PLENTY, NoSynthNoise())
     for pair in combinations(range(3), 2):
         (both,) = counts.count([pair])
         shape = both[:-1, :-1] / both[:-1, :-1].sum()
@@ -148,7 +150,7 @@ def asked(rows: int, seed: int, *, silent: float) -> ArrayCounts:
 def test_who_was_not_asked_is_not_overcounted(method):
     """30 % of the cells of those who were asked are missing. Of all 30 % were not asked; of the cells that are there, 38 %."""
     counts = asked(20_000, 8, silent=0.3)
-    network = run(method, counts, Holes.AVAILABLE, PLENTY, NoSynthNoise())
+    network = run(method, counts, MissingMethod.AVAILABLE, PLENTY, NoSynthNoise())
     for place in (1, 2):
         (one,) = counts.count([(place,)])
         assert one[3] / (one[3] + one[:2].sum()) > 0.36  # the naive twin: shares of the cells that are there
@@ -159,7 +161,7 @@ def test_a_right_model_fits_available_cells_though_the_unasked_are_never_silent(
     """Chance leaves a few cells a few dozen rows apart; the naive twin, without who can be silent, misses thousands."""
     whole, counts = (asked(20_000, 8, silent=silent) for silent in (0.0, 0.3))
     purse = Accountant(spend=PLENTY, noise=NoSynthNoise())
-    study = MarginalFit(counts=counts, domain=counts.domain, holes=Holes.AVAILABLE, purse=purse)
+    study = MarginalFit(counts=counts, domain=counts.domain, holes=MissingMethod.AVAILABLE, purse=purse)
     study.start(amount=purse.total, merge=0)
     for pair in [(0, 1), (1, 2)]:
         study.hold([pair])
@@ -169,7 +171,7 @@ def test_a_right_model_fits_available_cells_though_the_unasked_are_never_silent(
         assert naive > 1500 * SHARES
 
 
-@pytest.mark.parametrize("holes", [Holes.AVAILABLE, Holes.VALUES, Holes.COMPLETE])
+@pytest.mark.parametrize("holes", [MissingMethod.AVAILABLE, MissingMethod.VALUES, MissingMethod.COMPLETE])
 @pytest.mark.parametrize("method", [QUICK, MST(iterations=3, merge=0)])
 def test_what_the_codebook_rules_out_has_no_chance(method, holes):
     """Noise of deviation 100 and more on 300 rows, and few passes: no child gets an answer all the same."""
@@ -194,12 +196,12 @@ def test_the_model_stays_as_small_as_it_was_told(monkeypatch):
     counts = chain(toy([4, 4, 4, 4]), 2000, 5)
     for most in (60, 1000):
         sets.clear()
-        run(AIM(most_cells=most, per_column=4), counts, Holes.COMPLETE, PLENTY, NoSynthNoise())
+        run(AIM(most_cells=most, per_column=4), counts, MissingMethod.COMPLETE, PLENTY, NoSynthNoise())
         assert any(len(each) == 2 for each in sets)
         assert (tree_cells((4, 4, 4, 4), sets) <= 60) == (most == 60)
 
 
-@pytest.mark.parametrize("holes", list(Holes))
+@pytest.mark.parametrize("holes", list(MissingMethod))
 @pytest.mark.parametrize("spend", SPENDS)
 def test_every_strategy_leaves_a_network_to_draw_from(holes, spend):
     domain = toy([2, 3, 2], universes={"b": "a = '1'"})
@@ -215,7 +217,8 @@ def test_shuffled_rows_change_nothing():
     counts = random_rows(DOMAIN, 40, 7)
     turned = ArrayCounts(counts.cells[::-1].copy(), DOMAIN)
     one, two = (
-        run(QUICK, each, Holes.AVAILABLE, APPROXIMATE, FrozenSynthNoise()) for each in (counts, turned)
+        run(QUICK, each, MissingMethod.AVAILABLE, APPROXIMATE, FrozenSynthNoise())
+        for each in (counts, turned)
     )
     assert all(np.array_equal(a.table, b.table) for a, b in zip(one.steps, two.steps, strict=True))
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reticent.synth.base import Conditional, Holes
+from reticent.synth.base import Conditional, MissingMethod
 from reticent.synth.marginals.views import merged, plain
 from reticent.synth.tables import simplex
 from tests.synth.standins import ArrayCounts, toy
@@ -20,7 +20,7 @@ def rows(n: int, seed: int) -> np.ndarray:
     return np.column_stack([rng.integers(0, axis.size, n) for axis in DOMAIN.axes])
 
 
-@pytest.mark.parametrize("holes", list(Holes))
+@pytest.mark.parametrize("holes", list(MissingMethod))
 def test_every_row_is_in_one_cell_or_among_those_left_out(holes):
     """Each of all 24 kinds of row by itself, before and after merging."""
     view = plain(DOMAIN, holes)
@@ -34,7 +34,7 @@ def test_every_row_is_in_one_cell_or_among_those_left_out(holes):
             for each in (view, few):
                 made = each.parted(one, (0, 1))
                 assert max(made) == made.sum() == 1
-                is_left = is_silent and holes is not Holes.VALUES
+                is_left = is_silent and holes is not MissingMethod.VALUES
                 assert made[-2:].tolist() == [is_left and b != unasked, is_left and b == unasked]
 
 
@@ -42,13 +42,13 @@ def test_silence_is_never_counted_as_an_answer():
     """The naive twin reads it as the first category: its share of that category is wrong."""
     cells = np.array([[0, 1]] + 9 * [[DOMAIN.axes[0].silence, 1]])
     (counted,) = ArrayCounts(cells, DOMAIN).count([(0,)])
-    made = plain(DOMAIN, Holes.AVAILABLE).table(counted, (0,))
+    made = plain(DOMAIN, MissingMethod.AVAILABLE).table(counted, (0,))
     naive = np.bincount(np.where(cells[:, 0] == DOMAIN.axes[0].silence, 0, cells[:, 0]), minlength=3)
     assert made.tolist() == [1, 0, 0] != naive.tolist()
 
 
 def test_a_merged_table_is_the_sum_of_its_cells():
-    view = plain(DOMAIN, Holes.VALUES)
+    view = plain(DOMAIN, MissingMethod.VALUES)
     few = merged(view, [np.array([9.0, 1, 1, 9]), np.array([9.0, 9, 1, 1, 1, 9])], least=[2, 2])
     (counted,) = ArrayCounts(rows(200, 1), DOMAIN).count([(0, 1)])
     made = few.table(counted, (0, 1))
@@ -58,7 +58,7 @@ def test_a_merged_table_is_the_sum_of_its_cells():
 
 def test_widening_keeps_the_law_of_groups_and_splits_them_by_the_columns_own_table():
     """Lines sum to one; silence that was left out is never drawn; inside a group cells keep their proportion."""
-    view = plain(DOMAIN, Holes.AVAILABLE)
+    view = plain(DOMAIN, MissingMethod.AVAILABLE)
     few = merged(view, [np.array([9.0, 1, 3]), np.array([9.0, 9, 1, 3, 2])], least=[4, 4])
     rng = np.random.default_rng(3)
     table = rng.dirichlet(np.ones(few.shape[1]), size=few.shape[0])

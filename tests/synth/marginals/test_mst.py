@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from reticent.synth.base import Holes
+from reticent.synth.base import MissingMethod
 from reticent.synth.marginals import mst
 from reticent.synth.marginals.mst import MST
 from reticent.synth.marginals.study import MarginalFit
@@ -37,7 +37,7 @@ def test_replay_where_cells_are_put_together():
     counts.cells[:3, 1] = 2  # silence stays; the first three rows fall silent
     spend = replace(APPROXIMATE, epsilon=Fraction(40))
     for merge in (3.0, 30.0):
-        assert faults(MST(iterations=5, merge=merge), counts, Holes.VALUES, spend) == []
+        assert faults(MST(iterations=5, merge=merge), counts, MissingMethod.VALUES, spend) == []
 
 
 class Shy(MarginalFit):
@@ -74,14 +74,14 @@ TWINS = {
 @pytest.mark.parametrize("twin", TWINS)
 def test_the_replay_catches_naive_twins(twin, monkeypatch):
     monkeypatch.setattr(mst, "MarginalFit", twin)
-    assert TWINS[twin] in faults(QUICK, random_rows(toy([2, 2]), 12, 1), Holes.COMPLETE, APPROXIMATE)
+    assert TWINS[twin] in faults(QUICK, random_rows(toy([2, 2]), 12, 1), MissingMethod.COMPLETE, APPROXIMATE)
 
 
 @pytest.mark.parametrize("spend", SPENDS)
 def test_a_third_each(spend):
     """Columns, choices and pairs take a third each, up to the rounding of roots."""
     noise = FrozenSynthNoise()
-    run(QUICK, random_rows(DOMAIN, 20, 2), Holes.AVAILABLE, spend, noise)
+    run(QUICK, random_rows(DOMAIN, 20, 2), MissingMethod.AVAILABLE, spend, noise)
     kinds = [met.kind for met in noise.met]
     pure = not spend.delta
     assert [kind == "choose" for kind in kinds] == [False] * 3 + [True] * 2 + [False] * 2
@@ -89,7 +89,7 @@ def test_a_third_each(spend):
     assert parts[0] == parts[2] and parts[0] - Fraction(1, 10**9) < parts[1] <= parts[0]
 
 
-@pytest.mark.parametrize("holes", [Holes.COMPLETE, Holes.VALUES])
+@pytest.mark.parametrize("holes", [MissingMethod.COMPLETE, MissingMethod.VALUES])
 def test_without_noise_it_is_the_chow_liu_tree_of_the_chain(holes):
     """3,000 rows: neighbouring pairs are as counted, and the far ends follow from them."""
     counts = chain(toy([2, 3, 3]), 3000, 3)
@@ -105,7 +105,7 @@ def test_without_noise_it_is_the_chow_liu_tree_of_the_chain(holes):
 def test_without_noise_available_cells_give_the_shape_of_those_who_answered_both():
     """A third of the cells silent: tables of different sums are met at once, on one scale."""
     counts = chain(toy([2, 3, 3]), 4000, 4, silent=1 / 3)
-    network = run(MST(), counts, Holes.AVAILABLE, PLENTY, NoSynthNoise())
+    network = run(MST(), counts, MissingMethod.AVAILABLE, PLENTY, NoSynthNoise())
     for pair in ((0, 1), (1, 2)):
         (both,) = counts.count([pair])
         shape = both[:-1, :-1] / both[:-1, :-1].sum()
@@ -115,7 +115,7 @@ def test_without_noise_available_cells_give_the_shape_of_those_who_answered_both
     assert network.total == pytest.approx(4000)
 
 
-@pytest.mark.parametrize("holes", list(Holes))
+@pytest.mark.parametrize("holes", list(MissingMethod))
 @pytest.mark.parametrize("spend", SPENDS)
 def test_every_strategy_leaves_a_network_to_draw_from(holes, spend):
     counts = random_rows(DOMAIN, 300, 5)
@@ -128,5 +128,5 @@ def test_every_strategy_leaves_a_network_to_draw_from(holes, spend):
 def test_columns_without_a_pair_are_measured_with_all_there_is():
     for domain, method in ((toy([3]), QUICK), (toy([3, 3]), replace(QUICK, most_cells=8))):
         noise = FrozenSynthNoise()
-        network = run(method, random_rows(domain, 10, 7), Holes.AVAILABLE, PURE, noise)
+        network = run(method, random_rows(domain, 10, 7), MissingMethod.AVAILABLE, PURE, noise)
         assert spent(noise.met, pure=True) == 1 and is_drawable(network)

@@ -8,7 +8,7 @@ import pytest
 
 from reticent.errors import EngineError, PlanError
 from reticent.privacy.claim import Change
-from reticent.synth.base import Holes, Spend
+from reticent.synth.base import MissingMethod, Spend
 from reticent.synth.marginals.privbayes_printed import EVERY_ROW, PrivBayesPrinted
 from tests.synth import replay
 from tests.synth.replay import faults, is_drawable, random_rows, run
@@ -35,12 +35,12 @@ def replacements(counts: ArrayCounts) -> Iterator[ArrayCounts]:
 def test_replay_on_replacements(degree: int, monkeypatch: pytest.MonkeyPatch) -> None:  # covers T20
     """60 neighbours of 30 rows."""
     monkeypatch.setattr(replay, "neighbours", replacements)
-    assert faults(PrivBayesPrinted(degree=degree), table(30, 1), Holes.VALUES, REPLACE) == []
+    assert faults(PrivBayesPrinted(degree=degree), table(30, 1), MissingMethod.VALUES, REPLACE) == []
 
 
 @pytest.mark.parametrize("holes", EVERY_ROW)
 @pytest.mark.parametrize("degree", [1, 2, 3, 9])
-def test_networks_can_be_drawn_from(holes: Holes, degree: int) -> None:
+def test_networks_can_be_drawn_from(holes: MissingMethod, degree: int) -> None:
     counts = table(200, 2, (2, 3, 2, 3))
     network = run(PrivBayesPrinted(degree=degree), counts, holes, REPLACE, QuickSynthNoise(3))
     assert is_drawable(network)
@@ -50,7 +50,7 @@ def test_networks_can_be_drawn_from(holes: Holes, degree: int) -> None:
 def test_without_noise_and_with_all_parents_it_is_the_table_itself() -> None:
     """Three columns, two parents: the product of the steps is the joint table."""
     counts = table(500, 4)
-    network = run(PrivBayesPrinted(degree=2), counts, Holes.VALUES, REPLACE, NoSynthNoise(5))
+    network = run(PrivBayesPrinted(degree=2), counts, MissingMethod.VALUES, REPLACE, NoSynthNoise(5))
     (joint,) = counts.count([(0, 1, 2)])
     made = np.ones(joint.shape)
     for step in network.steps:
@@ -59,8 +59,8 @@ def test_without_noise_and_with_all_parents_it_is_the_table_itself() -> None:
     np.testing.assert_allclose(made, joint / 500, atol=1e-12)
 
 
-@pytest.mark.parametrize("holes", [Holes.AVAILABLE, Holes.COMPLETE])
-def test_tables_with_a_confidential_number_of_rows_are_refused(holes: Holes) -> None:
+@pytest.mark.parametrize("holes", [MissingMethod.AVAILABLE, MissingMethod.COMPLETE])
+def test_tables_with_a_confidential_number_of_rows_are_refused(holes: MissingMethod) -> None:
     with pytest.raises(PlanError, match="confidential"):
         PrivBayesPrinted().check(table(10, 5).domain, holes, REPLACE)
 
@@ -73,13 +73,13 @@ def test_a_confidential_sample_size_is_refused() -> None:
         Spend(epsilon=Fraction(1), change=Change.REPLACE, records=2),
     ):
         with pytest.raises(PlanError, match="'privbayes'"):
-            PrivBayesPrinted().check(domain, Holes.VALUES, spend)
+            PrivBayesPrinted().check(domain, MissingMethod.VALUES, spend)
     with pytest.raises(PlanError, match="sample_size"):
-        PrivBayesPrinted().check(toy([2, 2]), Holes.VALUES, REPLACE)
+        PrivBayesPrinted().check(toy([2, 2]), MissingMethod.VALUES, REPLACE)
     with pytest.raises(PlanError, match="degree"):
-        PrivBayesPrinted(degree=0).check(domain, Holes.VALUES, REPLACE)
+        PrivBayesPrinted(degree=0).check(domain, MissingMethod.VALUES, REPLACE)
     with pytest.raises(PlanError, match="too large"):
-        PrivBayesPrinted(degree=9).check(sized(toy([20] * 10), 9), Holes.VALUES, REPLACE)
+        PrivBayesPrinted(degree=9).check(sized(toy([20] * 10), 9), MissingMethod.VALUES, REPLACE)
 
 
 def test_a_codebook_that_miscounts_its_rows_stops_the_fit() -> None:
@@ -87,5 +87,5 @@ def test_a_codebook_that_miscounts_its_rows_stops_the_fit() -> None:
     counts = table(10, 7)
     wrong = ArrayCounts(counts.cells, sized(counts.domain, 11))
     with pytest.raises(EngineError) as stopped:
-        run(PrivBayesPrinted(), wrong, Holes.VALUES, REPLACE, NoSynthNoise())
+        run(PrivBayesPrinted(), wrong, MissingMethod.VALUES, REPLACE, NoSynthNoise())
     assert not any(character.isdigit() for character in str(stopped.value))

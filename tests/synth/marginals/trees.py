@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from reticent.privacy.claim import Change
-from reticent.synth.base import Holes, Spend, SynthesisMethod
+from reticent.synth.base import MissingMethod, Spend, SynthesisMethod
 from reticent.synth.domain import Domain
 from reticent.synth.network import Network
 from tests.synth.replay import alike, run
@@ -58,7 +58,7 @@ def replaced(counts: ArrayCounts) -> Iterator[ArrayCounts]:
 
 
 def faults_when_replaced(
-    method: SynthesisMethod, counts: ArrayCounts, holes: Holes, spend: Spend
+    method: SynthesisMethod, counts: ArrayCounts, holes: MissingMethod, spend: Spend
 ) -> tuple[list[str], float]:
     """As `replay.faults`, for replaced records; and the largest share of a stated bound that was used."""
     protect = replace(spend, change=Change.REPLACE)

@@ -64,9 +64,11 @@ class DuckDBEngine(Connection):
         repair: Repair = NO_REPAIR,
         lot: Lot | None = None,
     ) -> Tallies:
-        check_repair(repair, schema)
+        if repair != NO_REPAIR:
+            check_repair(repair, schema)
         rings = [want for want in dict.fromkeys(wants) if isinstance(want, Ring)]
-        check_rings(rings, repair)
+        if rings:
+            check_rings(rings, repair)
         if repair.capped:
             with self._capping(schema, repair, lot=lot) as capped:
                 return self._completed(schema, wants, capped)
@@ -119,7 +121,8 @@ class DuckDBEngine(Connection):
         """CONFIDENTIAL: the rows as cells of `keys`, to be counted many times. Forgotten at the end."""
         from reticent.engine.coded import LocalCodedRows  # compiles, so loaded only where rows are held
 
-        check_repair(repair, schema)
+        if repair != NO_REPAIR:
+            check_repair(repair, schema)
         coding = Coding(keys=tuple(keys))
         check_coding(coding, schema, repair)
         if any(line.draw for line in repair.lines):
@@ -266,4 +269,6 @@ class DuckDBEngine(Connection):
         base, names = self.base(raw, values, source, line=LINE in keep)
         clean = Clean(schema, names, self.types, values, edits=repair.edits, keep=keep, lot=lot)
         rows = clean.select(base, columns)
-        return clean, predicted(clean, rows, repair.lines, columns, keep=clean.keep)
+        if repair.lines:
+            rows = predicted(clean, rows, repair.lines, columns, keep=clean.keep)
+        return clean, rows

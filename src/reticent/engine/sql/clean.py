@@ -16,7 +16,7 @@ from reticent.engine.sql.build import Sql, Values
 from reticent.engine.sql.codes import level_code, number_code
 from reticent.engine.sql.reading import identifier
 from reticent.engine.sql.sampling import Lot, drawn
-from reticent.engine.wants import Aggregate, Bins, PointsByCell, Ring, Rows, Sum
+from reticent.engine.wants import Aggregate, PointsByCell, Ring, Rows, Sum, Table
 from reticent.prepare.repair import NO_REPAIR, Edit, Repair
 from reticent.schema import Levels, Schema
 from reticent.schema.bind import AllOf, Always, AnyOf, Bound, CodeIn, Is, Negation, Ranges
@@ -145,12 +145,12 @@ def _spoken_of(want: Aggregate) -> set[str]:
     if isinstance(want, PointsByCell):
         return found | {want.cell, *want.axes}
     found |= {want.weight} if want.weight else set()
-    if isinstance(want, Sum):
-        return found | {column for column in (want.value, want.other) if column}
     if isinstance(want, Ring):
         return found | {want.column}
-    found |= {want.value} if isinstance(want, Bins) and want.value else set()
-    return found | {key.column for key in want.keys}
+    found |= {want.value} if want.value else set()
+    if isinstance(want, Sum | Table):
+        found |= {want.other} if want.other else set()
+    return found if isinstance(want, Sum) else found | {key.column for key in want.keys}
 
 
 def _repaired(repair: Repair) -> set[str]:

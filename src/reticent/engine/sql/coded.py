@@ -38,13 +38,13 @@ def check_coding(coding: Coding, schema: Schema, repair: Repair) -> None:
         raise PlanError(f"rows are coded by 1 to {MOST_COLUMNS} columns", field="columns")
     for key in coding.keys:
         if not key.silent:
-            raise PlanError(f"{key.column} has no cell for silence; give it one", field="columns")
+            raise PlanError(f"{key.column} has no cell for missing values; give it one", field="columns")
         if key.size(schema) > MOST_CELLS:
             raise PlanError(f"{key.column} has more than {MOST_CELLS:,} cells; bin it", field="columns")
     if repair.donors:
         raise PlanError(
             "donors do not go together with counting rows as cells: one answer may stand in several rows, and "
-            "nothing here bounds how many; leave gaps to the synthesizer",
+            "nothing here bounds how many; leave missing values to the synthesizer",
             field="impute",
         )
 

@@ -61,7 +61,7 @@ def sums(clean: RowView, rows: exp.Select, wants: Sequence[Sum]) -> exp.Select:
     return sql.select(list(map(partial(_sum, clean), wants, left)), rows, clean.chosen(alike.pop()))
 
 
-def _factors(want: Sum) -> list[str]:
+def _factors(want: Sum | Table) -> list[str]:
     both = [want.weight, want.other, *[want.value] * want.power]
     return [factor for factor in both if factor is not None]
 
@@ -72,6 +72,13 @@ def _sum(clean: RowView, want: Sum, chosen: Sql | None) -> Sql:
     if chosen is not None:
         total = exp.Filter(this=total, expression=exp.Where(this=chosen))
     return exp.Coalesce(this=total, expressions=[sql.number(0)]) if factors else total
+
+
+def _total(schema: Schema, factors: Sequence[str]) -> Sql:
+    """What a cell adds up: rows without a code add nothing, and a cell of such rows alone holds 0."""
+    if not factors:
+        return exp.Count(this=exp.Star())
+    return exp.Coalesce(this=exp.Sum(this=_product(schema, factors)), expressions=[sql.number(0)])
 
 
 def _product(schema: Schema, factors: Sequence[str]) -> Sql:
@@ -88,21 +95,20 @@ def _product(schema: Schema, factors: Sequence[str]) -> Sql:
 def tables(clean: RowView, rows: exp.Select, wants: Sequence[Table]) -> exp.Select:
     """One row for every non-empty cell of every table: the cell in the place of its table, then `totals`."""
     cells = [sql.alias(_cell(clean, want), f"k{i}") for i, want in enumerate(wants)]
-    weights = [weight for weight in totals_statement(wants) if weight is not None]
-    inner = sql.select([*cells, *(code(weight) for weight in weights)], rows)
+    summed = totals_statement(wants)
+    columns = dict.fromkeys(factor for factors in summed for factor in factors)
+    inner = sql.select([*cells, *(code(column) for column in columns)], rows)
     keys = [sql.column(f"k{i}") for i in range(len(wants))]
-    sums = [
-        exp.Count(this=exp.Star()) if w is None else exp.Sum(this=code(w)) for w in totals_statement(wants)
-    ]
+    sums = [_total(clean.schema, factors) for factors in summed]
     query = sql.select([*keys, *sums], inner)
     sets = exp.GroupingSets(expressions=[exp.Tuple(expressions=[key.copy()]) for key in keys])
     query.set("group", exp.Group(grouping_sets=[sets]))
     return query
 
 
-def totals_statement(wants: Sequence[Table]) -> list[str | None]:
-    """What is added up in every cell: each weight once, and None for a plain count."""
-    return list(dict.fromkeys(want.weight for want in wants))
+def totals_statement(wants: Sequence[Table]) -> list[tuple[str, ...]]:
+    """What is added up in every cell: each product of columns once, and nothing for a plain count."""
+    return list(dict.fromkeys(tuple(_factors(want)) for want in wants))
 
 
 def _cell(clean: RowView, want: Table) -> Sql:
@@ -333,7 +339,7 @@ def _fill(
 ) -> dict[Table, ContingencyTable]:
     cells = [[0] * want.size(schema) for want in wants]
     totals = totals_statement(wants)
-    places = [len(wants) + totals.index(want.weight) for want in wants]
+    places = [len(wants) + totals.index(tuple(_factors(want))) for want in wants]
     for row in rows:
         for cell, table, place in zip(row, cells, places, strict=False):
             if cell is not None:

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations, product
 
+from reticent.lab.papers.items import printed, several
+from reticent.lab.papers.stability import moved_by_one, one_coin
 from reticent.lab.run.experiment import Experiment, Outcome
 from reticent.privacy.missingness import (
     IndependentMask,
@@ -31,27 +33,23 @@ from reticent.privacy.missingness.printed import (
 QUARTERS = Fraction(3, 4)
 LAW = IndependentMask({"State": QUARTERS, "Occupation": Fraction(1), "Gender": QUARTERS, "Income": QUARTERS})
 S, O, G, I = "State", "Occupation", "Gender", "Income"
-EXAMPLES: dict[
-    str, tuple[list[tuple[str, ...]], str]
-] = {  # what the mechanisms need, and which share of epsilon is printed
-    "5.5": ([(S, O, G, I)] * 4, "0.421"),
-    "5.7": ([(S,), (O,), (G, I)], "0.77"),
-    "5.8": ([(S,), (O,), (G,), (G, I)], "0.83"),
-    "5.11": ([(S,), (O,), (G,), (G, I)], "0.81"),
-    "5.13": ([(S,), (O,), (G,), (I,)], "0.9375"),
+EXAMPLES: dict[str, list[tuple[str, ...]]] = {  # what the mechanisms need
+    "5.5": [(S, O, G, I)] * 4,
+    "5.7": [(S,), (O,), (G, I)],
+    "5.8": [(S,), (O,), (G,), (G, I)],
+    "5.11": [(S,), (O,), (G,), (G, I)],
+    "5.13": [(S,), (O,), (G,), (I,)],
 }
 EPSILONS = ("0.1", "0.5", "1", "2")
 # Amplified privacy of PrivBayesE at epsilon 1, by the share of cells that is missing: Table 1, Table 2 of the preprint
-TABLE = {
-    "Adult": (15, ("0.88", "0.77", "0.65", "0.47", "0.44")),
-    "BR2000": (14, ("0.83", "0.68", "0.55", "0.41", "0.31")),
-}
+TABLE = {"Adult": 15, "BR2000": 14}  # columns
 SHARES = ("0.1", "0.2", "0.3", "0.4", "0.5")
 ABOVE = (
     "ours: more than is printed, where a chance is multiplied by epsilon; that product is below the true cost"
 )
 BELOW = "ours: less than is printed, where a mechanism or all columns but one are not amplified"
-AS_PRINTED = "the published account, as printed; no promise"
+AS_PRINTED = "the published account; no promise"
+GROUPED = "the published grouping: Gender serves both mechanisms that need it"
 FIRST = "for comparison: the sum of chance times epsilon; no promise"
 MADE_SOUND = "the published search with log(1 + p (e^epsilon - 1)) for each group; sound, and never below the exact number"
 ATTAINED = "the worst loss of noisy counts over all masks: the exact number is attained"
@@ -64,29 +62,68 @@ CHOSEN = (
 )
 
 
+DOCUMENT, SHARE = "synthesis", "times epsilon"
+
+
+STABLE = "attained; but the number missing is data, and no noise may be scaled by it"
+WHOLE = "attained for answers replaced: all rows can change, so the cost is that of a group of all"
+COIN = (
+    "the vector is what independent rows would lose; one coin gives more, and all of epsilon with many rows"
+)
+
+
 def run(index: int, seed: int) -> list[Outcome]:
-    """All items; neither argument matters. `query` says why a value differs from the printed one."""
-    return [*_examples(), *_accounts(), *_others(), *_table()]
+    """All items; neither argument matters. `query` says why numbers differ."""
+    return [*_examples(), *_accounts(), *_others(), *_table(), *_stability(), *_coin()]
 
 
 def _examples() -> Iterator[Outcome]:
-    for name, (sets, share) in EXAMPLES.items():
+    """Each at four epsilons; the share of epsilon that is printed stands beside epsilon 1."""
+    for name, sets in EXAMPLES.items():
         for text in EPSILONS:
-            uses, printed = _uses(sets, Fraction(text)), Fraction(share) * Fraction(text)
-            exact = amplified(uses, LAW)
-            why = ABOVE if exact > printed else BELOW
-            yield _item(f"example {name}, epsilon {text}", exact, why, printed)
+            uses = _uses(sets, Fraction(text))
+            theirs, exact = _published(name, uses), amplified(uses, LAW)
+            yield Outcome(
+                item=f"example {name}, epsilon {text}",
+                printed=printed(DOCUMENT, f"Example {name}", SHARE) if text == "1" else None,
+                as_printed=float(theirs),
+                value=float(exact),
+                query=ABOVE if exact > theirs else BELOW,
+            )
+    uses = _uses(EXAMPLES["5.8"], Fraction(1))
+    yield Outcome(
+        item="example 5.8, grouped, epsilon 1",
+        printed=printed(DOCUMENT, "Example 5.8", f"{SHARE}, grouped"),
+        as_printed=float(printed_algorithm4(uses, LAW)),
+        value=float(amplified(uses, LAW)),
+        query=GROUPED,
+    )
+    yield Outcome(
+        item="example 5.11, partitions of four mechanisms",
+        printed=printed(DOCUMENT, "Example 5.11", "partitions"),
+        as_printed=float(len(list(_partitions(range(4))))),
+        query="all ways to group four",
+    )
+
+
+def _partitions(of: Sequence[int]) -> Iterator[list[list[int]]]:
+    if not of:
+        yield []
+        return
+    for rest in _partitions(of[1:]):
+        yield [[of[0]], *rest]
+        for place in range(len(rest)):
+            yield [*rest[:place], [of[0], *rest[place]], *rest[place + 1 :]]
 
 
 def _accounts() -> Iterator[Outcome]:
-    """At epsilon 1: first order, the published number, the same made sound, enumeration, and replaced answers."""
-    for name, (sets, share) in EXAMPLES.items():
-        uses, printed = _uses(sets, Fraction(1)), Fraction(share)
-        yield _item(f"example {name}, first order", first_order(uses, LAW), FIRST, printed)
-        yield _item(f"example {name}, as printed", _published(name, uses), AS_PRINTED, printed)
-        yield _item(f"example {name}, made sound", _sound(name, uses), MADE_SOUND, printed)
-        yield _item(f"example {name}, worst loss", worst_loss(uses, LAW), ATTAINED, printed)
-        yield _item(f"example {name}, replaced", amplified_both_ways(uses, LAW), REPLACED, None)
+    """At epsilon 1: first order, the published account made sound, enumeration, and replaced answers."""
+    for name, sets in EXAMPLES.items():
+        uses = _uses(sets, Fraction(1))
+        yield _item(f"example {name}, first order", first_order(uses, LAW), FIRST)
+        yield _item(f"example {name}, made sound", _sound(name, uses), MADE_SOUND)
+        yield _item(f"example {name}, worst loss", worst_loss(uses, LAW), ATTAINED)
+        yield _item(f"example {name}, replaced", amplified_both_ways(uses, LAW), REPLACED)
 
 
 def _published(name: str, uses: Sequence[Use]) -> Fraction:
@@ -94,43 +131,46 @@ def _published(name: str, uses: Sequence[Use]) -> Fraction:
         chances = (QUARTERS, Fraction(1), Fraction(1), QUARTERS * QUARTERS)
         return sum((u.epsilon * c for u, c in zip(uses, chances, strict=True)), Fraction(0))
     if name == "5.13":
-        return printed_theorem512({each: Fraction(1, 4) for each in LAW.chances}, LAW)
+        return printed_theorem512(dict.fromkeys(LAW.chances, uses[0].epsilon), LAW)
     return printed_algorithm4(uses, LAW)
 
 
 def _sound(name: str, uses: Sequence[Use]) -> Fraction:
     if name == "5.13":
-        return sound_theorem512({each: Fraction(1, 4) for each in LAW.chances}, LAW)
+        return sound_theorem512(dict.fromkeys(LAW.chances, uses[0].epsilon), LAW)
     return sound_partition(uses, LAW)
 
 
 def _others() -> Iterator[Outcome]:
     halves = IndependentMask({G: Fraction(1, 2), I: Fraction(1, 2)})
     nested = [use(G, epsilon=Fraction(1)), use(G, I, epsilon=Fraction(1))]
-    yield _item("two nested mechanisms", amplified(nested, halves), OTHER, None)
+    yield _item("two nested mechanisms", amplified(nested, halves), OTHER)
     uneven = [use(G, epsilon=Fraction("0.1")), use(G, I, epsilon=Fraction("0.9"))]
     best = first_order_partition(uneven, halves)
-    yield _item("two uneven mechanisms, algorithm 4", printed_algorithm4(uneven, halves), AS_PRINTED, None)
-    yield _item("two uneven mechanisms, best grouping in first order", best, PRUNED, None)
-    yield _item("two uneven mechanisms, exact", amplified(uneven, halves), OTHER, None)
-    sets = EXAMPLES["5.8"][0]
+    yield _item("two uneven mechanisms, algorithm 4", printed_algorithm4(uneven, halves), AS_PRINTED)
+    yield _item("two uneven mechanisms, best grouping in first order", best, PRUNED)
+    yield _item("two uneven mechanisms, exact", amplified(uneven, halves), OTHER)
+    sets = EXAMPLES["5.8"]
     small = [Use(sets=u.sets, epsilon=u.epsilon, delta=Fraction(1, 10**6)) for u in _uses(sets, Fraction(1))]
-    yield _item("example 5.8, delta 0.000001 each", amplified_delta(small, LAW), OTHER, None)
+    yield _item("example 5.8, delta 0.000001 each", amplified_delta(small, LAW), OTHER)
     rated = [Rated(sets=u.sets, curve=gaussian(sigma=Fraction(4))) for u in small]
     for order in (2, 4, 8):
         yield _item(
             f"example 5.8, sigma 4, order {order}",
             amplified_at(rated, LAW, order=Fraction(order)),
             OTHER,
-            None,
         )
 
 
 def _table() -> Iterator[Outcome]:
-    for data, (columns, row) in TABLE.items():
-        for share, printed in zip(SHARES, row, strict=True):
+    cost = "Finding: amplified cost"
+    yield Outcome(item="amplified cost, least", printed=printed(DOCUMENT, cost, "from"), query=CHOSEN)
+    yield Outcome(item="amplified cost, most", printed=printed(DOCUMENT, cost, "to"), query=CHOSEN)
+    for data, columns in TABLE.items():
+        for share, stated in zip(SHARES, several(DOCUMENT, "Table 1", data), strict=True):
             found = before_the_rows(columns, observed=1 - Fraction(share))
-            yield _item(f"Table 1, {data}, {share} missing", found, CHOSEN, Fraction(printed))
+            item = f"Table 1, {data}, {share} missing"
+            yield Outcome(item=item, printed=stated, value=float(found), query=CHOSEN)
 
 
 def before_the_rows(columns: int, *, observed: Fraction) -> Fraction:
@@ -159,13 +199,41 @@ def worst_loss(uses: Sequence[Use], law: IndependentMask) -> float:
     return worst
 
 
+def _stability() -> Iterator[Outcome]:
+    """Lemma 4.2 and Theorem 4.3: how many rows of a filled table one replaced row can change, by brute force."""
+    for gaps in (0, 1, 3):
+        yield Outcome(
+            item=f"Lemma 4.2, rows that one changes after imputing a column, {gaps} missing",
+            as_printed=float(gaps + 1),
+            value=float(moved_by_one(rows=5, gaps=gaps, columns=1)),
+            query=STABLE,
+        )
+    for columns in (2, 3):
+        yield Outcome(
+            item=f"Theorem 4.3, rows that one changes after imputing {columns} columns, 5 rows",
+            as_printed=5.0,
+            value=float(moved_by_one(rows=5, gaps=4, columns=columns)),
+            query=WHOLE,
+        )
+
+
+def _coin() -> Iterator[Outcome]:
+    """Example 5.1: the same rate of missing cells, row by row, and by one coin for all rows."""
+    for rows in (1, 5, 50):
+        yield Outcome(
+            item=f"Example 5.1, loss at epsilon 1 of a count of {rows} rows, one coin of 1/2 for all",
+            value=one_coin(rows=rows, observed=0.5, epsilon=1.0),
+            vector=float(amplified([use(G, epsilon=Fraction(1))], IndependentMask({G: Fraction(1, 2)}))),
+            query=COIN,
+        )
+
+
 def _uses(sets: Sequence[Sequence[str]], epsilon: Fraction) -> list[Use]:
     return [use(*each, epsilon=epsilon / len(sets)) for each in sets]
 
 
-def _item(item: str, value: Fraction | float, why: str, printed: Fraction | None) -> Outcome:
-    shown = None if printed is None else float(printed)
-    return Outcome(item=item, value=float(value), query=why, printed=shown)
+def _item(item: str, value: Fraction | float, why: str) -> Outcome:
+    return Outcome(item=item, value=float(value), query=why)
 
 
 def experiment() -> Experiment:

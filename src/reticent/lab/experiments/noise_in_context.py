@@ -27,6 +27,7 @@ import pyarrow as pa
 from reticent.engine.results import Tallies
 from reticent.lab.demo import RATES
 from reticent.lab.noise import NoNoise, QuickNoise
+from reticent.lab.papers.items import printed
 from reticent.lab.run.experiment import OURS, Experiment, Outcome, Row
 from reticent.lab.run.figures import BOX_WORDS, ORANGE, bias_against_spread, box, boxes, titled
 from reticent.lab.run.summary import Floats, cross_terms, groups
@@ -114,6 +115,41 @@ def _bias(found: list[tuple[Row, dict[str, Floats]]], runs: int, drawn: str) -> 
         "Asks are named where the bias is above three times the spread.",
         width=85,
     )
+
+
+SHARED_BY = 10  # statistics in the plan
+
+
+def swamped(outcomes: pa.Table) -> list[Row]:
+    """Figure 4.2: for each statistic, its own epsilon from which the error of sampling is larger than that of the noise.
+
+    The noise shrinks as epsilon grows, one to one; so its error at the middle one of the epsilons says it for all.
+    """
+    rmse = {
+        (key["method"], key["query"], key["epsilon"]): float(np.sqrt(np.mean(_error(lines) ** 2)))
+        for key, lines in groups(outcomes)
+    }
+    epsilons = sorted({epsilon for _, _, epsilon in rmse if epsilon is not None})
+    at, rows = epsilons[len(epsilons) // 2], []
+    stated = printed("thesis", "Figure 4.2", "epsilon from which sampling swamps noise")
+    for method, query, epsilon in rmse:
+        if (method, epsilon) == ("privacy", at):
+            ratio = rmse[method, query, at] / rmse["sampling", query, None]
+            item = {
+                "item": "Figure 4.2, epsilon of a statistic from which sampling swamps noise",
+                "query": query,
+            }
+            rows.append({**item, "printed": stated, "value": at / SHARED_BY * ratio})
+    return rows
+
+
+def _error(lines: dict[str, Floats]) -> Floats:
+    return np.asarray(lines["estimate"] - lines["truth"])
+
+
+def more(outcomes: pa.Table) -> list[Row]:
+    """Cross terms of the split, and where sampling begins to swamp the noise."""
+    return [*cross_terms(outcomes, whole=OURS), *swamped(outcomes)]
 
 
 STATE_SEED = 2026
@@ -221,5 +257,5 @@ def experiment(
         run=partial(run, size=size, rows=rows, epsilons=epsilons),
         params={"size": size, "rows": rows, "epsilons": epsilons},
         figures=partial(figures, size=size, rows=rows),
-        more=partial(cross_terms, whole=OURS),
+        more=more,
     )

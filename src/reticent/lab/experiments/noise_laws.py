@@ -1,4 +1,4 @@
-"""The constants of the noises, computed next to what is printed for them: THEORY 2.5 and 9. Nothing is drawn."""
+"""The constants of the noises, computed beside the vectors of THEORY 2.5 and 9. Nothing is drawn."""
 
 from collections.abc import Callable, Iterator
 from fractions import Fraction
@@ -62,7 +62,7 @@ CALIBRATIONS: dict[str, Callable[[Fraction, Fraction], Fraction]] = {
 def run(index: int, seed: int) -> list[Outcome]:
     """All items; neither argument matters."""
     lines = [*_constants(), *_quantiles(), *_cdf(), *_scales(), *_spreads()]
-    return [Outcome(item=item, value=float(value), printed=float(text)) for item, value, text in lines]
+    return [Outcome(item=item, value=float(value), vector=float(text)) for item, value, text in lines]
 
 
 Line = tuple[str, arb | Fraction, str]
@@ -127,7 +127,7 @@ def _name(family: Heavy) -> str:
 def experiment() -> Experiment:
     return Experiment(
         name="noise-laws",
-        title="Constants of the noises, beside what is printed for them",
+        title="Constants of the noises, beside the vectors of our statements",
         source="THEORY 2.5 and 9",
         run=run,
         exact=True,

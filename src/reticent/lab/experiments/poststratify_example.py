@@ -1,12 +1,11 @@
 """The running example of post-stratification, number by number: five age blocks, five strategies, two samples.
 
 Two samples of 5,000 out of 500,000, with equal base weights. The strategy is chosen by the exponential
-mechanism and a count is then noised for the largest weight. `printed` is what THEORY 6.6 prints for the
-figures, with more digits than they have; where it quotes the document's own number and that differs, the item
-says why. Nothing is drawn.
+mechanism and a count is then noised for the largest weight. A row has what the document prints, the same
+computed by its own formula, and what our price and our noise make of it. Nothing is drawn.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -15,10 +14,11 @@ from flint import arb
 from reticent.answer.weighting import Selection, score
 from reticent.exact import ball
 from reticent.lab.cutoffs import collapse_by_cutoffs
+from reticent.lab.papers.items import printed, several
 from reticent.lab.run.experiment import Experiment, Outcome
 from reticent.noise import calibrate
 from reticent.noise.families import Cauchy, Lomax
-from reticent.prepare.strata import BaseWeights, Candidates, Order, Strategy, separate
+from reticent.prepare.strata import ACS, BaseWeights, Candidates, Order, Strategy, separate
 from reticent.refine.collapse import least_members
 from reticent.sensitivity.ladder import Ladder, smooth_bound
 from reticent.sensitivity.poststrata import Tally, weight_ladder
@@ -43,91 +43,122 @@ PRINTED_ALPHA, OUR_ALPHA = (
     200,
 )  # at epsilon 0.01: the published price is 2 alpha Delta, the true one alpha Delta
 ONE = Fraction(1)
+THESIS, SECTION = "thesis", "Section 7.4"
 
-# Sample and quantity: one number for each strategy.
-PRINTED = {
-    ("A", "bins"): "5 4 3 2 1",
-    ("A", "largest weight"): "1000 142.857143 1000 142.857143 100",
-    ("A", "score"): "0.005 0.028 0.003 0.014 0.01",
-    ("A", "chance"): "0.062888187 0.627258249 0.051488493 0.154679980 0.103685091",
-    ("A", "sd"): "6000 857.142857 6000 857.142857 600",
-    ("B", "bins"): "5 4 3 2 1",
-    ("B", "largest weight"): "1000 1000 1000 117.647059 100",
-    ("B", "score"): "0.005 0.004 0.003 0.017 0.01",
-    ("B", "chance"): "0.129998332 0.117627355 0.106433633 0.431609664 0.214331016",
-    ("B", "sd"): "6000 6000 6000 705.882353 600",
-}
-# Sample: chances at alpha 200; then expected sd at alpha 100 as the document states it, root mean square sd,
-# expected sd at alpha 200, chance of the best at alpha 1000.
-PRINTED_200 = {
-    "A": "0.009097313 0.905039977 0.006098111 0.055035538 0.024729061",
-    "B": "0.061612362 0.050443936 0.041300001 0.679163936 0.167479765",
-}
-SUMS = {
-    "A": (1000, 2174.712008, 928.931854, 0.999999153),
-    "B": (2563, 3610.865936, 1500.035492, 0.999079730),
-}
-REASONS = {
-    "A": "1000 is printed, but the rounded figures printed beside it add up to 1423.356",
-    "B": "what is printed is the sum over rounded figures",
-}
+UNIONS = ((0,), (1,), (2,), (3,), (4,), MINORS, ADULTS, tuple(range(5)))
+"""The bins of Figures 7.5 and 7.6, in their order."""
+BLOCKS = ("0-12", "13-18", "19-39", "40-64", "65+", "0-18", "19+", "0+")
+ROUNDED = "from the rounded figures printed beside it"
+NOT_PRIVATE = "not private: exact counts decide"
 
 
 def run(index: int, seed: int) -> list[Outcome]:
-    """All items; neither argument matters."""
-    lines = [*_prices(), *(line for name in SAMPLES for line in _sample(name)), *_rungs()]
-    return [Outcome(item=item, value=float(value), printed=printed) for item, value, printed in lines]
+    """All items; neither argument matters. `query` says why numbers differ."""
+    return [*_prices(), *(line for name in SAMPLES for line in _sample(name)), *_rungs()]
 
 
-Line = tuple[str, arb | Fraction | float, float | None]
+def _prices() -> Iterator[Outcome]:
+    delta = float(CANDIDATES.delta)
+    yield Outcome(item="Delta", printed=printed(THESIS, SECTION, "Delta"), as_printed=delta, value=delta)
+    yield Outcome(
+        item="epsilon of a choice at alpha 100",
+        as_printed=2 * PRINTED_ALPHA * delta,
+        value=PRINTED_ALPHA * delta,
+        query="scores rise together, so there is no factor of 2",
+    )
+    for below in (6, 8):
+        least = float(least_members(Fraction(1, below)))
+        yield Outcome(item=f"least members of a bin at beta 1/{below}", value=least)
+    for what, value in (("records", ACS.records), ("factor", ACS.factor)):
+        of = "Cut-offs of the American Community Survey"
+        yield Outcome(
+            item=f"cut-off, {what}", printed=printed(THESIS, of, what), value=float(value), query=NOT_PRIVATE
+        )
 
 
-def _prices() -> Iterator[Line]:
-    yield "Delta", CANDIDATES.delta, 5e-5
-    price = "epsilon of a choice at alpha 100 (scores rise together, so there is no factor of 2)"
-    yield price, PRINTED_ALPHA * CANDIDATES.delta, 0.01
-    yield "least members of a bin at beta 1/6", float(least_members(Fraction(1, 6))), None
-    yield "least members of a bin at beta 1/8", float(least_members(Fraction(1, 8))), None
-
-
-def _sample(name: str) -> Iterator[Line]:
-    tally = _tally(name)
-    chances, sd = _chances(tally, PRINTED_ALPHA), _published_sds(tally)
-    quantities: dict[str, list[arb | Fraction | float]] = {
-        "bins": [float(each.size) for each in CANDIDATES.strategies],
-        "largest weight": [_ladder(each, tally).rung(0) for each in CANDIDATES.strategies],
-        "score": [score(each, tally, base=BASE) for each in CANDIDATES.strategies],
-        "chance": [*chances],
-        "sd": [*sd],
-    }
-    for what, values in quantities.items():
-        texts = PRINTED[name, what].split()
-        for each, value, text in zip(CANDIDATES.strategies, values, texts, strict=True):
-            yield f"{what}, {name}, {each.name}", value, float(text)
+def _sample(name: str) -> Iterator[Outcome]:
+    tally, all_ = _tally(name), CANDIDATES.strategies
+    weights: list[Number] = [_ladder(each, tally).rung(0) for each in all_]
+    scores: list[Number] = [score(each, tally, base=BASE) for each in all_]
+    theirs, ours = _chances(tally, PRINTED_ALPHA), _chances(tally, OUR_ALPHA)
+    yield from _figure("7.1", name, f"score, {name}", scores, scores)
+    yield from _figure("7.2", name, f"chance at epsilon 0.01, {name}", theirs, ours)
+    yield from _figure("7.3", name, f"largest weight, {name}", weights, weights)
+    yield from _figure("7.4", name, f"sd at epsilon 1, {name}", _published_sds(tally), _our_sds(tally))
+    yield from _blocks(name)
     yield from _sums(name, tally)
 
 
-def _sums(name: str, tally: Tally) -> Iterator[Line]:
+Number = arb | Fraction | float
+
+
+def _figure(
+    figure: str, name: str, what: str, theirs: Sequence[Number], ours: Sequence[Number]
+) -> Iterator[Outcome]:
+    """A number for each strategy, as printed, by the same formula, and ours."""
+    texts = several(THESIS, f"Figure {figure}", name)
+    for each, text, own, made in zip(CANDIDATES.strategies, texts, theirs, ours, strict=True):
+        yield Outcome(item=f"{what}, {each.name}", printed=text, as_printed=float(own), value=float(made))
+
+
+def _blocks(name: str) -> Iterator[Outcome]:
+    """Figures 7.5 and 7.6: people of each bin in the sample, and the weight of each of them."""
+    figures = "Figures 7.5 and 7.6"
+    counts, weights = (several(THESIS, figures, f"{what} {name}") for what in ("in sample", "weights,"))
+    for block, members, count, weight in zip(BLOCKS, UNIONS, counts, weights, strict=True):
+        people, held = len(members) * BLOCK, sum(SAMPLES[name][each] for each in members)
+        yield Outcome(item=f"in sample {name}, {block}", printed=count, value=float(held))
+        exact = float(people / held)
+        yield Outcome(item=f"weight, {name}, {block}", printed=weight, as_printed=exact, value=exact)
+
+
+def _sums(name: str, tally: Tally) -> Iterator[Outcome]:
     """What a choice and a count cost on average, as published and as we do it."""
     sd, before, after = _published_sds(tally), _chances(tally, PRINTED_ALPHA), _chances(tally, OUR_ALPHA)
-    stated, square, halved, sure = SUMS[name]
-    for each, chance, text in zip(CANDIDATES.strategies, after, PRINTED_200[name].split(), strict=True):
-        yield f"chance, {name}, {each.name}, alpha 200", chance, float(text)
-    yield f"expected sd, {name}, alpha 100 ({REASONS[name]})", _mean(before, sd), stated
-    yield f"root mean square sd, {name}, alpha 100", _mean(before, [x * x for x in sd]).sqrt(), square
-    yield f"expected sd, {name}, alpha 200", _mean(after, sd), halved
-    yield f"chance of the best, {name}, alpha 1000", max(_chances(tally, 1000), key=float), sure
-    yield f"expected sd, {name}, alpha 200, Lomax noise", _mean(after, _our_sds(tally)), None
-    for each, text in zip(CANDIDATES.strategies, PRINTED[name, "largest weight"].split(), strict=True):
-        yield f"smooth bound, {name}, {each.name}, beta 1/6", _bound(each, tally, ONE / 6), float(text)
+    stated = printed(THESIS, SECTION, f"expected sd, {name}")
+    yield Outcome(
+        item=f"expected sd, {name}",
+        printed=stated,
+        as_printed=float(_mean(before, sd)),
+        value=float(_mean(after, _our_sds(tally))),
+        query="published choice and noise; ours: choice at alpha 200, Lomax noise",
+    )
+    rounded = [a * b for a, b in zip(*(several(THESIS, f"Figure 7.{n}", name) for n in (2, 4)), strict=True)]
+    yield Outcome(
+        item=f"expected sd, {name}, rounded", printed=stated, as_printed=sum(rounded), query=ROUNDED
+    )
+    yield Outcome(
+        item=f"expected sd, {name}, published noise",
+        value=float(_mean(after, sd)),
+        query="choice at alpha 200",
+    )
+    square = _mean(before, [x * x for x in sd]).sqrt()
+    yield Outcome(item=f"root mean square sd, {name}", as_printed=float(square))
+    best = "chance of the best at epsilon 0.1"
+    yield Outcome(
+        item=f"{best}, {name}",
+        printed=printed(THESIS, SECTION, f"{best}, at least"),
+        as_printed=max(map(float, _chances(tally, 10 * PRINTED_ALPHA))),
+        value=max(map(float, _chances(tally, 10 * OUR_ALPHA))),
+        query="more than this is printed",
+    )
+    for each in CANDIDATES.strategies:
+        own = float(_bound(each, tally, ONE / 6))
+        yield Outcome(item=f"smooth bound, {name}, {each.name}, beta 1/6", value=own)
     collapsed = collapse_by_cutoffs(SEPARATE, ORDER, tally, base=BASE)
-    yield f"bins after the ACS cut-offs, {name} (not private)", float(collapsed.size), None
+    yield Outcome(item=f"bins after the ACS cut-offs, {name}", value=float(collapsed.size), query=NOT_PRIVATE)
 
 
-def _rungs() -> Iterator[Line]:
+def _rungs() -> Iterator[Outcome]:
+    """Example 7.2.2."""
     ladder = _ladder(SEPARATE, _tally("A"))
     for k in (0, 1, 50, 99, 100, 1000):
-        yield f"largest weight within {k} steps, A, separate", ladder.rung(k), float(BLOCK / max(100 - k, 1))
+        formula = float(BLOCK / (100 - k) if k < 100 else BLOCK)
+        yield Outcome(
+            item=f"largest weight within {k} steps, A, separate",
+            as_printed=formula,
+            value=float(ladder.rung(k)),
+        )
 
 
 def _tally(name: str) -> Tally:

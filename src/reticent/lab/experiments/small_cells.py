@@ -35,7 +35,6 @@ from reticent.lab.cells import (
     birth_rates,
     facts,
     mos,
-    printed,
     suppressed,
     world,
 )
@@ -192,7 +191,7 @@ def run(index: int, seed: int, *, tracts: int, shown: int, epsilons: tuple[str, 
     shared = world(tracts, shown)
     state = tuple(shared.atlas.tracts.state.tolist())
     methods: dict[str, Method] = {**METHODS, "mos by state": partial(mos, groups=state)}
-    outcomes = [*facts(shared), *printed(), *_without_noise(shared)] if index == 0 else []
+    outcomes = [*facts(shared), *_without_noise(shared)] if index == 0 else []
     for place, text in enumerate(epsilons):
         epsilon = Fraction(text)
         for number, (name, method) in enumerate(methods.items()):

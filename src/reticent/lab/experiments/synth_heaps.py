@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from reticent.lab.judge import distances as floors
-from reticent.lab.judge.classify import answered
+from reticent.lab.judge.classify import answered, classifiers
 from reticent.lab.judge.distances import distances
 from reticent.lab.noise import SeededBits
 from reticent.lab.run.experiment import Experiment, Outcome, Row
@@ -110,6 +110,11 @@ def _lacks(piece: str) -> bool:
     return not tables.at_hand(piece.split("/")[0])
 
 
+def _check(pieces: Sequence[str]) -> None:
+    """Before the first piece: all are judged by classifiers."""
+    classifiers(0)
+
+
 def experiment(
     datasets: Sequence[str] = tuple(KNOWN), *, setting: TrialSize | None = None, runs: int = 3
 ) -> Experiment:
@@ -135,4 +140,5 @@ def experiment(
         pieces=pieces,
         lacks=_lacks,
         told=told,
+        check=_check,
     )

@@ -85,6 +85,20 @@ def query_only(
     return Filled(mean=mean_of(noisy, len(filled), column))
 
 
+def query_only_published(
+    design: RegressionDesign, x: NDArray[Any], y: NDArray[Any], *, epsilon: Fraction, noise: ModelNoise
+) -> Filled:
+    """Strategy (ii) as published: the same filled mean, Laplace noise for (missing + 1) times its sensitivity.
+
+    For comparison, not a guarantee: the number missing is data, and the scale of the noise tells it (THEORY 7.2).
+    """
+    filled, missing = fill_exactly(design, x, y)
+    column = design.response
+    moved = (missing + 1) * (column.high - column.low)
+    noisy = noise.laplace(int(filled.sum()), sensitivity=moved, epsilon=epsilon)
+    return Filled(mean=mean_of(noisy, len(filled), column))
+
+
 def missing_bound(missing: int, *, width: int, beta: Fraction) -> Smooth:
     """The smooth bound of a sum after deterministic filling, with `missing` gaps of at most `width` each.
 

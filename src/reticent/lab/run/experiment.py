@@ -28,6 +28,8 @@ COLUMNS = pa.schema(
         ("item", pa.string()),
         ("value", pa.float64()),
         ("printed", pa.float64()),
+        ("as_printed", pa.float64()),
+        ("vector", pa.float64()),
     ]
 )
 OURS = "reticent"  # how our own default method is called, in every experiment
@@ -35,9 +37,11 @@ OURS = "reticent"  # how our own default method is called, in every experiment
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """One line of a run: an estimate with the truth it is after, or an item whose value is exact.
+    """One line of a run: an estimate with the truth it is after, or an item that nothing is drawn for.
 
-    `low` and `high` are the ends of an interval for `truth`. `printed` is what a document prints for this line.
+    `low` and `high` are the ends of an interval for `truth`. An item has up to three numbers side by side: `printed` stands
+    in a document, digit for digit; `as_printed` is computed by the document's own formula; `value` is ours. `vector` is what
+    our numbered statements give for `value`.
     """
 
     method: str | None = None
@@ -51,12 +55,14 @@ class Outcome:
     item: str | None = None
     value: float | None = None
     printed: float | None = None
+    as_printed: float | None = None
+    vector: float | None = None
 
     def __post_init__(self) -> None:
         simulated = self.method is not None and self.truth is not None and self.estimate is not None
-        exact = self.item is not None and self.value is not None
-        if simulated == exact:
-            raise PlanError("has a method with truth and estimate, or an item with a value", field="outcome")
+        told = any(each is not None for each in (self.value, self.as_printed, self.printed))
+        if simulated == (self.item is not None and told):
+            raise PlanError("has a method with truth and estimate, or an item with a number", field="outcome")
 
 
 Row = dict[str, Any]
@@ -73,7 +79,8 @@ class Experiment:
 
     Where one repeat takes long, `pieces` name what it is made of, words with strokes between them. Then each piece of each
     repeat is a run, and a repeat can be made in parts; a piece that `lacks` its data is left out. `told` says everything
-    that there is to say, in place of the usual summary.
+    that there is to say, in place of the usual summary. `check` is given the pieces to be made before the first of them, and
+    refuses what is sure to fail in one of them.
     """
 
     name: str
@@ -90,6 +97,7 @@ class Experiment:
     pieces: tuple[str, ...] = field(default=(), repr=False)
     lacks: Callable[[str], bool] | None = field(default=None, repr=False)
     told: Callable[[pa.Table], list[Row]] | None = field(default=None, repr=False)
+    check: Callable[[Sequence[str]], None] | None = field(default=None, repr=False)
 
     def wanted(self, repeats: int, only: Sequence[str] = ()) -> list[int]:
         """The runs of so many repeats. Each of `only` holds words, of which a piece's name must have one."""

@@ -178,6 +178,8 @@ def run(
     wanted = experiment.wanted(count, only)
     folder = open_folder(experiment, out, seed)
     missing = sorted(set(wanted) - done(folder))
+    if experiment.check is not None and missing:
+        experiment.check([experiment.pieces[index % len(experiment.pieces)] for index in missing])
     # Small batches where there is little to do, so that every worker has some; the numbers do not depend on it.
     batches = list(batches_of(missing, max(1, min(experiment.batch, -(-len(missing) // (2 * workers))))))
     with _bar(experiment.name, total=len(wanted), done=len(wanted) - len(missing)) as step:

@@ -13,6 +13,7 @@ from reticent.lab.run.experiment import Experiment, Row
 
 Floats = NDArray[np.float64]
 KEYS = ("method", "query", "epsilon")
+NUMBERS = ("printed", "as_printed", "value", "vector")
 SOURCES = ("sampling", "nonresponse", "privacy")
 
 
@@ -27,7 +28,7 @@ def rows_of(experiment: Experiment, outcomes: pa.Table) -> list[Row]:
         for key, lines in groups(simulated)
     ]
     rows += [
-        {key: line[key] for key in (*KEYS, "item", "value", "printed") if line[key] is not None}
+        {key: line[key] for key in (*KEYS, "item", *NUMBERS) if line[key] is not None}
         for line in exact.to_pylist()
     ]
     return rows + (experiment.more(outcomes) if experiment.more else [])

@@ -10,13 +10,14 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.engine.protocol import RowSum
 from reticent.lab.judge.distances import tally
 from reticent.lab.noise import NoSynthNoise, QuickSynthNoise
 from reticent.lab.trials.masks import Mask
 from reticent.lab.trials.tables import Cells, Codes, Trial, cells_of, with_holes
 from reticent.noise.bits import Bits, words
 from reticent.release.synth import draw_tables
-from reticent.synth.base import Conditional, Counted, Holes, Places, Spend
+from reticent.synth.base import Conditional, Counted, MissingMethod, Places, Spend
 from reticent.synth.decode import uniforms
 from reticent.synth.domain import Domain
 from reticent.synth.registry import find
@@ -50,6 +51,11 @@ class Held:
                 )
         return Held(domain=self.domain, cells=cells)
 
+    def summed(self, work: RowSum) -> Counted:
+        totals = np.zeros(work.length, dtype=np.int64)
+        work.add(np.ascontiguousarray(self.cells.T, dtype=np.uint16), totals)
+        return totals
+
     def batches(self, size: int, bits: Bits) -> Iterator[Cells]:
         order = np.argsort(words(len(self.cells), bits))
         return (self.cells[order[at : at + size]].T for at in range(0, len(order), size))
@@ -68,11 +74,11 @@ NO_MISSING = "no-missing"
 WITHOUT = Fraction(100)  # what a method is told it may spend when the noise is switched off
 
 
-def holes_of(strategy: str) -> Holes:
+def holes_of(strategy: str) -> MissingMethod:
     """What a strategy of the document does about missing values; its *holes* are a category of their own."""
     if strategy == NO_MISSING:
-        return Holes.COMPLETE
-    return Holes.VALUES if strategy == "holes" else Holes(strategy)
+        return MissingMethod.COMPLETE
+    return MissingMethod.VALUES if strategy == "holes" else MissingMethod(strategy)
 
 
 def synthesize(
@@ -92,7 +98,7 @@ def synthesize(
     spend = Spend(epsilon=WITHOUT if epsilon is None else epsilon, delta=DELTA)
     held = Held(domain=domain, cells=cells_of(codes, domain))
     network = find(method).fit(held, domain, holes, spend, noise=noise, step=_silently)
-    copies = 1 if holes is Holes.VALUES else 0
+    copies = 1 if holes is MissingMethod.VALUES else 0
     rows = draw_tables(network, read_rules(domain), len(table.codes), copies, noise.bits)[0]
     return np.stack([rows[name] for name in table.columns], axis=1)
 

@@ -24,7 +24,7 @@ from reticent.noise.bits import Bits
 from reticent.schema import Levels, Number, Schema
 from reticent.schema.codebook import schema_from
 from reticent.synth.decode import HOLE, UNASKED, decode, encode
-from reticent.synth.domain import BINS, Domain, Heaps, domain_of
+from reticent.synth.domain import BINS, Domain, PointMasses, domain_of
 
 Codes = NDArray[np.int64]
 Cells = NDArray[np.int32]
@@ -81,10 +81,10 @@ class Trial:
     schema: Schema
     columns: tuple[str, ...]
     codes: Codes = field(repr=False)
-    heaps: Heaps = field(default_factory=dict)
+    heaps: PointMasses = field(default_factory=dict)
 
     def domain(self, bins: int = BINS) -> Domain:
-        return domain_of(self.schema, self.columns, bins=bins, heaps=self.heaps)
+        return domain_of(self.schema, self.columns, bins=bins, point_masses=self.heaps)
 
     def cells(self, bins: int = BINS) -> Cells:
         return cells_of(self.codes, self.domain(bins))

@@ -6,8 +6,8 @@ they are read from a data folder, named by RETICENT_DATA or found beside the rep
 People many of whom do not say what they earn, and the asks that donors could answer for them.
 
 The people are a simulated state, or real workers of the American Community Survey when their records are at
-hand. In the state a pilot survey teaches who keeps silent: the less schooled, and some groups more than others, at the rates seen
-in household surveys. Its law is fitted (see `reticent.lab.world.nonresponse`) and drawn afresh on the state. Given age,
+hand. In the state a pilot survey teaches who keeps silent: the less schooled (or, as in the document on donors, the more schooled,
+who earn more), and some groups more than others, at the rates seen in household surveys. Its law is fitted (see `reticent.lab.world.nonresponse`) and drawn afresh on the state. Given age,
 schooling, sex and race, silence tells nothing of the wage, so donors who match on them can mend the answers.
 The workers' silence is their own: the Census Bureau's allocation flags, with its own fillings taken as the truth.
 """
@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from reticent.errors import PlanError
-from reticent.lab.world.nonresponse import Form, Silence, apply, fit
+from reticent.lab.world.nonresponse import Form, Score, Silence, apply, fit, score
 from reticent.lab.world.state import LEVELS, YEARS, Array, codebook, people
 from reticent.plan.plan import Plan, plan_from
 
@@ -72,7 +72,7 @@ _WORDS = {
 
 def data_folder() -> Path | None:
     """Where the real tables lie, or nothing when they are not at hand."""
-    beside = Path(__file__).parents[3] / ".." / "shared" / "data"
+    beside = Path(__file__).parents[4] / ".." / "shared" / "data"
     folder = Path(os.environ.get("RETICENT_DATA", beside))
     return folder.resolve() if (folder / FILE).is_file() else None
 
@@ -103,21 +103,37 @@ CENTRES = {(20, 59): "50000", (20, 29): "30000", (40, 49): "60000", (20, 50): "5
 WORKERS = 0  # in place of a number of simulated people
 
 
+LESS_SCHOOLED, MORE_SCHOOLED = "less schooled", "more schooled"
+SILENCES = {LESS_SCHOOLED: (0.33, 0.10), MORE_SCHOOLED: (0.10, 0.33)}
+"""Who is silent: the shares after 11 years of schooling and after 18. The second makes those who answered too poor."""
+
+
 @cache
-def law() -> Silence:
-    """Who keeps the wage to themselves, learned from a pilot: 33 % with the least schooling, 10 % with the most."""
-    pilot = people(PILOT, seed=PILOT_SEED)
-    asked = pilot["wage"].is_valid()
-    lost = np.random.default_rng(PILOT_SEED).random(PILOT) < _rates(pilot)
-    flags = pa.table({"wage": lost})
-    return fit(pilot.filter(asked), flags.filter(asked), Form.ANSWERS)
+def law(silence: str = LESS_SCHOOLED) -> Silence:
+    """Who keeps the wage to themselves, learned from a pilot, at the shares of `SILENCES`."""
+    return fit(*pilot(silence, year=0), Form.ANSWERS)
 
 
-def _rates(table: pa.Table) -> Array:
+def pilot(silence: str, *, year: int) -> tuple[pa.Table, pa.Table]:
+    """The people of a pilot who were asked for their wage, and whether they said it; each year asks others."""
+    seed = PILOT_SEED + year
+    asked_of = people(PILOT, seed=seed)
+    lost = np.random.default_rng(seed).random(PILOT) < _rates(asked_of, silence)
+    asked = asked_of["wage"].is_valid()
+    return asked_of.filter(asked), pa.table({"wage": lost}).filter(asked)
+
+
+def check_law(silence: str = LESS_SCHOOLED) -> Score:
+    """How the law that one year's pilot taught fares on the next year's."""
+    return score(law(silence), *pilot(silence, year=1), seed=PILOT_SEED)
+
+
+def _rates(table: pa.Table, silence: str) -> Array:
     steps = pc.index_in(table["schooling"].cast(pa.string()), pa.array(LEVELS["schooling"]))
     years = YEARS[pc.fill_null(steps, 0).to_numpy().astype(int)]
     more = pc.equal(table["race"].cast(pa.string()), "black").to_numpy()
-    return np.asarray(np.interp(years, [11, 18], [0.33, 0.10]) * np.where(more, 1.6, 1.0))
+    least, most = SILENCES[silence]
+    return np.asarray(np.interp(years, [11, 18], [least, most]) * np.where(more, 1.6, 1.0))
 
 
 def complete(size: int, *, seed: int) -> pa.Table:
@@ -125,9 +141,9 @@ def complete(size: int, *, seed: int) -> pa.Table:
     return people(size, seed=seed).combine_chunks() if size != WORKERS else _workers()[0]
 
 
-def silent(state: pa.Table, *, seed: int) -> pa.Table:
+def silent(state: pa.Table, *, seed: int, silence: str = LESS_SCHOOLED) -> pa.Table:
     """The state as it answers: some wages are missing."""
-    return apply(state, law().draw(state, seed=seed))
+    return apply(state, law(silence).draw(state, seed=seed))
 
 
 def flagged() -> pa.Table:

@@ -111,7 +111,7 @@ def first_order(uses: Sequence[Use], law: Law) -> Fraction:
 def check_uses(uses: Sequence[Use], law: Law) -> None:
     """There is something to amplify, and the law knows its attributes."""
     if not uses:
-        raise PlanError("no mechanism, so nothing is promised.", field="mechanisms")
+        raise PlanError("no mechanism, so nothing is guaranteed.", field="mechanisms")
     check_known([each.sets for each in uses], law)
 
 
@@ -229,7 +229,7 @@ def _least(cost: Callable[[Fraction], Fraction]) -> Fraction:
 
 def _check(uses: Sequence[Rated], law: Law, order: Fraction) -> None:
     if not uses:
-        raise PlanError("no mechanism, so nothing is promised.", field="mechanisms")
+        raise PlanError("no mechanism, so nothing is guaranteed.", field="mechanisms")
     if not order > 1:
         raise PlanError(f"it is {order}, but must be above 1.", field="order")
     check_known([each.sets for each in uses], law)

@@ -27,10 +27,10 @@ PAGE = "proofs/privacy/missingness.md"
 SECRET = "secret"
 REFUSED = {
     "known": "a reader who knows who left which question unanswered knows which tables a respondent is in, and to "
-    "that reader the promise is the sum about the incomplete data",
+    "that reader the guarantee is the sum about the incomplete data",
     "estimated": "a chance counted in the table is confidential, and may be below the true one, where it is no bound; "
     "type a chance that the design fixes, or an upper bound released with its own epsilon",
-    "together": "if one respondent's silence goes with another's, a table tells of both; the theorem needs rows masked "
+    "together": "if one respondent's item nonresponse goes with another's, a table tells of both; the theorem needs rows masked "
     "independently of each other, and without it even the promise about the data held may not carry over",
     "donors": "a respondent without an answer is given one and counted with it, so every row is used whatever is missing",
 }
@@ -40,7 +40,7 @@ def masks_of(name: str) -> str:
     """`secret`; any other state of the masks is refused, with the reason where it is a known one."""
     if name in REFUSED:
         raise PlanError(
-            f"nothing is amplified where masks are {name!r}: {REFUSED[name]}; claim the promise about the data held.",
+            f"nothing is amplified where masks are {name!r}: {REFUSED[name]}; claim the guarantee about the data held.",
             field="masks",
         )
     if name != SECRET:
@@ -63,15 +63,15 @@ class Run:
         object.__setattr__(self, "sets", sets_of(*self.sets))
         if self.claim.change is not Change.ADD_REMOVE:
             raise PlanError(
-                "how many rows are used is random, and a promise against replaced answers does not cover it; use "
+                "how many rows are used is random, and a guarantee against replaced answers does not cover it; use "
                 "mechanisms proved for adding or removing.",
                 field="change",
             )
         if self.claim.measure == "observed":
-            raise PlanError("an observed sensitivity promises nothing formal.", field="measure")
+            raise PlanError("an observed sensitivity guarantees nothing formal.", field="measure")
         if self.claim.about != "the incomplete data held":
             raise PlanError(
-                "the promise is amplified already; begin with that of the mechanism.", field="about"
+                "the guarantee is amplified already; begin with that of the mechanism.", field="about"
             )
 
 

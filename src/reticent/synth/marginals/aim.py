@@ -8,7 +8,7 @@ import numpy as np
 
 from reticent.errors import PlanError
 from reticent.privacy.claim import Claim
-from reticent.synth.base import Counts, Floats, Holes, Places, Spend, Step, SynthNoise
+from reticent.synth.base import Counts, Floats, MissingMethod, Places, Spend, Step, SynthNoise
 from reticent.synth.domain import Domain
 from reticent.synth.fills import SHARE, check_spend, filling, prepared
 from reticent.synth.graph.beliefs import FittedGraph
@@ -48,18 +48,25 @@ class AIM:
                 "takes two rounds a column or more, growth of 2 or more, and a share for measuring"
             )
 
-    def check(self, domain: Domain, holes: Holes, spend: Spend) -> None:
-        check_spend(holes, spend, self.share)
+    def check(self, domain: Domain, missing: MissingMethod, spend: Spend) -> None:
+        check_spend(missing, spend, self.share)
         check_held(domain, pairs(domain, self.most_pair))
 
-    def claim(self, domain: Domain, holes: Holes, spend: Spend) -> Claim:
-        return claim_of(spend, *filling(holes), ("McKenna, Mullins, Sheldon and Miklau 2022", PAGE))
+    def claim(self, domain: Domain, missing: MissingMethod, spend: Spend) -> Claim:
+        return claim_of(spend, *filling(missing), ("McKenna, Mullins, Sheldon and Miklau 2022", PAGE))
 
     def rounds(self, domain: Domain) -> int:
         return 2 * self.per_column * len(domain.axes)
 
     def fit(
-        self, counts: Counts, domain: Domain, holes: Holes, spend: Spend, *, noise: SynthNoise, step: Step
+        self,
+        counts: Counts,
+        domain: Domain,
+        missing: MissingMethod,
+        spend: Spend,
+        *,
+        noise: SynthNoise,
+        step: Step,
     ) -> Network:
         """Measure all columns, then round by round the table that is most worth it, and fit once more.
 
@@ -71,10 +78,10 @@ class AIM:
         Keeps back  all tables before the noise, all scores, and the number of rows.
         """
         rows, left = prepared(
-            counts, domain, holes, spend, noise=noise, model=self, share=self.share, step=step
+            counts, domain, missing, spend, noise=noise, model=self, share=self.share, step=step
         )
         study = MarginalFit(
-            counts=rows, domain=domain, holes=holes, purse=Accountant(spend=left, noise=noise)
+            counts=rows, domain=domain, missing=missing, purse=Accountant(spend=left, noise=noise)
         )
         columns = len(domain.axes)
         part = study.purse.total / (self.per_column * columns)
@@ -84,7 +91,7 @@ class AIM:
         study.hold([each.places for each in options])
         model = self._rounds(study, options, part, step)
         fitted = study.fit(iterations=self.last, start=model)
-        return study.network(fitted, self.claim(domain, holes, spend))
+        return study.network(fitted, self.claim(domain, missing, spend))
 
     def _rounds(
         self, study: MarginalFit, options: Sequence[Candidate], part: Fraction, step: Step

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 
 from reticent.privacy.claim import Claim
-from reticent.synth.base import Conditional, Counts, Floats, Holes, Spend, Step, SynthNoise
+from reticent.synth.base import Conditional, Counts, Floats, MissingMethod, Spend, Step, SynthNoise
 from reticent.synth.domain import Domain
 from reticent.synth.fills import SHARE, check_spend, filling, prepared
 from reticent.synth.marginals.views import plain
@@ -24,17 +24,24 @@ class Independent:
     share: Fraction = SHARE
     name: str = "independent"
 
-    def check(self, domain: Domain, holes: Holes, spend: Spend) -> None:
-        check_spend(holes, spend, self.share)
+    def check(self, domain: Domain, missing: MissingMethod, spend: Spend) -> None:
+        check_spend(missing, spend, self.share)
 
-    def claim(self, domain: Domain, holes: Holes, spend: Spend) -> Claim:
-        return claim_of(spend, *filling(holes), ("noisy histograms of columns", PAGE))
+    def claim(self, domain: Domain, missing: MissingMethod, spend: Spend) -> Claim:
+        return claim_of(spend, *filling(missing), ("noisy histograms of columns", PAGE))
 
     def rounds(self, domain: Domain) -> int:
         return 2
 
     def fit(
-        self, counts: Counts, domain: Domain, holes: Holes, spend: Spend, *, noise: SynthNoise, step: Step
+        self,
+        counts: Counts,
+        domain: Domain,
+        missing: MissingMethod,
+        spend: Spend,
+        *,
+        noise: SynthNoise,
+        step: Step,
     ) -> Network:
         """Measure every column once, with one cell more for the rows that its histogram leaves out.
 
@@ -46,9 +53,9 @@ class Independent:
         Keeps back  the histograms before the noise, and the number of rows.
         """
         rows, left = prepared(
-            counts, domain, holes, spend, noise=noise, model=self, share=self.share, step=step
+            counts, domain, missing, spend, noise=noise, model=self, share=self.share, step=step
         )
-        view, places = plain(domain, holes), range(len(domain.axes))
+        view, places = plain(domain, missing), range(len(domain.axes))
         counted = rows.count([(place,) for place in places])
         purse = Accountant(spend=left, noise=noise)
         noisy = purse.measure(
@@ -57,10 +64,10 @@ class Independent:
         step("columns")
         total = total_of(noisy)
         ones = [each.cells[: view.cells((place,))] for place, each in enumerate(noisy)]
-        if holes is Holes.AVAILABLE:
+        if missing is MissingMethod.AVAILABLE:
             ones = [one_scale(each, total, view.blocks((p,))).cells for p, each in enumerate(noisy)]
         steps = tuple(view.widened(_alone(place, cells)) for place, cells in enumerate(ones))
-        return Network(domain=domain, steps=steps, total=total, claim=self.claim(domain, holes, spend))
+        return Network(domain=domain, steps=steps, total=total, claim=self.claim(domain, missing, spend))
 
 
 def _alone(place: int, cells: Floats) -> Conditional:

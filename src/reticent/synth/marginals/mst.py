@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 
 from reticent.privacy.claim import Claim
-from reticent.synth.base import Counts, Floats, Holes, Places, Spend, Step, SynthNoise
+from reticent.synth.base import Counts, Floats, MissingMethod, Places, Spend, Step, SynthNoise
 from reticent.synth.domain import Domain
 from reticent.synth.fills import SHARE, check_spend, filling, prepared
 from reticent.synth.marginals.study import MarginalFit
@@ -31,18 +31,25 @@ class MST:
     share: Fraction = SHARE
     name: str = "mst"
 
-    def check(self, domain: Domain, holes: Holes, spend: Spend) -> None:
-        check_spend(holes, spend, self.share)
+    def check(self, domain: Domain, missing: MissingMethod, spend: Spend) -> None:
+        check_spend(missing, spend, self.share)
         check_held(domain, pairs(domain, self.most_cells))
 
-    def claim(self, domain: Domain, holes: Holes, spend: Spend) -> Claim:
-        return claim_of(spend, *filling(holes), ("McKenna, Miklau and Sheldon 2021", PAGE))
+    def claim(self, domain: Domain, missing: MissingMethod, spend: Spend) -> Claim:
+        return claim_of(spend, *filling(missing), ("McKenna, Miklau and Sheldon 2021", PAGE))
 
     def rounds(self, domain: Domain) -> int:
         return 2 * len(domain.axes)
 
     def fit(
-        self, counts: Counts, domain: Domain, holes: Holes, spend: Spend, *, noise: SynthNoise, step: Step
+        self,
+        counts: Counts,
+        domain: Domain,
+        missing: MissingMethod,
+        spend: Spend,
+        *,
+        noise: SynthNoise,
+        step: Step,
     ) -> Network:
         """Measure columns, choose a tree of pairs where independence fits worst, measure it, fit.
 
@@ -54,10 +61,10 @@ class MST:
         Keeps back  all tables before the noise, all scores, and the number of rows.
         """
         rows, left = prepared(
-            counts, domain, holes, spend, noise=noise, model=self, share=self.share, step=step
+            counts, domain, missing, spend, noise=noise, model=self, share=self.share, step=step
         )
         study = MarginalFit(
-            counts=rows, domain=domain, holes=holes, purse=Accountant(spend=left, noise=noise)
+            counts=rows, domain=domain, missing=missing, purse=Accountant(spend=left, noise=noise)
         )
         edges = pairs(domain, self.most_cells)
         third = study.purse.total / 3
@@ -67,7 +74,7 @@ class MST:
             study.measure(pair, amount=third / (len(domain.axes) - 1))
             step("pair")
         fitted = study.fit(iterations=self.iterations)
-        return study.network(fitted, self.claim(domain, holes, spend))
+        return study.network(fitted, self.claim(domain, missing, spend))
 
 
 def spanning_tree(study: MarginalFit, edges: tuple[Places, ...], *, amount: Fraction) -> list[Places]:

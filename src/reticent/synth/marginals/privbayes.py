@@ -23,7 +23,7 @@ from reticent.synth.base import (
     Counted,
     Counts,
     Floats,
-    Holes,
+    MissingMethod,
     Places,
     Spend,
     Step,
@@ -64,23 +64,23 @@ class Level:
 Ladder = tuple[Level, ...]
 
 
-def ladders(domain: Domain, holes: Holes) -> tuple[Ladder, ...]:
+def ladders(domain: Domain, missing: MissingMethod) -> tuple[Ladder, ...]:
     """For every column its levels, the finest first. Categories without an order have one level."""
-    return tuple(_ladder(axis, domain, holes) for axis in domain.axes)
+    return tuple(_ladder(axis, domain, missing) for axis in domain.axes)
 
 
-def _ladder(axis: Axis, domain: Domain, holes: Holes) -> Ladder:
+def _ladder(axis: Axis, domain: Domain, missing: MissingMethod) -> Ladder:
     column = domain.schema.coded[axis.column]
     is_ordered = not isinstance(column, Levels) or column.ordered
     widths = [1]
     while is_ordered and axis.answers > 2 * widths[-1]:
         widths.append(2 * widths[-1])
-    return tuple(_level(axis, width, holes) for width in widths)
+    return tuple(_level(axis, width, missing) for width in widths)
 
 
-def _level(axis: Axis, width: int, holes: Holes) -> Level:
+def _level(axis: Axis, width: int, missing: MissingMethod) -> Level:
     """Answers in runs of `width`; silence, where it counts, and the unasked stay by themselves."""
-    kept = [cell for cell in range(axis.size) if cell != axis.silence or holes is Holes.VALUES]
+    kept = [cell for cell in range(axis.size) if cell != axis.silence or missing is MissingMethod.VALUES]
     starts = [*range(0, axis.answers, width), *range(axis.answers, len(kept))]
     return Level(kept=np.array(kept), starts=np.array(starts), cells=axis.size, unasked=axis.unasked)
 
@@ -191,7 +191,7 @@ class Search:
 
     counts: Counts = field(repr=False)
     domain: Domain
-    holes: Holes
+    missing: MissingMethod
     purse: Accountant
     score: Callable[[Counted], int]
     tidy: Callable[[Floats], Floats] = nearest
@@ -199,7 +199,7 @@ class Search:
     known: dict[ParentChoice, int] = field(init=False, default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
-        self.ladders = ladders(self.domain, self.holes)
+        self.ladders = ladders(self.domain, self.missing)
 
     def by_lot(self) -> ParentChoice:
         """A first column: any one, without parents."""
@@ -228,7 +228,11 @@ class Search:
         Without universes nothing is to be done, since lines of chances have no scale.
         """
         blocks = self._view(one).blocks(_order(one))
-        return one_scale(noisy, total, blocks) if self.holes is Holes.AVAILABLE and blocks.any() else noisy
+        return (
+            one_scale(noisy, total, blocks)
+            if self.missing is MissingMethod.AVAILABLE and blocks.any()
+            else noisy
+        )
 
     def conditional(self, one: ParentChoice, noisy: NoisyCounts) -> Conditional:
         """Chances of all the column's cells given all cells of its parents."""
@@ -329,19 +333,26 @@ class PrivBayes:
     share: Fraction = SHARE
     name: str = "privbayes"
 
-    def check(self, domain: Domain, holes: Holes, spend: Spend) -> None:
-        check_spend(holes, spend, self.share)
+    def check(self, domain: Domain, missing: MissingMethod, spend: Spend) -> None:
+        check_spend(missing, spend, self.share)
         if self.rows is not None and self.rows < 1:
             raise PlanError("is a whole number from 1 up", field="rows")
 
-    def claim(self, domain: Domain, holes: Holes, spend: Spend) -> Claim:
-        return claim_of(spend, *filling(holes), ("Zhang and others 2017, with n confidential", PAGE))
+    def claim(self, domain: Domain, missing: MissingMethod, spend: Spend) -> Claim:
+        return claim_of(spend, *filling(missing), ("Zhang and others 2017, with n confidential", PAGE))
 
     def rounds(self, domain: Domain) -> int:
         return 2 * len(domain.axes) + 1
 
     def fit(
-        self, counts: Counts, domain: Domain, holes: Holes, spend: Spend, *, noise: SynthNoise, step: Step
+        self,
+        counts: Counts,
+        domain: Domain,
+        missing: MissingMethod,
+        spend: Spend,
+        *,
+        noise: SynthNoise,
+        step: Step,
     ) -> Network:
         """Choose a network column by column, then measure its tables.
 
@@ -353,11 +364,11 @@ class PrivBayes:
         Keeps back  tables, scores and the number of rows.
         """
         held, left = prepared(
-            counts, domain, holes, spend, noise=noise, model=self, share=self.share, step=step
+            counts, domain, missing, spend, noise=noise, model=self, share=self.share, step=step
         )
         purse = Accountant(spend=left, noise=noise)
         tidy = clipped if self.clips else nearest
-        search = Search(counts=held, domain=domain, holes=holes, purse=purse, score=dependence, tidy=tidy)
+        search = Search(counts=held, domain=domain, missing=missing, purse=purse, score=dependence, tidy=tidy)
         rows = self._rows(search)
         amount = (1 - self.choosing) * purse.left if len(domain.axes) > 1 else purse.left
         most = rows / (self.useful * purse.size(amount / len(domain.axes)))
@@ -369,12 +380,12 @@ class PrivBayes:
             search.conditional(one, search.scaled(one, table, total=total))
             for one, table in zip(network, noisy, strict=True)
         )
-        return Network(domain=domain, steps=steps, total=total, claim=self.claim(domain, holes, spend))
+        return Network(domain=domain, steps=steps, total=total, claim=self.claim(domain, missing, spend))
 
     def _rows(self, search: Search) -> float:
         """A number of rows that may be looked at. Of complete rows no public number is known."""
         known = self.rows or search.domain.schema.sample_size
-        if known and search.holes is not Holes.COMPLETE:
+        if known and search.missing is not MissingMethod.COMPLETE:
             return float(known)
         (table,) = search.counts.count([(0,)])
         (noisy,) = search.purse.measure([np.array([table.sum()])], amount=self.counting * search.purse.total)

@@ -21,7 +21,7 @@ from reticent.synth.base import (
     Counted,
     Counts,
     Floats,
-    Holes,
+    MissingMethod,
     Places,
     Spend,
     Step,
@@ -91,7 +91,7 @@ def _floor(k: int) -> int:
 
 
 PAGE = "proofs/synth/marginals/privbayes_printed.md"
-EVERY_ROW = (Holes.RANDOM, Holes.MEAN, Holes.MODEL, Holes.VALUES)
+EVERY_ROW = (MissingMethod.RANDOM, MissingMethod.MEAN, MissingMethod.MODEL, MissingMethod.VALUES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,8 +107,8 @@ class PrivBayesPrinted:
     share: Fraction = SHARE
     name: str = "privbayes-printed"
 
-    def check(self, domain: Domain, holes: Holes, spend: Spend) -> None:
-        check_spend(holes, spend, self.share)
+    def check(self, domain: Domain, missing: MissingMethod, spend: Spend) -> None:
+        check_spend(missing, spend, self.share)
         if self.degree < 1:
             raise PlanError("is a whole number from 1 up", field="degree")
         if spend.change is not Change.REPLACE or spend.records != 1 or domain.schema.sample_size is None:
@@ -117,23 +117,30 @@ class PrivBayesPrinted:
                 "codebook and protect replaced answers, or use 'privbayes', which needs neither.",
                 field="method",
             )
-        if holes not in EVERY_ROW:
+        if missing not in EVERY_ROW:
             raise PlanError(
-                f"privbayes-printed divides by the number of rows of each table, and with {holes.value!r} that number is "
+                f"privbayes-printed divides by the number of rows of each table, and with {missing.value!r} that number is "
                 "confidential; use 'privbayes', or fill the cells first.",
                 field="missing",
             )
         if _largest(domain, self._degree(domain)) > MOST_CELLS:
             raise PlanError("makes tables that are too large; use fewer parents or bins", field="degree")
 
-    def claim(self, domain: Domain, holes: Holes, spend: Spend) -> Claim:
-        return claim_of(spend, *filling(holes), ("Zhang and others 2017, as printed", PAGE))
+    def claim(self, domain: Domain, missing: MissingMethod, spend: Spend) -> Claim:
+        return claim_of(spend, *filling(missing), ("Zhang and others 2017, as printed", PAGE))
 
     def rounds(self, domain: Domain) -> int:
         return len(domain.axes) + 2
 
     def fit(
-        self, counts: Counts, domain: Domain, holes: Holes, spend: Spend, *, noise: SynthNoise, step: Step
+        self,
+        counts: Counts,
+        domain: Domain,
+        missing: MissingMethod,
+        spend: Spend,
+        *,
+        noise: SynthNoise,
+        step: Step,
     ) -> Network:
         """Choose by mutual information, measure the tables of all columns with `degree` parents, derive the others.
 
@@ -144,12 +151,14 @@ class PrivBayesPrinted:
         Assumes     `counts` maps rows one by one, and holds as many rows as the codebook says.
         Keeps back  tables and scores.
         """
-        self.check(domain, holes, spend)
+        self.check(domain, missing, spend)
         held, left = prepared(
-            counts, domain, holes, spend, noise=noise, model=Independent(), share=self.share, step=step
+            counts, domain, missing, spend, noise=noise, model=Independent(), share=self.share, step=step
         )
         purse = Accountant(spend=left, noise=noise)
-        search = Search(counts=held, domain=domain, holes=holes, purse=purse, score=information, tidy=clipped)
+        search = Search(
+            counts=held, domain=domain, missing=missing, purse=purse, score=information, tidy=clipped
+        )
         _check_rows(search)
         degree = self._degree(domain)
         choosing = self.choosing * purse.total if len(domain.axes) > 1 else Fraction(0)
@@ -158,7 +167,7 @@ class PrivBayesPrinted:
         step("tables")
         steps = _conditionals(search, network, noisy, degree)
         return Network(
-            domain=domain, steps=steps, total=total_of(noisy), claim=self.claim(domain, holes, spend)
+            domain=domain, steps=steps, total=total_of(noisy), claim=self.claim(domain, missing, spend)
         )
 
     def _degree(self, domain: Domain) -> int:

@@ -8,7 +8,7 @@ from functools import reduce
 import numpy as np
 
 from reticent.privacy.claim import Claim
-from reticent.synth.base import Counted, Counts, Floats, Holes, Places
+from reticent.synth.base import Counted, Counts, Floats, MissingMethod, Places
 from reticent.synth.domain import Domain
 from reticent.synth.graph.beliefs import FittedGraph
 from reticent.synth.graph.estimate import NoisyTable, Zeroes, estimate
@@ -32,7 +32,7 @@ class MarginalFit:
 
     counts: Counts = field(repr=False)
     domain: Domain
-    holes: Holes
+    missing: MissingMethod
     purse: Accountant
     lawful: dict[Places, Flags] = field(init=False, repr=False)
     view: View = field(init=False, repr=False)
@@ -43,12 +43,12 @@ class MarginalFit:
 
     def __post_init__(self) -> None:
         self.lawful = lawful_pairs(self.domain)
-        self.view = plain(self.domain, self.holes)
+        self.view = plain(self.domain, self.missing)
 
     @property
     def is_parted(self) -> bool:
         """Whether tables leave out rows, each its own."""
-        return self.holes is Holes.AVAILABLE
+        return self.missing is MissingMethod.AVAILABLE
 
     def hold(self, sets: Sequence[Places]) -> None:
         """Count these tables now, by one pass, and keep them here."""

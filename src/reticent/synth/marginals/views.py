@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from reticent.engine.coded import MOST_CELLS as MOST_HELD
 from reticent.errors import PlanError
-from reticent.synth.base import Conditional, Counted, Floats, Holes, Places
+from reticent.synth.base import Conditional, Counted, Floats, MissingMethod, Places
 from reticent.synth.domain import Axis, Domain
 
 Wholes = NDArray[np.int64]
@@ -105,14 +105,14 @@ class View:
         return Conditional(place=step.place, given=step.given, table=table)
 
 
-def plain(domain: Domain, holes: Holes) -> View:
+def plain(domain: Domain, missing: MissingMethod) -> View:
     """Every cell by itself; silence is left out unless it counts as a value."""
-    return View(sides=tuple(_plain(axis, holes) for axis in domain.axes))
+    return View(sides=tuple(_plain(axis, missing) for axis in domain.axes))
 
 
-def _plain(axis: Axis, holes: Holes) -> ColumnView:
+def _plain(axis: Axis, missing: MissingMethod) -> ColumnView:
     is_kept = np.ones(axis.size, dtype=bool)
-    is_kept[axis.silence] = holes is Holes.VALUES
+    is_kept[axis.silence] = missing is MissingMethod.VALUES
     return _side(np.where(is_kept, np.cumsum(is_kept) - 1, -1), np.ones(axis.size), axis.unasked)
 
 

@@ -1,4 +1,4 @@
-"""The page on the paper's public code prints what is measured here, where the tables are."""
+"""The page on two naive twins prints what is measured here, where the tables are."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from reticent.lab.noise import SeededBits
 from reticent.lab.trials.masks import mask
 from reticent.lab.trials.tables import FILES, at_hand, cells_of, trial, with_holes
 
-PAGE = Path(__file__).parents[3] / "docs" / "lab" / "public-artefact.md"
+PAGE = Path(__file__).parents[3] / "docs" / "lab" / "naive-twins.md"
 NAMES = {"adult": "Adult", "bank": "Bank", "br2000": "BR2000", "national": "National"}
 REAL = [
     pytest.param(name, marks=pytest.mark.skipif(not at_hand(name), reason="the rows are not here"))

@@ -1,0 +1,96 @@
+"""The statistics of a plan in a preview: cost, parts and expected noise, as plain values and for the terminal.
+
+Where the scale of the noise is confidential, it is shown under assumptions.
+"""
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from math import isfinite
+
+from reticent.answer.expect import Assumed
+from reticent.answer.expect_donors import ASSUMED_HUB, HUBS, NOBODY
+from reticent.answer.parts import AnyMeasurement, HiddenScale
+from reticent.exact import show
+from reticent.plan.plan import Plan
+from reticent.plan.statistics import Statistics
+from reticent.preview.foreseen import Foreseen
+from reticent.preview.preview import LEGEND, Expectation, expectations
+from reticent.release.product import Grid, Line
+
+Foretold = Sequence[tuple[Expectation, Fraction | None]]
+
+
+def foresee_statistics(asked: Statistics, plan: Plan, cv: float = 0.0) -> Foreseen:
+    """What each statistic will cost and how noisy it will be; for a wanted `cv`, which epsilon would do."""
+    found = [
+        (each, route.epsilon_for(cv) if cv else None)
+        for each, route in zip(expectations(plan), plan.routes, strict=True)
+    ]
+    told = [_told(each, wanted) for each, wanted in found]
+    return Foreseen(key="statistics", told=told, lines=tuple(_lines(found, target=bool(cv))))
+
+
+def _told(expectation: Expectation, wanted: Fraction | None) -> dict[str, object]:
+    return {
+        "name": expectation.name,
+        "words": expectation.words,
+        "epsilon": show(expectation.epsilon),
+        "parts": [_part(part) for part in expectation.parts],
+        "margin": None if expectation.margin is None else float(expectation.margin),
+        "how": expectation.how,
+        "assumed": assumed_dicts(expectation),
+        "epsilon_for_target": None if wanted is None else show(wanted),
+    }
+
+
+def _part(part: AnyMeasurement) -> dict[str, object]:
+    bound = None if isinstance(part, HiddenScale) else show(part.bound)
+    return {"what": part.what, "epsilon": show(part.epsilon), "sensitivity": bound}
+
+
+def assumed_dicts(expectation: Expectation) -> list[dict[str, object]]:
+    """Noise by how many recipients the busiest donor serves; a spread without end is null."""
+    return [
+        {"hub": each.hub, "sd": each.sd if isfinite(each.sd) else None, "margin": each.margin}
+        for each in expectation.assumed
+    ]
+
+
+def _lines(found: Foretold, *, target: bool) -> Iterator[Line]:
+    headings = ("statistic", "epsilon", "parts", "margin of noise", "kind")
+    extra = ("epsilon for target",) if target else ()
+    yield Grid(headings=(*headings, *extra), rows=[_row(each, wanted, target) for each, wanted in found])
+    for kind in dict.fromkeys(each.how for each, _ in found):
+        yield f"{kind}: {LEGEND[kind]}"
+    yield from _assumed([each for each, _ in found if each.assumed], target=target)
+
+
+def _row(expectation: Expectation, wanted: Fraction | None, target: bool) -> tuple[str, ...]:
+    parts = ", ".join(f"{part.what} {show(part.epsilon)}" for part in expectation.parts)
+    margin = "" if expectation.margin is None else f"± {float(expectation.margin):,.6g}"
+    extra = (show(wanted) if wanted else "not known",) if target else ()
+    return (expectation.name, show(expectation.epsilon), parts, margin, expectation.how, *extra)
+
+
+def _assumed(smooth: Sequence[Expectation], *, target: bool) -> Iterator[Line]:
+    """Standard deviation and half-width of the noise, by how many recipients the busiest donor serves."""
+    if not smooth:
+        return
+    yield "How busy donors are is confidential. If the busiest one served so many recipients, the noise would be"
+    headings = ("statistic", *("nobody missing" if hub == NOBODY else f"{hub}" for hub in HUBS))
+    yield Grid(headings=headings, rows=[(each.name, *map(_noise, each.assumed)) for each in smooth])
+    yield (
+        "sd is its standard deviation, ± the half-width of the interval if one is bought and else the same quantile of the noise"
+    )
+    if target:
+        yield (
+            f"for these statistics the epsilon for the target assumes that the busiest donor serves {ASSUMED_HUB}"
+        )
+
+
+def _noise(found: Assumed) -> str:
+    return f"± {_digits(found.margin)}\nsd {_digits(found.sd) if isfinite(found.sd) else 'without end'}"
+
+
+def _digits(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"

@@ -1,0 +1,57 @@
+"""What can be said of synthetic tables before a row is read: their guarantee, their cost, and what will be written."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from reticent.exact import show
+from reticent.plan.plan import Plan
+from reticent.plan.synth import Synth, SyntheticTables
+from reticent.preview.foreseen import Foreseen
+from reticent.release.product import Document, Grid, Line
+
+HEADINGS = ("synthetic table", "method", "missing values", "epsilon", "delta", "rows", "columns")
+
+
+def foresee_synth(asked: SyntheticTables, plan: Plan, cv: float = 0.0) -> Foreseen:
+    """What each synthetic table will cost and write."""
+    told: list[dict[str, Any]] = []
+    for synth in asked.tables:
+        first = 1 + sum(len(before["files"]) for before in told)
+        told.append(_told(synth, plan, first))
+    return Foreseen(key="synth", told=told, lines=tuple(_lines(told)))
+
+
+def _told(synth: Synth, plan: Plan, first: int) -> dict[str, Any]:
+    return {
+        "name": synth.name,
+        "words": synth.words(),
+        "method": synth.method.name,
+        "missing": synth.holes.value,
+        "guarantee": str(plan.resting(synth.claim)),
+        "epsilon": show(synth.spend.epsilon),
+        "delta": show(synth.spend.delta) if synth.spend.delta else None,
+        "rows": synth.rows,
+        "columns": list(synth.domain.columns),
+        "cells": dict(zip(synth.domain.columns, synth.domain.shape, strict=True)),
+        "point_masses": {name: list(values) for name, values in synth.heaps.items()},
+        "never": list(synth.never),
+        "determines": dict(synth.determines),
+        "files": [f"{name}.csv" for name in synth.files(plan.release_id, first)],
+    }
+
+
+def _lines(told: Sequence[Document]) -> Iterator[Line]:
+    yield Grid(headings=HEADINGS, rows=[_row(each) for each in told])
+    for each in told:
+        yield f"{each['name']}: {each['guarantee']}"
+        yield f"  {each['words']}"
+        yield f"  will be written: {', '.join(each['files'])}, and the same as Parquet"
+        for name, values in each["point_masses"].items():
+            yield f"  point masses of {name}, each a bin of its own: {', '.join(values)}"
+        yield from (f"  no row with: {rule}" for rule in each["never"])
+        yield from (f"  {known} follows from {by}" for known, by in each["determines"].items())
+
+
+def _row(each: Document) -> tuple[str, ...]:
+    counts = (f"{each['rows']:,}", str(len(each["columns"])))
+    return (each["name"], each["method"], each["missing"], each["epsilon"], each["delta"] or "", *counts)

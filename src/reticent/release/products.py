@@ -1,0 +1,31 @@
+"""Who makes each product of a plan, and how its section of a release is read back: one line for each kind."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from reticent.plan.cells import CellTables
+from reticent.plan.models import ImputationModels
+from reticent.plan.plan import Plan
+from reticent.plan.product import Product
+from reticent.plan.statistics import Statistics
+from reticent.plan.synth import SyntheticTables
+from reticent.release.cells import CELLS, CellsProducer
+from reticent.release.models import ModelsProducer
+from reticent.release.product import Producer, ReleasedSection
+from reticent.release.statistics import STATISTICS, StatisticsProducer
+from reticent.release.synth import SYNTH, SyntheticProducer
+
+PRODUCERS: Mapping[type[Product], type[Producer[Any]]] = {
+    ImputationModels: ModelsProducer,
+    Statistics: StatisticsProducer,
+    CellTables: CellsProducer,
+    SyntheticTables: SyntheticProducer,
+}
+
+RELEASED: Mapping[str, ReleasedSection] = {"statistics": STATISTICS, "cells": CELLS, "synth": SYNTH}
+"""By their key in a document."""
+
+
+def producers(plan: Plan) -> list[Producer[Any]]:
+    """One for each product that the plan asks for, in its order."""
+    return [PRODUCERS[type(product)](product, plan) for product in plan.products]

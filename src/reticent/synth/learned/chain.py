@@ -1,0 +1,192 @@
+"""A joint autoregressive model, trained on available answers by noisy gradients over all rows: `chain`.
+
+Each column is drawn given all columns before it, by one line of weights for each of their answers. What a respondent left
+open is absent from the loss and from the inputs: nothing is filled, and no row is dropped.
+"""
+
+import hashlib
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+
+from reticent.errors import PlanError
+from reticent.noise.bits import Bits
+from reticent.privacy.claim import Claim
+from reticent.synth.base import Cells, Counts, Floats, MissingMethod, Spend, Step, SynthNoise
+from reticent.synth.domain import Domain
+from reticent.synth.fills import SHARE, check_spend, filling, prepared
+from reticent.synth.learned.descent import Pace, calibrated, descend, drawn, logits, starting
+from reticent.synth.learned.gradient import LENGTH, ChainGradient, ChainLayout, Whole
+from reticent.synth.marginals.independent import total_of
+from reticent.synth.marginals.mst import MST
+from reticent.synth.marginals.views import View, plain
+from reticent.synth.spending import Accountant, NoisyCounts, claim_of
+from reticent.synth.tables import one_scale, simplex
+from reticent.synth.written import bytes_of, common, sealed
+
+CHAIN, PARAMETERS = "chain", "parameters.npy"
+PAGE = "proofs/synth/learned/chain.md"
+MOST_PARAMETERS = 5_000_000
+MOST_COLUMNS = 500
+BLOCK = 1 << 15
+PACE = Pace()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChainModel:
+    """A fitted chain: rows to draw column by column. All of it comes after the noise.
+
+    Parameters
+    ----------
+    domain : the columns and their cells
+    holes : what was done about missing values, which says whether they are cells to draw
+    parameters : biases and weights, as `ChainLayout` has them
+    total : the noisy number of respondents
+    claim : the guarantee
+    """
+
+    domain: Domain
+    holes: MissingMethod
+    parameters: Floats = field(repr=False)
+    total: float
+    claim: Claim
+
+    def draw(self, rows: int, bits: Bits) -> Cells:
+        """`rows` rows of cells. Costs nothing."""
+        if rows < 0:
+            raise PlanError("is a whole number from 0 up", field="rows")
+        view = plain(self.domain, self.holes)
+        layout = ChainLayout.of(view)
+        made = np.zeros((rows, len(view.sides)), dtype=np.int64)
+        for first in range(0, rows, BLOCK):
+            self._fill(layout, made[first : first + BLOCK], bits)
+        cells = [_cells(view, place)[made[:, place]] for place in range(made.shape[1])]
+        return np.stack(cells, axis=1).astype(np.int32)
+
+    def files(self) -> dict[str, bytes]:
+        """A TOML file that says what it is, and the array of its parameters."""
+        data = bytes_of(self.parameters)
+        digest = hashlib.sha256(data).hexdigest()
+        said = {"kind": CHAIN, "missing": str(self.holes), "parameters": digest}
+        return sealed({**common(self.domain, self.total, self.claim), **said}, {PARAMETERS: data})
+
+    def _fill(self, layout: ChainLayout, rows: Whole, bits: Bits) -> None:
+        for place in range(rows.shape[1]):
+            block = layout.block(self.parameters, place)
+            rows[:, place] = drawn(np.exp(logits(layout, block, rows, place)), bits)
+
+
+def _cells(view: View, place: int) -> Whole:
+    """The cell of every group; each has one, since nothing is merged."""
+    return np.asarray(view.sides[place].within.argmax(axis=1), dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AutoregressiveChain:
+    """A quarter of the amount for columns one by one, the rest for gradients, in equal parts.
+
+    Missing values are left out by default. Where they are imputed first by a model, that model is MST.
+
+    Parameters
+    ----------
+    pace : steps, rate and momentum of the descent
+    ones : the share of the amount that columns one by one are measured with
+    share : the share that filling takes, where the strategy pays for it
+    name : what a plan calls it
+    """
+
+    pace: Pace = PACE
+    ones: Fraction = Fraction(1, 4)
+    share: Fraction = SHARE
+    name: str = CHAIN
+
+    def check(self, domain: Domain, holes: MissingMethod, spend: Spend) -> None:
+        if spend.delta == 0:
+            raise PlanError(
+                f'{self.name} adds Gaussian noise, which needs a delta, such as "0.000001"', field="delta"
+            )
+        if not 2 <= len(domain.axes) <= MOST_COLUMNS:
+            raise PlanError(
+                f"{self.name} learns how columns hang together: give it 2 to {MOST_COLUMNS}; for one, use independent",
+                field="columns",
+            )
+        if (many := ChainLayout.of(plain(domain, holes)).parameters) > MOST_PARAMETERS:
+            raise PlanError(
+                f"{self.name} would learn {many:,} numbers, above {MOST_PARAMETERS:,}; name fewer columns or bins",
+                field="columns",
+            )
+        check_spend(holes, spend, self.share)
+
+    def claim(self, domain: Domain, holes: MissingMethod, spend: Spend) -> Claim:
+        return claim_of(spend, *filling(holes), ("clipped gradients, summed as whole numbers", PAGE))
+
+    def rounds(self, domain: Domain) -> int:
+        return self.pace.steps + 1 + MST().rounds(domain)
+
+    def fit(
+        self,
+        counts: Counts,
+        domain: Domain,
+        holes: MissingMethod,
+        spend: Spend,
+        *,
+        noise: SynthNoise,
+        step: Step,
+    ) -> ChainModel:
+        """Measure columns one by one, descend by noisy gradients, set biases so that columns keep their shares.
+
+        Guarantee   that of `spend`, for the model and all that is drawn from it.
+        Adjacency   `spend.neighbours`.
+        Theorem     the Gaussian mechanism on sums of bounded vectors; composition of zCDP; post-processing.
+        Proof       proofs/synth/learned/chain.md
+        Assumes     `counts` maps rows one by one.
+        Keeps back  all sums and tables before the noise, and the number of rows.
+        """
+        rows, left = prepared(
+            counts, domain, holes, spend, noise=noise, model=MST(), share=self.share, step=step
+        )
+        purse = Accountant(spend=left, noise=noise)
+        view = plain(domain, holes)
+        layout = ChainLayout.of(view)
+        total, shares = columns(rows, view, holes, purse, amount=self.ones * purse.total)
+        step("columns")
+        each = purse.left / self.pace.steps
+
+        def noisy(weights: Whole) -> Floats:
+            summed = rows.summed(ChainGradient(layout=layout, weights=weights))
+            step("gradient")
+            return purse.add(summed, length=LENGTH, amount=each)
+
+        weights = descend(noisy, layout, starting(layout, shares), total, self.pace)
+        weights = calibrated(layout, weights, shares, noise.bits)
+        return ChainModel(
+            domain=domain,
+            holes=holes,
+            parameters=weights,
+            total=total,
+            claim=self.claim(domain, holes, spend),
+        )
+
+
+def columns(
+    rows: Counts, view: View, holes: MissingMethod, purse: Accountant, *, amount: Fraction
+) -> tuple[float, list[Floats]]:
+    """The noisy number of respondents, and the noisy shares of every column's groups."""
+    places = range(len(view.sides))
+    counted = rows.count([(place,) for place in places])
+    noisy = purse.measure([view.parted(t, (p,)) for t, p in zip(counted, places, strict=True)], amount=amount)
+    total = total_of(noisy)
+    ones = [_scaled(each, view, place, holes, total) for place, each in enumerate(noisy)]
+    return total, [_shares(one, total) for one in ones]
+
+
+def _scaled(noisy: NoisyCounts, view: View, place: int, holes: MissingMethod, total: float) -> Floats:
+    if holes is MissingMethod.AVAILABLE:
+        return one_scale(noisy, total, view.blocks((place,))).cells
+    return noisy.cells[: view.cells((place,))]
+
+
+def _shares(cells: Floats, total: float) -> Floats:
+    made = simplex(cells, total)
+    return np.asarray(made / made.sum())

@@ -1,0 +1,210 @@
+"""The exact step of a learned synthesizer: clipped per-row gradients of an autoregressive model, summed as whole numbers.
+
+Columns stand in a public order. The logits of a column are its bias plus, for every earlier column that the row answered, a
+line of weights; a softmax makes chances of them. The gradient of a row's loss has, for every column that the row answered
+and every line of weights that it used there, the chances less the row's own cell. A column that the row left open has no
+loss and no line: it is absent, not filled.
+
+All of it is whole numbers: logits on a grid of 1/256, exponentials from a table, chances by whole division. So the sum over
+rows does not depend on their order, on how they are cut into blocks, or on the machine.
+"""
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.engine.coded import compiled
+from reticent.engine.protocol import Cells
+from reticent.noise.coins import exp_bracket
+from reticent.synth.marginals.views import View
+
+Whole = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+GRID = 256
+"""Steps of a logit that make one."""
+LENGTH = 1 << 14
+"""The Euclidean length that no record's gradient exceeds, in steps."""
+UNIT = 1 << 20
+"""A chance of one."""
+
+_LAST = 14 * GRID
+EXPONENTIALS = np.array([exp_bracket(Fraction(i, GRID), 20)[0] for i in range(_LAST + 1)], dtype=np.int64)
+"""About 2**20 exp(-i / 256); what is farther below the largest logit counts as the last."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChainLayout:
+    """Where the parameters of a chain stand, in one long list. Public: it rests on the codebook alone.
+
+    Parameters
+    ----------
+    into : the group of every cell of a column, -1 where the cell is missing and has no part in the model
+    sizes : how many groups each column has
+    offsets : where the groups of each column begin, were those of all columns numbered through
+    starts : where the block of each column begins. It has a line for each group of each earlier column, then the bias.
+    """
+
+    into: Whole = field(repr=False)
+    sizes: Whole
+    offsets: Whole
+    starts: Whole
+
+    @classmethod
+    def of(cls, view: View) -> "ChainLayout":
+        sizes = np.array([side.size for side in view.sides], dtype=np.int64)
+        offsets = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
+        starts = np.concatenate([[0], np.cumsum((offsets + 1) * sizes)]).astype(np.int64)
+        into = np.full((len(sizes), max(len(side.into) for side in view.sides)), -1, dtype=np.int64)
+        for place, side in enumerate(view.sides):
+            into[place, : len(side.into)] = side.into
+        return cls(into=into, sizes=sizes, offsets=offsets, starts=starts)
+
+    @property
+    def parameters(self) -> int:
+        return int(self.starts[-1])
+
+    @property
+    def is_bias(self) -> NDArray[np.bool_]:
+        """Which parameters are biases."""
+        found = np.zeros(self.parameters, dtype=np.bool_)
+        for end, size in zip(self.starts[1:], self.sizes, strict=True):
+            found[end - size : end] = True
+        return found
+
+    def block(self, parameters: Floats, place: int) -> Floats:
+        """The lines of one column, its bias last; a view, so that what is written there stays."""
+        own = parameters[self.starts[place] : self.starts[place + 1]]
+        return own.reshape(-1, int(self.sizes[place]))
+
+    def lines(self, given: int) -> slice:
+        """Those lines of a later column's block that stand for the groups of column `given`."""
+        return slice(int(self.offsets[given]), int(self.offsets[given] + self.sizes[given]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChainGradient:
+    """The sum over records of the clipped gradient of each, at public weights.
+
+    Guarantee   one record moves the sum by its own vector, of whole numbers and of Euclidean length at most `LENGTH`.
+    Adjacency   one record added or removed.
+    Theorem     each record's vector is a function of that record and of public numbers.
+    Proof       proofs/synth/learned/gradient.md
+    Assumes     the weights are public or released; cells lie within their columns.
+    Keeps back  the sum, until noise is added.
+
+    Parameters
+    ----------
+    layout : where the parameters stand
+    weights : the parameters, in steps of 1/256
+    """
+
+    layout: ChainLayout
+    weights: Whole = field(repr=False)
+
+    @property
+    def length(self) -> int:
+        return self.layout.parameters
+
+    def add(self, block: Cells, totals: Whole) -> None:
+        """Add the gradients of a block of rows, a line for each column."""
+        add_gradients(block, self.layout.into, self.layout.sizes, self.layout.offsets, self.layout.starts,
+                      self.weights, EXPONENTIALS, totals)  # fmt: skip
+
+
+@compiled
+def chances(
+    row: Whole,
+    column: int,
+    sizes: Whole,
+    offsets: Whole,
+    starts: Whole,
+    weights: Whole,
+    table: Whole,
+    out: Whole,
+) -> None:
+    """The chances of one column given the earlier cells of the row, in units of 2**-20, rounded down."""
+    width, start = sizes[column], starts[column]
+    bias = start + offsets[column] * width
+    for v in range(width):
+        out[v] = weights[bias + v]
+    for k in range(column):
+        if row[k] >= 0:
+            line = start + (offsets[k] + row[k]) * width
+            for v in range(width):
+                out[v] += weights[line + v]
+    top = out[0]
+    for v in range(1, width):
+        top = max(top, out[v])
+    total = np.int64(0)
+    for v in range(width):
+        out[v] = table[min(top - out[v], len(table) - 1)]
+        total += out[v]
+    for v in range(width):
+        out[v] = (out[v] << 20) // total
+
+
+@compiled
+def divisor(square: np.int64) -> np.int64:
+    """The least whole number whose square is not below `square`, and never less than 2**20."""
+    root = np.int64(np.sqrt(square))
+    while root * root < square:
+        root += 1
+    while root > 0 and (root - 1) * (root - 1) >= square:
+        root -= 1
+    return root if root > 1 << 20 else np.int64(1 << 20)
+
+
+@compiled
+def add_gradients(
+    block: Cells,
+    into: Whole,
+    sizes: Whole,
+    offsets: Whole,
+    starts: Whole,
+    weights: Whole,
+    table: Whole,
+    totals: Whole,
+) -> None:
+    """Row by row: residuals of every answered column, their common length, and the shortened vector into the sum."""
+    columns = len(sizes)
+    row = np.empty(columns, np.int64)
+    residuals = np.empty(sizes.sum(), np.int64)
+    for i in range(block.shape[1]):
+        for j in range(columns):
+            row[j] = into[j, block[j, i]]
+        square, lines = np.int64(0), np.int64(1)
+        for j in range(columns):
+            if row[j] >= 0:
+                own = residuals[offsets[j] : offsets[j] + sizes[j]]
+                chances(row, j, sizes, offsets, starts, weights, table, own)
+                own[row[j]] -= 1 << 20
+                for v in range(sizes[j]):
+                    square += lines * own[v] * own[v]
+                lines += 1
+        by = divisor(square)
+        for j in range(columns):
+            if row[j] >= 0:
+                own = residuals[offsets[j] : offsets[j] + sizes[j]]
+                for v in range(sizes[j]):
+                    short = (abs(own[v]) << 14) // by
+                    own[v] = short if own[v] > 0 else -short
+                _add_lines(row, j, own, sizes, offsets, starts, totals)
+
+
+@compiled
+def _add_lines(
+    row: Whole, column: int, own: Whole, sizes: Whole, offsets: Whole, starts: Whole, totals: Whole
+) -> None:
+    """The residuals of one column to its bias and to every line that the row used."""
+    width, start = sizes[column], starts[column]
+    bias = start + offsets[column] * width
+    for v in range(width):
+        totals[bias + v] += own[v]
+    for k in range(column):
+        if row[k] >= 0:
+            line = start + (offsets[k] + row[k]) * width
+            for v in range(width):
+                totals[line + v] += own[v]
