@@ -19,6 +19,7 @@ from reticent.plan.product import Given, Product
 from reticent.prepare.repair import NO_REPAIR, Repair
 from reticent.privacy.claim import Change, Claim, amount, read_epsilon
 from reticent.schema import Schema
+from reticent.sensitivity.donors import stability
 from reticent.synth.base import MissingMethod, Spend, SynthesisMethod
 from reticent.synth.domain import BINS, Domain, domain_of, point_mass_words
 from reticent.synth.rules import Rules, read_rules
@@ -78,6 +79,9 @@ class Synth:
         """`30,000 rows of 15 columns by aim (epsilon 1, delta 0.000001); each table was counted over those ...`."""
         cost = f"epsilon {show(self.spend.epsilon)}"
         cost += f", delta {show(self.spend.delta)}" if self.spend.delta else ""
+        cost += (
+            f"; of filled rows one respondent is {self.spend.stability}" if self.spend.stability > 1 else ""
+        )
         said = f"{self.rows:,} rows of {len(self.domain.axes)} columns by {self.method.name} ({cost})"
         return f"{said}; {self.holes_words()}"
 
@@ -179,6 +183,7 @@ def read_synth(
             delta=_delta(section.delta, f"{at}.delta"),
             change=change,
             records=schema.at_most,
+            stability=stability(repair, domain.columns),
         ),
         rules=rules,
         copies=_copies(section, at),

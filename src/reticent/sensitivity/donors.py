@@ -11,7 +11,7 @@ Several imputed columns, each with its own hubs: one c1 for each, with the part 
 the filled columns an ask rests on. Values are counted in steps, so a rounded mean of donors has a grain of `step`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
@@ -257,8 +257,15 @@ def _decides(roles: tuple[Role, ...]) -> bool:
     return any(role.membership for role in roles)
 
 
-def stability(repair: Repair) -> int:
-    """One record more or less is so many in the rows that capped donors have filled: itself, and tau replaced.
+CAPPED_PAGES = (
+    ("what one respondent moves through capped donors", "proofs/sensitivity/capped.md"),
+    ("capped rings", "proofs/engine/capped.md"),
+)
+"""What a claim rests on wherever capped donors have filled something."""
+
+
+def stability(repair: Repair, columns: Collection[str]) -> int:
+    """One record more or less is so many in filled rows of which `columns` are seen: itself, and tau replaced.
 
     Guarantee   filling maps neighbours to surveys that differ by at most so many records added or removed; and, where a
                 record is replaced, by at most so many replaced.
@@ -268,4 +275,4 @@ def stability(repair: Repair) -> int:
     Assumes     whole rows are taken from one ring.
     Keeps back  nothing: no row is read.
     """
-    return 1 + 2 * sum(group.serve for group in repair.capped)
+    return 1 + 2 * sum(group.serve for group in repair.capped if set(group.columns) & set(columns))

@@ -105,10 +105,12 @@ class Spend:
     delta: Fraction = Fraction(0)
     change: Change = Change.ADD_REMOVE
     records: int = 1
+    stability: int = 1
 
     @property
     def neighbours(self) -> Neighbours:
-        return Neighbours(replaced=self.change is Change.REPLACE, records=self.records)
+        records = self.records * self.stability
+        return Neighbours(replaced=self.change is Change.REPLACE, records=records)
 
 
 class Model(Protocol):

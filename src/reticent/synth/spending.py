@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from reticent.errors import PlanError
 from reticent.privacy.claim import Claim
 from reticent.privacy.convert import PLACES, zcdp_to_epsilon
+from reticent.sensitivity.donors import CAPPED_PAGES
 from reticent.synth.base import Counted, Floats, Spend, SynthNoise
 
 PAGE = "proofs/synth/spending.md"
@@ -49,7 +50,11 @@ def claim_of(spend: Spend, *rests_on: tuple[str, str]) -> Claim:
         epsilon=spend.epsilon,
         delta=spend.delta,
         change=spend.change,
-        rests_on=(*rests_on, ("composition of tables and choices in one purse", PAGE)),
+        rests_on=(
+            *rests_on,
+            *(CAPPED_PAGES if spend.stability > 1 else ()),
+            ("composition of tables and choices in one purse", PAGE),
+        ),
     )
 
 

@@ -125,7 +125,10 @@ class DuckDBEngine(Connection):
             check_repair(repair, schema)
         coding = Coding(keys=tuple(keys))
         check_coding(coding, schema, repair)
-        if any(line.draw for line in repair.lines):
+        if repair.capped:
+            with self._capping(schema, replace(repair, rings=1), lot=lot) as capped:
+                blocks = self._answers(capped.cells, capped.rows(), [coding])
+        elif any(line.draw for line in repair.lines):
             with self._drawing(schema, [coding], repair, lot) as answers:
                 blocks = answers([coding])
         else:
