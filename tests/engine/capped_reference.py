@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 
 from reticent.engine.wants import level_keys
-from reticent.prepare.repair import CappedDonors, Default, Level, Repair
+from reticent.prepare.repair import CappedDonors, Default, MatchLevel, Repair
 from reticent.schema import Schema
 from reticent.schema.bind import MISSING
 from tests.engine import slow
@@ -114,7 +114,7 @@ def _coefficient(key: str, i: int) -> int:
     return int(sha256(f"{key}|{i}".encode()).hexdigest(), 16) % P
 
 
-def cell_of(schema: Schema, level: Level, row: Row) -> int:
+def cell_of(schema: Schema, level: MatchLevel, row: Row) -> int:
     index = 0
     for key in level_keys(level):
         index = index * key.size(schema) + (slow.place(key, row[key.column], schema) or 0)

@@ -14,7 +14,7 @@ from reticent.engine.donors import records as labels
 from reticent.engine.donors.capped import serve
 from reticent.engine.wants import Aggregate, PointsByCell, Rows, Sum, Table
 from reticent.errors import PlanError
-from reticent.prepare.repair import CappedDonors, Default, Level, Match, Repair
+from reticent.prepare.repair import CappedDonors, Default, Match, MatchLevel, Repair
 from reticent.schema import Schema
 from tests.engine import capped_reference as reference
 from tests.engine import donors_reference, slow
@@ -160,9 +160,9 @@ def test_raw_places_without_labels_change_more():
 # --- the engine against one record at a time --------------------------------------------------------------------------------
 
 
-def some_level(dice: Random, on: list[str]) -> Level:
+def some_level(dice: Random, on: list[str]) -> MatchLevel:
     starts = (0, 3, 6) if dice.random() < 0.5 else ()
-    return Level(
+    return MatchLevel(
         on=tuple(Match(column=name, starts=starts if name == "age" else ()) for name in on),
         serve=dice.randint(1, 3),
     )
@@ -322,7 +322,7 @@ def test_the_fill_is_the_same_whatever_is_asked_and_the_curator_sees_the_same():
     dice, schema = Random(4), book()
     people = some_people(dice, 80, hush=0.4)
     repair = Repair(
-        capped=(CappedDonors(columns=("mood",), levels=(Level(serve=2),), defaults=(Default(code=0),)),),
+        capped=(CappedDonors(columns=("mood",), levels=(MatchLevel(serve=2),), defaults=(Default(code=0),)),),
         key="k",
     )
     total = Sum(rows=Rows(answered=("mood",)), value="mood", power=1)
@@ -336,7 +336,7 @@ def test_the_fill_is_the_same_whatever_is_asked_and_the_curator_sees_the_same():
 def test_points_of_cells_are_those_of_the_first_ring():
     dice, schema = Random(6), book()
     people = some_people(dice, 40, hush=0.4)
-    group = CappedDonors(columns=("mood",), levels=(Level(serve=2),), defaults=(Default(code=0),))
+    group = CappedDonors(columns=("mood",), levels=(MatchLevel(serve=2),), defaults=(Default(code=0),))
     want = PointsByCell(rows=Rows(), cell="school", y="mood")
     one, three = (
         engine_on(people).tally(schema, [want], Repair(capped=(group,), rings=rings, key="k")).points[want]
@@ -347,17 +347,21 @@ def test_points_of_cells_are_those_of_the_first_ring():
 
 def test_what_nothing_bounds_is_refused():
     schema, one = book(), (Default(code=0),)
-    chained = CappedDonors(columns=("mood",), levels=(Level(on=(Match(column="house"),)),), defaults=one)
-    house = CappedDonors(columns=("house",), levels=(Level(),), defaults=one)
+    chained = CappedDonors(columns=("mood",), levels=(MatchLevel(on=(Match(column="house"),)),), defaults=one)
+    house = CappedDonors(columns=("house",), levels=(MatchLevel(),), defaults=one)
     for bad in (
         Repair(capped=(chained, house)),
         Repair(capped=(house, house)),
-        Repair(capped=(CappedDonors(columns=("mood",), levels=(Level(),), defaults=(Default(code=7),)),)),
-        Repair(capped=(CappedDonors(columns=("weight",), levels=(Level(),), defaults=one),)),
+        Repair(
+            capped=(CappedDonors(columns=("mood",), levels=(MatchLevel(),), defaults=(Default(code=7),)),)
+        ),
+        Repair(capped=(CappedDonors(columns=("weight",), levels=(MatchLevel(),), defaults=one),)),
         Repair(
             capped=(
                 house,
-                replace(chained, levels=(Level(),), defaults=(Default(code=0, by="house", codes=(0, 0, 0)),)),
+                replace(
+                    chained, levels=(MatchLevel(),), defaults=(Default(code=0, by="house", codes=(0, 0, 0)),)
+                ),
             )
         ),
     ):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from reticent.engine.wants import Ring, Rows
-from reticent.prepare.repair import CappedDonors, Default, Level, Repair
+from reticent.prepare.repair import CappedDonors, Default, MatchLevel, Repair
 from reticent.query.filled import Role
 from reticent.sensitivity.donors import Imputed, Span, stability
 from tests.engine.capped_reference import Body, filled
@@ -87,7 +87,7 @@ def role(column: str, *, value: bool = False, membership: bool = False) -> Role:
 
 
 def repair_of(caps: tuple[int, ...], together: bool) -> Repair:
-    levels = tuple(Level(serve=cap) for cap in caps)
+    levels = tuple(MatchLevel(serve=cap) for cap in caps)
     groups = [("y", "z")] if together else [("y",), ("z",)]
     return Repair(
         capped=tuple(

@@ -7,7 +7,7 @@ import pytest
 
 from reticent.errors import PlanError
 from reticent.plan.cells import read_cells
-from reticent.prepare.repair import CappedDonors, Default, Donors, Level, Match, Repair
+from reticent.prepare.repair import CappedDonors, Default, Donors, Match, MatchLevel, Repair
 from reticent.privacy.claim import Change
 from reticent.schema.codebook import schema_from
 from reticent.schema.public_files import PublicFiles
@@ -180,7 +180,9 @@ def test_donated_answers_are_refused_and_others_are_not():
 
 def test_answers_of_capped_donors_are_paid_for():
     """Of filled rows one respondent is 1 + 2 tau; of a table that looks at no filled column, 1."""
-    group = CappedDonors(columns=("kid",), levels=(Level(serve=2), Level()), defaults=(Default(code=0),))
+    group = CappedDonors(
+        columns=("kid",), levels=(MatchLevel(serve=2), MatchLevel()), defaults=(Default(code=0),)
+    )
     (cells,) = read_cells([SMOOTH], SCHEMA, repair=Repair(capped=(group,), key="k"))
     assert cells.stability == 7 and "one respondent is 7" in cells.words()
     assert "proofs/engine/capped.md" in [page for _, page in cells.claim(Change.ADD_REMOVE).rests_on]
@@ -189,7 +191,7 @@ def test_answers_of_capped_donors_are_paid_for():
     assert (
         isinstance(one, SmoothCells) and isinstance(seven, SmoothCells) and seven.epsilon == one.epsilon / 7
     )
-    other = CappedDonors(columns=("share",), levels=(Level(),), defaults=(Default(code=0),))
+    other = CappedDonors(columns=("share",), levels=(MatchLevel(),), defaults=(Default(code=0),))
     (plain,) = read_cells([SMOOTH], SCHEMA, repair=Repair(capped=(other,), key="k"))
     assert plain.stability == 1
 

@@ -6,7 +6,7 @@ a constant number of passes over the rows.
 
 from dataclasses import dataclass, replace
 
-from reticent.prepare.repair import Donors, Level
+from reticent.prepare.repair import Donors, MatchLevel
 from reticent.schema import Schema
 from reticent.schema.bind import Always, Bound
 
@@ -79,7 +79,7 @@ def keys_of(donors: Donors) -> tuple[Key, ...]:
     return tuple(Key(column=match.column, starts=match.starts, silent=True) for match in donors.near)
 
 
-def level_keys(level: Level) -> tuple[Key, ...]:
+def level_keys(level: MatchLevel) -> tuple[Key, ...]:
     """The sides of the partition that a level of capped rings makes; none where everybody is in one cell."""
     return tuple(Key(column=match.column, starts=match.starts, silent=True) for match in level.on)
 

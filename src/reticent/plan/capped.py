@@ -15,7 +15,7 @@ from pydantic import Field
 from reticent.errors import PlanError, nearest
 from reticent.exact import read_decimal
 from reticent.files import Section, fill
-from reticent.prepare.repair import CappedDonors, Default, Level, Match
+from reticent.prepare.repair import CappedDonors, Default, Match, MatchLevel
 from reticent.schema import Levels, Number, Schema
 
 MOST_SERVED = 100
@@ -74,11 +74,11 @@ def ladder_of(near: Sequence[Match]) -> tuple[tuple[Match, ...], ...]:
 
 def levels_of(
     on: Sequence[tuple[Match, ...]], caps: Sequence[int | None], share: Fraction | None
-) -> tuple[Level, ...]:
+) -> tuple[MatchLevel, ...]:
     """The levels, with the rule of thumb where no cap was said."""
     usual = caps_for(share, len(on))
     return tuple(
-        Level(on=each, serve=cap if cap is not None else thumb)
+        MatchLevel(on=each, serve=cap if cap is not None else thumb)
         for each, cap, thumb in zip(on, caps, usual, strict=True)
     )
 

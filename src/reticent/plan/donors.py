@@ -90,11 +90,11 @@ class DonorsSection(Section):
     together: bool = False
     match: list[str | dict[str, Any]] = Field(min_length=1, max_length=100)
     donors: int | None = Field(default=None, ge=1, le=MOST_RINGS)
+    default: Any = None
+    bound: str | None = None
     k: int = Field(default=1, ge=1, le=MOST_DONORS)
     scheme: str | None = None
-    default: Any = None
     distance: str = Metric.DECLARED.value
-    bound: str | None = None
     smoothness: int | None = Field(default=None, ge=3, le=64)
 
 

@@ -203,7 +203,7 @@ class Donors:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Level:
+class MatchLevel:
     """A level of capped rings: donors and recipients agree in all of `on`, and a donor serves at most `serve` here."""
 
     on: tuple[Match, ...] = ()
@@ -232,7 +232,7 @@ class CappedDonors:
     """
 
     columns: tuple[str, ...]
-    levels: tuple[Level, ...]
+    levels: tuple[MatchLevel, ...]
     defaults: tuple[Default, ...]
     expected: Fraction | None = None
 
