@@ -241,7 +241,7 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
     weight = None
     if sections.weight is not None:
         weight = read_weight(sections.weight, schema, rows=rows, neighbours=neighbours)
-    repairs = Repairs()
+    repairs, shares = Repairs(), read_shares(sections.expect.missing, schema)
     if sections.impute or sections.edit:
         derived = [weight.name] if weight else []
         repairs = read_repairs(
@@ -249,7 +249,7 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
             schema,
             edited=sections.edit,
             derived_weights=derived,
-            shares=read_shares(sections.expect.missing, schema),
+            shares=shares,
         )
     given = Given(
         schema=schema,
