@@ -138,7 +138,7 @@ def silent(size: int, mask: int) -> Silent:
     rows = wages.silent(shared.state, seed=mask) if size != wages.WORKERS else wages.flagged()
     ours, plain = wages.plan(size, epsilon="1"), wages.plan(size, epsilon="1", donors=False)
     few = wages.plan(size, epsilon="1", capped=True)
-    engine: Engine = Survey(rows, codebook={}, threads=1).open()
+    engine: Engine = Survey(wages.declared(rows), codebook={}, threads=1).open()
     try:
         filled = engine.tally(ours.schema, wants_of(ours), ours.repair)
         available = engine.tally(plain.schema, wants_of(plain))

@@ -164,6 +164,14 @@ def _workers() -> tuple[pa.Table, pa.Table]:
     return read_workers(folder)
 
 
+def declared(rows: pa.Table) -> pa.Table:
+    """The rows with every column of the codebook, null where the source has none: labels are made of all of them."""
+    for name in tomllib.loads(codebook())["columns"]:
+        if name not in rows.column_names:
+            rows = rows.append_column(name, pa.nulls(len(rows), pa.string()))
+    return rows
+
+
 def among(ages: tuple[int, int]) -> str:
     return f"age >= {ages[0]} and age <= {ages[1]}"
 
