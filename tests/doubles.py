@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import floor
+from math import floor, sqrt
 from typing import Any
 
 from reticent.lab.noise import NoNoise as ZeroNoise
@@ -36,14 +36,17 @@ class Call:
         return self.kind, len(self.answers), public, self.epsilon
 
     def distance(self, other: "Call") -> int | Fraction:
-        """How far the exact answers are apart: summed, or for scores the largest single move.
+        """How far the exact answers are apart: summed, in Euclidean length before Gaussian noise (of which `epsilon` is the
+        rho), or for scores the largest single move.
 
         Scores that should move together, and move both ways, are as far apart as both moves.
         """
         moves = [a - b for a, b in zip(self.answers, other.answers, strict=True)]
         if self.kind == "select together":
             return max(0, *moves) - min(0, *moves)
-        return max(map(abs, moves)) if self.kind == "select" else sum(map(abs, moves))
+        if self.kind.startswith("gaussian"):
+            return Fraction(sqrt(sum(move * move for move in moves)))
+        return max(map(abs, moves)) if self.kind in ("select", "choose") else sum(map(abs, moves))
 
 
 @dataclass
@@ -64,6 +67,15 @@ class FrozenNoise:
 
     def laplace_many(self, answers: Sequence[int], *, sensitivity: int, epsilon: Fraction) -> list[int]:
         return list(self._meet("laplace_many", tuple(answers), sensitivity, epsilon))
+
+    def gaussian(self, answer: int, *, sensitivity: int, rho: Fraction) -> int:
+        return self._meet("gaussian", (answer,), sensitivity, rho)[0]
+
+    def gaussian_many(self, answers: Sequence[int], *, sensitivity: int, rho: Fraction) -> list[int]:
+        return list(self._meet("gaussian_many", tuple(answers), sensitivity, rho))
+
+    def choose(self, scores: Sequence[int], *, sensitivity: int, epsilon: Fraction) -> int:
+        return self._meet("choose", tuple(scores), sensitivity, epsilon)[0]
 
     def select(
         self, scores: Sequence[int], *, sensitivity: int, epsilon: Fraction, monotone: bool = False
@@ -100,7 +112,7 @@ class FrozenNoise:
         # Fixed noise: 3, -2, 1, 3, ... for numbers; the best candidate for a choice.
         fixed = (
             (answers.index(max(answers)),)
-            if call.kind.startswith("select")
+            if call.kind.startswith(("select", "choose"))
             else tuple(answer + (3, -2, 1)[(place + i) % 3] for i, answer in enumerate(answers))
         )
         given = self.prescribed[place] if place < len(self.prescribed) else fixed

@@ -74,10 +74,11 @@ def make_plan(
     release_id: str = "r1",
     asks: Mapping[int, Mapping[str, Any]] | None = None,
     repair: Sequence[Mapping[str, Any]] = (),
+    in_rho: bool = False,
     **sections: Any,
 ) -> Plan:
     """A plan of statistics called "ask 0", "ask 1", ...; `asks` adds keys to some of them by place; `repair` are edits and
-    imputations."""
+    imputations. With `in_rho` all amounts are of rho."""
     made = []
     for place, query in enumerate(queries):
         cost = {} if "difference" in query or "ratio" in query else {"epsilon": epsilon}
@@ -90,7 +91,16 @@ def make_plan(
         **steps(repair),
         **sections,
     }
+    if in_rho:
+        data |= {"protect": {**renamed(data["protect"]), "measure": "zcdp"}, "statistic": renamed(made)}
     return plan_from(data, book() if codebook is None else codebook)
+
+
+def renamed(told: Any) -> Any:
+    """The same with rho for epsilon."""
+    if isinstance(told, Mapping):
+        return {"rho" if key == "epsilon" else key: renamed(each) for key, each in told.items()}
+    return [renamed(each) for each in told] if isinstance(told, list) else told
 
 
 def steps(repair: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:

@@ -19,6 +19,22 @@ MADE_OTHERWISE = {"Ledger": ("create", "open")}
 """Classes whose instances come from a class method, which then has the list."""
 
 
+LAB = {
+    "lab.demo": ("demo_survey",),
+    "lab.papers.anonymity": (
+        "distinct_diversity",
+        "intervals",
+        "k_anonymity",
+        "recode_globally",
+        "recode_locally",
+    ),
+    "lab.world.design": ("allocate", "frame", "simple", "stratified", "systematic"),
+    "lab.world.nonresponse": ("apply", "clustered", "self_masking", "validate"),
+    "lab.world.state": ("known_totals", "people", "write_people"),
+}
+"""What the pages of the lab call from Python."""
+
+
 def listed(text: str | None) -> list[str]:
     """The names that a docstring has a line for."""
     return LISTED.findall(text or "")
@@ -36,6 +52,8 @@ def public() -> Iterator[tuple[str, Callable[..., Any]]]:
             yield from ((f"{name}.{way}", getattr(found, way)) for way in MADE_OTHERWISE[name])
         elif callable(found):
             yield name, found
+    for home, names in LAB.items():
+        yield from ((f"{home}.{name}", getattr(import_module(f"reticent.{home}"), name)) for name in names)
 
 
 def sections() -> Iterator[type[Section]]:

@@ -114,7 +114,7 @@ def test_a_changed_function_makes_its_page_stale(tmp_path: Path, monkeypatch: py
     copy.write_text(source.replace("One integer of grid steps", "One whole number of steps") + "\n\n\n")
     assert sign.stale() == []
     naive = source.replace(
-        "sensitivity=ceil(bound.bound / 2**shift)", "sensitivity=ceil(bound.bound / 2**shift / 2)"
+        ">> shift, ceil(bound.bound / 2**shift)", ">> shift, ceil(bound.bound / 2**shift / 2)"
     )
     assert naive != source
     copy.write_text(naive)

@@ -1,6 +1,7 @@
 """Every bound by brute force: all tables of up to four respondents out of ten, all of their neighbours."""
 
 from collections.abc import Iterator
+from fractions import Fraction
 from itertools import combinations, combinations_with_replacement
 from typing import Any
 
@@ -55,9 +56,10 @@ TRANSCRIPTS = [-50, 1, 50]
 """What the noise gives back to every question about numbers: the mean of a variance is then low, middle or high."""
 
 
-def plan_for(change: str, at_most: int = 1) -> Plan:
+def plan_for(change: str, at_most: int = 1, *, in_rho: bool = False) -> Plan:
     unit = "row" if at_most == 1 else "who"
-    return make_plan(QUERIES, book(COLUMNS, unit=unit, at_most=at_most), change=change, asks=BAR)
+    codebook = book(COLUMNS, unit=unit, at_most=at_most)
+    return make_plan(QUERIES, codebook, change=change, asks=BAR, in_rho=in_rho)
 
 
 def tables(size: int) -> Iterator[Table]:
@@ -87,8 +89,16 @@ class Prescribed(FrozenNoise):
         super().laplace(answer, **parameters)
         return self.output
 
+    def gaussian(self, answer: int, **parameters: Any) -> int:
+        super().gaussian(answer, **parameters)
+        return self.output
+
     def select(self, scores: Any, **parameters: Any) -> int:
         super().select(scores, **parameters)
+        return 0
+
+    def choose(self, scores: Any, **parameters: Any) -> int:
+        super().choose(scores, **parameters)
         return 0
 
 
@@ -140,6 +150,26 @@ def test_no_neighbour_is_further_than_the_bound_and_some_is_as_far(
     for place, (far, allowed) in enumerate(worst(calls_of(plan, output, size), pairs(size))):
         assert far <= allowed, f"question {place} moves {far}, declared {allowed}"
         assert far == allowed, f"question {place} never moves more than {far} of {allowed}"
+
+
+# covers T20 R08
+@pytest.mark.parametrize(
+    ("change", "at_most", "pairs", "size"),
+    [(ADD, 1, added, 4), (REPLACE, 1, replaced, 3), (ADD, 2, added_with_two_rows, 3)],
+    ids=["add", "replace", "add two rows"],
+)
+def test_in_rho_bounds_are_as_sound_and_tables_pay_for_their_length_alone(
+    change, at_most, pairs, size
+) -> None:
+    """All noise is Gaussian or an exponential choice. A table that is replaced moves by the root of two, not by two: the bound
+    is within 0.006 % of it, and one for adding or removing would be found out."""
+    calls = calls_of(plan_for(change, at_most, in_rho=True), TRANSCRIPTS[1], size)
+    assert {call.kind for call in calls[()]} == {"gaussian", "gaussian_many", "choose"}
+    for place, (far, allowed) in enumerate(worst(calls, pairs(size))):
+        assert far <= allowed, f"question {place} moves {far}, declared {allowed}"
+        assert far >= allowed * Fraction(9999, 10000), f"question {place} never moves more than {far}"
+    tables = [call.sensitivity for call in calls[()] if call.kind == "gaussian_many"]
+    assert tables == [each * at_most * (Fraction(99, 70) if change == REPLACE else 1) for each in (1, 2)]
 
 
 def test_a_bound_for_the_other_change_is_found_out() -> None:

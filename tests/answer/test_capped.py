@@ -286,7 +286,7 @@ def test_the_sampling_error_is_widened_by_what_is_missing():
     )
     p = float(one.value)
     assert one.sampling is not None and other.sampling is None
-    assert one.sampling(1.5) == pytest.approx(1.5 * p * (1 - p) / 50 * (1 + 0.2 / 4) / 0.8)
+    assert one.sampling(None) == pytest.approx(p * (1 - p) / 50 * (1 + 0.2 / 4) / 0.8)
 
 
 def test_what_capped_donors_cannot_do_is_refused():

@@ -12,7 +12,7 @@ from reticent.answer.domains import DomainRoute
 from reticent.errors import PlanError
 from reticent.plan.plan import Plan
 from reticent.release.asks import evaluate, wants_of
-from tests.doubles import FrozenNoise, ZeroNoise
+from tests.doubles import Call, FrozenNoise, ZeroNoise
 from tests.tables import ADD, REPLACE, Row, answer, book, make_plan, plain_tallies, visible
 
 SMALL: dict[str, Any] = {
@@ -50,15 +50,20 @@ def plan_by(
 def lost(plan: Plan, one: Sequence[Row], other: Sequence[Row]) -> dict[str, Fraction]:
     """For each statistic, what its calls to the noise lose together between two tables, along one transcript.
 
-    A Laplace call, or a choice, of sensitivity D at epsilon loses epsilon d/D where its answers are d apart.
+    A Laplace call, or a choice, of sensitivity D at epsilon loses epsilon d/D where its answers are d apart. In rho a
+    Gaussian call loses rho (d/D)^2, and the exponential mechanism an eighth of (epsilon d/D)^2.
     """
     found: dict[str, Fraction] = {}
     for name, calls, others in _calls(plan, one, other):
         pairs = zip(calls, others, strict=True)
-        found[name] = sum(
-            (a.epsilon * Fraction(a.distance(b)) / a.sensitivity for a, b in pairs), Fraction(0)
-        )
+        found[name] = sum((_loss(a, Fraction(a.distance(b)) / a.sensitivity) for a, b in pairs), Fraction(0))
     return found
+
+
+def _loss(call: Call, far: Fraction) -> Fraction:
+    if call.kind.startswith("gaussian"):
+        return call.epsilon * far**2
+    return (call.epsilon * far) ** 2 / 8 if call.kind == "choose" else call.epsilon * far
 
 
 def _calls(plan: Plan, one: Sequence[Row], other: Sequence[Row]) -> Iterator[tuple[str, Any, Any]]:
@@ -111,6 +116,17 @@ def test_all_domains_together_lose_no_more_than_one_epsilon(change, records):
     found = worst(plan, change, records)
     assert all(found[name] <= allowed[name] for name in allowed)
     assert found["ask 0"] == 1, "attained, so no smaller noise would do"
+
+
+@pytest.mark.parametrize(("change", "records"), [(ADD, 1), (REPLACE, 1), (ADD, 2)], ids=str)
+def test_all_domains_together_lose_no_more_than_one_rho(change, records):
+    """The same in rho, where squares add: attained by records that stay together, and not by those that move."""
+    schema = book(SMALL, unit="who", at_most=records) if records > 1 else book(SMALL)
+    plan = plan_by(["sex"], codebook=schema, change=change, in_rho=True)
+    allowed = {route.statistic.name: route.epsilon for route in plan.routes}
+    found = worst(plan, change, records)
+    assert all(found[name] <= allowed[name] for name in allowed)
+    assert found["ask 0"] == (Fraction(1, 2) if change == REPLACE else 1)
 
 
 def test_the_noise_of_a_single_ask_is_too_small_where_people_move(monkeypatch):

@@ -6,6 +6,7 @@ import pyarrow as pa
 
 from reticent.engine.duckdb.engine import DuckDBEngine
 from reticent.engine.sources.open import open_frame
+from reticent.refine.total import SampleSize
 from reticent.release.asks import evaluate, wants_of
 from reticent.release.survey import Survey
 from tests.doubles import ZeroNoise
@@ -20,7 +21,7 @@ BOOK = {
 
 
 def test_a_mean_of_few_has_the_sampling_error_of_few():
-    """Without noise: effect * s^2 / n, n being the four women among a hundred rows."""
+    """Without noise: s^2 / n, n being the four women among a hundred rows."""
     hours = [30, 34, 38, 42, *[40] * 96]
     rows = pa.table({"sex": ["f"] * 4 + ["m"] * 96, "hours": hours})
     asks = [
@@ -36,5 +37,6 @@ def test_a_mean_of_few_has_the_sampling_error_of_few():
     (mean,) = answers["m"].estimates
     textbook = Fraction(80, 3)  # of 30, 34, 38, 42
     assert mean.sampling is not None and mean.value == 36
-    assert abs(mean.sampling(1.5) - 1.5 * float(textbook) / 4) < 1e-9
-    assert mean.sampling(1.5) > 20 * 1.5 * float(textbook) / 100  # the naive twin: n is all rows
+    found = mean.sampling(SampleSize(respondents=100.0))
+    assert found is not None and abs(found - float(textbook) / 4) < 1e-9
+    assert found > 20 * float(textbook) / 100  # the naive twin: n is all rows

@@ -25,9 +25,9 @@ def remembered(monkeypatch) -> None:
     monkeypatch.setattr(ratio, "ratio_half_width", lru_cache(100_000)(ratio.ratio_half_width))
 
 
-def ours(change: str, *, unit: str = "row", at_most: int = 1) -> Release:
+def ours(change: str, *, unit: str = "row", at_most: int = 1, in_rho: bool = False) -> Release:
     """Our whole way from rows to what is visible; rows met before are not tallied again."""
-    plan = every_plan(book(unit=unit, at_most=at_most), change=change)
+    plan = every_plan(book(unit=unit, at_most=at_most), change=change, in_rho=in_rho)
     known: dict[str, Tallies] = {}
 
     def release(rows: Sequence[Row], noise: Noise) -> bytes:
@@ -72,8 +72,16 @@ def one_owner_more_or_less(rows: Sequence[Person]) -> list[list[Person]]:
         (ours(ADD), ORDINARY, one_more_or_less(ORDINARY)),
         (ours(REPLACE), ORDINARY, one_exchanged(ORDINARY)),
         (ours(ADD, unit="who", at_most=2), owned(ORDINARY), one_owner_more_or_less(owned(ORDINARY))),
+        (ours(ADD, in_rho=True), ORDINARY, one_more_or_less(ORDINARY)),
+        (ours(REPLACE, in_rho=True), ORDINARY, one_exchanged(ORDINARY)),
     ],
-    ids=["add or remove", "replace", "add or remove an owner of several rows"],
+    ids=[
+        "add or remove",
+        "replace",
+        "add or remove an owner of several rows",
+        "add or remove, in rho",
+        "replace, in rho",
+    ],
 )
 def test_nothing_but_noisy_answers_tells_neighbours_apart(release, rows, neighbours) -> None:
     assert len(neighbours) == 70

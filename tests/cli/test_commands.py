@@ -13,6 +13,7 @@ import pytest
 import typer
 
 from reticent.cli.main import app
+from reticent.cli.show import show_coarse
 from reticent.privacy.ledger import Ledger
 from tests.badinput.house import House, assert_refused, run
 from tests.doubles import passed
@@ -146,6 +147,14 @@ def test_check_is_confidential_and_writes_nothing(house):
     assert house.check("--data", str(elsewhere)).status == 0
 
 
+def test_check_warns_of_identifiers_that_floating_point_makes_one(capsys):
+    """Two respondents who would be one. Where there are none, nothing is said."""
+    show_coarse("pid", 0)
+    assert capsys.readouterr().out == ""
+    show_coarse("pid", 2)
+    assert "pid: 2 rows" in (told := capsys.readouterr().out) and "text = true" in told
+
+
 def test_resume_finishes_what_was_cut_off(house, monkeypatch):  # covers L04 L05
     assert_refused(run("resume", "town-1", "--plan", str(house.plan)), status=5)
     with monkeypatch.context() as patch:
@@ -184,6 +193,20 @@ def test_the_ledger_commands(tmp_path):
     shown = run("ledger", "show", path).out.splitlines()
     assert [line.split()[1] for line in shown] == ["open", "note", "note"]
     assert "whole" in run("ledger", "verify", path).out
+
+
+def test_a_ledger_in_rho_shows_epsilon_at_one_delta(tmp_path):
+    """Computed when it is shown, for the delta that is asked for, and nowhere kept."""
+    path = str(tmp_path / "acs.db")
+    assert run("ledger", "open", path, "--dataset", "acs", "--rho", "0.5").status == 0
+    told = run("ledger", "spent", path).out.splitlines()
+    assert told[0] == "acs: rho 0 spent of 0.5, 0.5 left"
+    assert told[1] == "spent: rho = 0, that is (0, 0.000001)-DP"
+    assert told[2].startswith("budget: rho = 0.5, that is (5.") and told[2].endswith(", 0.000001)-DP")
+    other = run("ledger", "spent", path, "--delta", "0.001").out.splitlines()
+    assert other[2].endswith(", 0.001)-DP") and other[2] != told[2]
+    assert_refused(run("ledger", "spent", path, "--delta", "1e-6"), "decimal", status=2)
+    assert "DP" not in run("ledger", "show", path).out
 
 
 def test_a_ledger_is_verified_with_the_receipts_that_were_published(house):  # covers L09 L10

@@ -31,3 +31,14 @@ def test_what_is_not_said_is_asked_for_and_nothing_is_made(monkeypatch, tmp_path
     assert not list(tmp_path.iterdir())
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 4 and all(line.startswith("error: ") for line in lines)
+
+
+def test_a_ledger_in_rho_says_so_and_keeps_its_unit(monkeypatch, tmp_path, capsys):
+    """`--rho` opens it; both units at once are refused, and nothing is made."""
+    path = str(tmp_path / "a.db")
+    assert run(monkeypatch, path, "--dataset", "town", "--epsilon", "1", "--rho", "1") == 2
+    assert not list(tmp_path.iterdir())
+    assert run(monkeypatch, path, "--dataset", "town", "--rho", "0.5") == 0
+    assert "opened a.db for town: rho 0.5" in capsys.readouterr().out
+    facts = Ledger.open(tmp_path / "a.db").facts
+    assert (facts.unit, float(facts.budget)) == ("rho", 0.5)

@@ -4,7 +4,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from reticent.engine.confidential import inspect, patterns
+from reticent.engine.confidential import coarse_identifiers, inspect, patterns
 from reticent.engine.sources.open import open_frame
 from reticent.schema.codebook import schema_from
 from tests.engine.opening import open_any
@@ -89,3 +89,29 @@ def test_findings_read_a_frame_as_a_release_does():
     }
     made.close()
     assert found == {"age": (3, 3, 1, 1, ("true",)), "grade": (2, 4, 0, 1, ("?",))}
+
+
+@pytest.mark.parametrize(
+    ("cells", "literal", "rows"),
+    [
+        ([2**53, 2**53 + 1, 7], False, 2),
+        ([2.0**53, 2.0**60, 7.5, None], False, 2),
+        (["9007199254740993", " 9007199254740992 ", "17", "a", ""], False, 2),
+        (["9007199254740993", "9007199254740992"], True, 0),
+        ([2.0**53, 3.0], True, 1),
+        ([2**53 - 1, -(2**53)], False, 1),
+        ([True, False], False, 0),
+    ],
+)
+def test_identifiers_that_floating_point_cannot_tell_apart_are_counted(cells, literal, rows):
+    """Whatever the column's type; as text that the codebook leaves alone, every one is itself."""
+    pid = {"kind": "identifier", **({"text": True} if literal else {})}
+    book = {
+        "survey": {"name": "tiny", "unit": "pid"},
+        "columns": {"pid": pid, "age": CODEBOOK["columns"]["age"]},
+    }
+    made = open_any(open_frame(pa.table({"pid": cells, "age": [30] * len(cells)})))
+    assert coarse_identifiers(made, schema_from(book)) == rows
+    alone = {"survey": {"name": "tiny", "unit": "row"}, "columns": {"age": book["columns"]["age"]}}
+    assert coarse_identifiers(made, schema_from(alone)) == 0
+    made.close()

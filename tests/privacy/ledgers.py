@@ -67,18 +67,22 @@ def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def publish_last(path: Path) -> None:
-    """A release in the right order."""
+def publish_last(path: Path, **changes: Any) -> None:
+    """A release in the right order; in another unit, or of a wave, if `changes` say so."""
     ledger = Ledger.open(path)
-    ledger.commit(reserve(ledger, files=[(path.with_name("rows.csv"), "")]), ANSWER)
+    ledger.commit(reserve(ledger, files=[(path.with_name("rows.csv"), "")], **changes), ANSWER)
     files.write_new(path.with_name("release.json"), ANSWER, private=False)
     ledger.publish("r1", FILES)
 
 
-def finish(path: Path) -> None:
+def finish(path: Path, **changes: Any) -> None:
     """What a curator does after a crash: release again, or resume."""
     ledger, out = Ledger.open(path, timeout=5), path.with_name("release.json")
-    held = reserve(ledger) if ledger.state("r1") in ("none", "published") else ledger.resume("r1", "p")
+    held = (
+        reserve(ledger, **changes)
+        if ledger.state("r1") in ("none", "published")
+        else ledger.resume("r1", "p")
+    )
     if held.fresh:
         ledger.commit(held, ANSWER)
     if not files.holds(out, ANSWER):
@@ -86,7 +90,7 @@ def finish(path: Path) -> None:
     ledger.publish("r1", FILES)
 
 
-def violation(path: Path) -> str:
+def violation(path: Path, **changes: Any) -> str:
     """What of L03 does not hold, if anything."""
     ledger, out = Ledger.open(path, timeout=5), path.with_name("release.json")
     ledger.verify()
@@ -94,6 +98,6 @@ def violation(path: Path) -> str:
         return "published beyond what was charged and kept"
     if out.exists() and not files.holds(out, ANSWER):
         return "half a file"
-    finish(path)
+    finish(path, **changes)
     ledger.verify()
     return "" if ledger.spent == 1 and ledger.state("r1") == "published" else "the next release went wrong"

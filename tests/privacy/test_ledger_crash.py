@@ -16,7 +16,7 @@ import pytest
 
 from reticent import files
 from reticent.errors import LedgerError, ReticentError
-from reticent.privacy.ledger import Ledger, store
+from reticent.privacy.ledger import ChargedWave, Ledger, store
 from tests.privacy.ledgers import (
     ANSWER,
     FILES,
@@ -63,15 +63,18 @@ def at_call(number: int, act) -> None:
     store.connect = connect
 
 
-def outcomes(folder: Path, work, act) -> list[tuple[int, str]]:
+RHO = {"unit": "rho", "wave": ChargedWave(name="2026q1", at_most=1, of=4)}
+
+
+def outcomes(folder: Path, work, act, **changes) -> list[tuple[int, str]]:
     """Status and violation, for `act` at each call in turn until one run reaches its end."""
     seen = []
     for number in count():
         path = folder / str(number) / "a.db"
         path.parent.mkdir()
-        make(path, budget="1")
-        status = in_child(lambda path=path, number=number: (at_call(number, act), work(path)))()
-        seen.append((status, violation(path)))
+        make(path, budget="1", unit=changes.get("unit", "epsilon"))
+        status = in_child(lambda path=path, number=number: (at_call(number, act), work(path, **changes)))()
+        seen.append((status, violation(path, **changes)))
         if status == 0:
             return seen
 
@@ -85,6 +88,17 @@ def test_killed_at_any_call_nothing_is_lost(folder):
     assert [wrong for _, wrong in seen if wrong] == []
     (folder / "naive").mkdir()
     assert any(wrong for _, wrong in outcomes(folder / "naive", publish_first, die))
+
+
+def test_killed_at_any_call_a_wave_in_rho_is_charged_once(folder):
+    """The same in a ledger in rho, with the entry that fixes the design of a panel on the way."""
+    # covers L03 L02 L05
+    seen = outcomes(folder, publish_last, die, **RHO)
+    assert len(seen) > 40 and {status for status, _ in seen} == {-signal.SIGKILL, 0}
+    assert [wrong for _, wrong in seen if wrong] == []
+    for number in range(len(seen)):
+        waves = Ledger.open(folder / str(number) / "a.db").waves()
+        assert waves is not None and waves.spent == {"2026q1": 1} and waves.at_most == 1
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EROFS])

@@ -59,12 +59,12 @@ def plan(*tables: dict[str, Any], release_id: str = "s1", epsilon: str = "9", **
     )
 
 
-def open_ledger(folder: Path, epsilon: str = "20", change: str = ADD) -> Ledger:
+def open_ledger(folder: Path, epsilon: str = "20", change: str = ADD, unit: str = "epsilon") -> Ledger:
     return Ledger.create(
         folder / "ledger.db",
         dataset="tiny",
         change=change,
-        unit="epsilon",
+        unit=unit,
         budget=epsilon,
         outputs=folder / "out",
     )

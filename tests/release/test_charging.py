@@ -208,3 +208,24 @@ def test_arguments_are_checked_before_the_charge(tmp_path: Path, unread: list[st
     with pytest.raises(PlanError):
         ask_missing(survey(), epsilon="1", pairs=[("pay", "age")], ledger=ledger)
     assert unread == [] and ledger.spent == 0
+
+
+# covers L12
+@ASKS
+def test_in_a_ledger_in_rho_epsilon_squared_over_two_is_charged(ask: Ask, tmp_path: Path):
+    """The claim handed out stays pure; what the ledger keeps is in its own unit."""
+    ledger = open_ledger(tmp_path, unit="rho")
+    claim = ask(ledger, epsilon="0.3")
+    assert claim.measure == "pure" and ledger.spent == Fraction("0.045")
+    (charge,) = [entry.body for entry in ledger.entries() if entry.kind == "reserve"]
+    assert charge["claim"]["measure"] == "zcdp" and charge["claim"]["rho"] == charge["amount"] == "0.045"
+    assert "epsilon" not in charge["claim"]
+
+
+# covers L12
+def test_a_delta_is_refused_by_a_ledger_in_rho_before_a_row_is_read(tmp_path: Path, unread: list[str]):
+    """(epsilon, delta) implies no rho at all."""
+    ledger = open_ledger(tmp_path, unit="rho")
+    with pytest.raises(PlanError, match="delta of its own"):
+        Synthesizer(method="independent", epsilon="1", delta="0.000001", ledger=ledger).fit(survey())
+    assert unread == [] and ledger.spent == 0

@@ -103,6 +103,23 @@ def test_the_cap_counts_bars():
 
 
 @pytest.mark.parametrize("change", [ADD, REPLACE])
+def test_in_rho_every_kind_of_ask_spends_what_is_charged(change: str) -> None:  # covers T17 B087
+    """A choice at epsilon costs an eighth of its square, and is rounded down to 12 places: never more than was given.
+
+    The naive twin asks permute-and-flip for as much epsilon, which costs up to half of the square.
+    """
+    plan, noise = every_plan(change=change, in_rho=True), FrozenNoise()
+    answer(plan, [], noise)
+    given = sum((ask.epsilon + ask.bar for ask in plan.asks), Fraction(0))
+    choices = [call.epsilon for call in noise.calls if call.kind == "choose"]
+    sums = sum((call.epsilon for call in noise.calls if call.kind != "choose"), Fraction(0))
+    spent = sums + sum((each**2 / 8 for each in choices), Fraction(0))
+    assert plan.unit == "rho" and plan.cost == given == plan.claim.rho
+    assert given - Fraction(1, 10**9) < spent <= given
+    assert sums + sum((each**2 / 2 for each in choices), Fraction(0)) > given
+
+
+@pytest.mark.parametrize("change", [ADD, REPLACE])
 def test_every_kind_of_ask_spends_what_it_was_given_and_that_is_charged(
     change: str,
 ) -> None:  # covers T17 B087

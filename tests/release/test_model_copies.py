@@ -1,6 +1,8 @@
 """Several copies from one private line, in a plan: what it costs, whom it protects, and intervals that hold the truth."""
 
+import hashlib
 import json
+from collections import Counter
 from fractions import Fraction
 from typing import Any
 
@@ -13,13 +15,13 @@ from reticent.answer.copies import CopiesRoute
 from reticent.answer.parts import COPIES_WORDS, Answer, is_as_planned
 from reticent.engine.duckdb.engine import DuckDBEngine
 from reticent.engine.sources.open import open_frame
+from reticent.engine.sql.predict import DRAWS, HELD, NUMBER, LocalDraws
 from reticent.errors import PlanError
 from reticent.lab.noise import NoModelNoise, QuickModelNoise, SeededBits
 from reticent.plan.plan import Plan
 from reticent.plan.statistics import claim_of_parts
 from reticent.prepare.repair import FINE
 from reticent.privacy.ledger import Ledger
-from reticent.release import models as model_lines
 from reticent.release.asks import evaluate, wants_of
 from reticent.release.copies import tally_copies
 from reticent.release.curator import Curator
@@ -117,7 +119,7 @@ def test_what_is_planned_is_what_is_run() -> None:
         assert claim_of_parts(route, parts, plan.change) == claim
         assert is_as_planned(parts, route.parts)
         assert is_copied == (name not in ("ask 4", "ask 5"))
-        assert (answers[name].meaning == COPIES_WORDS) == is_copied
+        assert (answers[name].total_meaning == COPIES_WORDS) == is_copied
     assert ("answer: copied", "proofs/answer/copied.md") in plan.claim.rests_on
 
 
@@ -137,14 +139,31 @@ def test_the_answer_is_the_mean_over_copies() -> None:
 
 
 def counted(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Draws that depend on their row's number and the call alone, so that common rows have the same in all surveys."""
+    """Draws that depend on the row and the call alone, so that common rows have the same in all surveys.
+
+    Draws are independent and each row has its own, so they may be paired as one likes between neighbours. Pairing them by
+    number would not do: numbers follow the rows' codes, and a new row shifts all behind it.
+    """
     calls = iter(range(10**6))
 
-    def draw(n: int, *, bits: Any) -> Any:
-        numbers = np.random.default_rng(next(calls)).standard_normal(n)
-        return np.floor(numbers * (1 << FINE) + 0.5).astype(np.int32)
+    def draw(self: LocalDraws, tables: Any, draws: Any) -> None:
+        rows = tables._table(f'SELECT * FROM "{HELD}" ORDER BY "{NUMBER}"')
+        found = {NUMBER: rows[NUMBER].combine_chunks()}
+        for place in draws:
+            call, met = next(calls), Counter[str]()
+            numbers = [_draw_of(call, row, met) for row in rows.drop_columns([NUMBER]).to_pylist()]
+            found[f"z{place}"] = pa.array(numbers, pa.int32())
+        tables.give(DRAWS, pa.table(found))
 
-    monkeypatch.setattr(model_lines, "_draw", draw)
+    monkeypatch.setattr(LocalDraws, "draw", draw)
+
+
+def _draw_of(call: int, row: dict[str, Any], met: Counter[str]) -> int:
+    """A number for the row and how many like it came before."""
+    words = repr(row)
+    met[words] += 1
+    seed = int.from_bytes(hashlib.sha256(f"{call} {words} {met[words]}".encode()).digest()[:8])
+    return int(np.floor(np.random.default_rng(seed).standard_normal() * (1 << FINE) + 0.5))
 
 
 CORNERS = [(0, "a", 0), (100, "b", 400), (0, "a", 400), (100, "b", None), (0, "b", None), (None, "a", None)]
@@ -199,7 +218,8 @@ def test_intervals_of_a_plan_hold_the_truth() -> None:
     for each in range(RUNS):
         table, noise = people(SIZE, rng), QuickModelNoise(rng)
         found = run(plan, table, noise, SeededBits(rng))[1]["ask 0"].estimates[0]
-        low, high = found.interval(Fraction(95, 100))
+        assert found.total is not None
+        low, high = found.total(Fraction(95, 100))
         held += low <= truth <= high
         if each % 3 == 0:
             bare = run(alone, table, noise, SeededBits(rng))[1]["ask 0"].estimates[0]
@@ -217,8 +237,9 @@ def test_it_is_charged_and_says_what_its_interval_covers(tmp_path: Any) -> None:
     Curator(ledger).release(plan, survey, tmp_path / "out")
     told = json.loads((tmp_path / "out" / "r-1.json").read_bytes())
     assert ledger.spent == plan.cost == 12
-    meaning = [each["interval"]["meaning"] for each in told["statistics"]]
-    assert all(said == COPIES_WORDS for said in meaning[:4]) and COPIES_WORDS not in meaning[4]
+    meaning, total = ([each[of]["meaning"] for each in told["statistics"]] for of in ("interval", "total"))
+    assert all(said == COPIES_WORDS for said in total[:4]) and COPIES_WORDS not in (*meaning, *total[4:])
+    assert all(each["estimates"][0]["total_low"] is not None for each in told["statistics"][:4])
     assert "its own error is not covered" in meaning[5]
     assert "in 3 copies" in told["imputation"][0]
     assert [part["what"] for part in told["statistics"][0]["parts"]][-3:] == [

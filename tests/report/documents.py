@@ -43,7 +43,8 @@ def estimate(
 ) -> dict[str, Any]:
     low, high = (None, None) if half is None else (value - half, value + half)
     ends = {"privacy_low": low, "privacy_high": high}
-    blank = {"total_margin": None, "cv": None, "reliability": None}
+    totals = dict.fromkeys(("total_low", "total_high", "total_margin"))
+    blank = {**totals, "cv": None, "reliability": None}
     return {"cell": cell or {}, "value": value, **ends, **blank, **more}
 
 
@@ -64,7 +65,8 @@ def answer(
 
 
 def document(**changed: Any) -> dict[str, Any]:
-    rated = {"total_margin": 41.25, "cv": 0.0213, "reliability": "reliable"}
+    totals = {"total_low": 1192.75, "total_high": 1275.25, "total_margin": 41.25}
+    rated = {**totals, "cv": 0.0213, "reliability": "reliable"}
     cells = [
         estimate(value, 3, {"sex": sex, "age": age}, cv=0.2, reliability="use with caution")
         for sex, age, value in (("m", "old", 31), ("m", "young", 52), ("f", "old", -4), ("f", "young", 61))

@@ -32,11 +32,11 @@ def expressions(spec):
 
 
 def test_every_number_of_the_release_is_in_a_chart_as_it_is():
-    """Value, ends of the bar and total margin: equal to the JSON's, each once, nothing besides."""
+    """Value and ends of both intervals: equal to the JSON's, each once, nothing besides."""
     made = documents.read_back(release())
-    names = ("value", "low", "high", "total_margin")
+    names = ("value", "low", "high", "total_low", "total_high")
     drawn = [tuple(row[n] for n in names) for chart in specs(made) for row in rows_of(chart)]
-    keys = ("value", "privacy_low", "privacy_high", "total_margin")
+    keys = ("value", "privacy_low", "privacy_high", "total_low", "total_high")
     stated = [tuple(e[k] for k in keys) for a in made.document["statistics"] for e in a["estimates"]]
     assert sorted(drawn, key=repr) == sorted(stated, key=repr)
 

@@ -8,12 +8,13 @@ import numpy as np
 from reticent.synth.base import MissingMethod, Model, Spend, SynthesisMethod, SynthNoise
 from reticent.synth.domain import Domain
 from reticent.synth.network import Network
-from reticent.synth.spending import rho_within
+from reticent.synth.spending import total_of
 from tests.noise.seeded import SeededBits
 from tests.synth.standins import ArrayCounts, FrozenSynthNoise, spent
 
 PURE = Spend(epsilon=Fraction(1))
 APPROXIMATE = Spend(epsilon=Fraction(1), delta=Fraction(1, 10**6))
+RHO = Spend(rho=Fraction("0.02"))
 NOT_FILLED = (MissingMethod.COMPLETE, MissingMethod.AVAILABLE, MissingMethod.VALUES)
 
 
@@ -45,8 +46,8 @@ def faults(method: SynthesisMethod, counts: ArrayCounts, holes: MissingMethod, s
     found = []
     first = FrozenSynthNoise()
     network = run(method, counts, holes, spend, first)
-    budget = rho_within(spend.epsilon, spend.delta) if spend.delta else spend.epsilon
-    if spent(first.met, pure=not spend.delta) > budget:
+    budget = total_of(spend)
+    if spent(first.met, pure=spend.is_pure) > budget:
         found.append("spends more than it has")
     for other in neighbours(counts):
         again = FrozenSynthNoise(script=first.given)

@@ -18,7 +18,7 @@ from reticent.synth.marginals.independent import Independent
 from reticent.synth.network import Network
 from reticent.synth.registry import KNOWN, find
 from reticent.synth.spending import rho_within
-from tests.synth.replay import APPROXIMATE, PURE, random_rows
+from tests.synth.replay import APPROXIMATE, PURE, RHO, random_rows
 from tests.synth.standins import ArrayCounts, FrozenSynthNoise, NoSynthNoise, toy
 
 EVERY = list(MissingMethod)
@@ -73,7 +73,9 @@ def test_silence_is_never_the_first_category() -> None:
     assert (naive_fill(counts.cells, domain)[:, 0] == 0).any()
 
 
-@pytest.mark.parametrize("spend", [PURE, APPROXIMATE, Spend(epsilon=Fraction(3), delta=Fraction(1, 10**9))])
+@pytest.mark.parametrize(
+    "spend", [PURE, APPROXIMATE, RHO, Spend(epsilon=Fraction(3), delta=Fraction(1, 10**9))]
+)
 @pytest.mark.parametrize("holes", [MissingMethod.MEAN, MissingMethod.MODEL])
 def test_what_is_measured_and_what_is_left_are_not_above_the_whole(
     holes: MissingMethod, spend: Spend
@@ -83,7 +85,9 @@ def test_what_is_measured_and_what_is_left_are_not_above_the_whole(
     counts = random_rows(toy([3, 4]), 50, 3)
     _, left = ready(counts, holes, spend, noise)
     first = sum((met.amount for met in noise.met), Fraction(0))
-    if spend.delta == 0:
+    if spend.rho:
+        assert first + left.rho <= spend.rho and left.epsilon == left.delta == 0
+    elif spend.delta == 0:
         assert first + left.epsilon <= spend.epsilon
     else:
         assert first + rho_within(left.epsilon, left.delta) <= rho_within(spend.epsilon, spend.delta)
@@ -110,6 +114,18 @@ def test_naive_halves_of_epsilon_waste_half() -> None:
     half = replace(APPROXIMATE, epsilon=APPROXIMATE.epsilon / 2, delta=APPROXIMATE.delta / 2)
     naive = 2 * rho_within(half.epsilon, half.delta)
     assert naive < Fraction(6, 10) * rho_within(APPROXIMATE.epsilon, APPROXIMATE.delta)
+
+
+def test_a_spend_has_one_unit() -> None:
+    """epsilon beside rho would be two promises, and nobody could say which one was kept."""
+    for spend in (
+        replace(PURE, rho=RHO.rho),
+        replace(APPROXIMATE, rho=RHO.rho),
+        replace(RHO, rho=Fraction(-1)),
+    ):
+        with pytest.raises(PlanError):
+            check_spend(MissingMethod.AVAILABLE, spend)
+    check_spend(MissingMethod.MEAN, RHO)
 
 
 @pytest.mark.parametrize("share", [Fraction(0), Fraction(1), Fraction(3, 2)])

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from reticent.errors import PlanError
 from reticent.privacy.claim import Change
-from reticent.privacy.convert import zcdp_to_epsilon
+from reticent.privacy.convert import root_below, zcdp_to_epsilon
 from reticent.synth.base import Spend
-from reticent.synth.spending import ROOT, Accountant, claim_of, rho_within, root_below
+from reticent.synth.spending import ROOT, Accountant, claim_of, rho_within
 from tests.synth.standins import FrozenSynthNoise, NoSynthNoise, QuickSynthNoise, spent
 
 # covers T17 T24
@@ -24,7 +24,7 @@ STEP = Fraction(1, 10**12)
 SPENDS = [
     Spend(epsilon=ONE, delta=delta, change=change, records=records)
     for delta, change, records in product((Fraction(0), DELTA), Change, (1, 3))
-]
+] + [Spend(rho=Fraction("0.03"), change=change, records=records) for change in Change for records in (1, 3)]
 
 
 @given(st.integers(1, 80), st.integers(2, 12))
@@ -97,7 +97,7 @@ def test_every_move_of_a_table_is_covered_and_one_meets_the_bound(spend):
     far = max(first.distance(each) for each in others)
     assert 0.999 * first.sensitivity < far <= first.sensitivity
     # The naive twin: a bound for one record added, whoever is protected.
-    plain = 70 if spend.change is Change.REPLACE and spend.delta else 1
+    plain = 70 if spend.change is Change.REPLACE and not spend.is_pure else 1
     assert far > plain or (spend.records == 1 and spend.change is Change.ADD_REMOVE)
 
 
@@ -124,4 +124,9 @@ def test_the_claim_is_the_whole_spend():
     for spend in SPENDS:
         claim = claim_of(spend)
         assert (claim.epsilon, claim.delta, claim.change) == (spend.epsilon, spend.delta, spend.change)
-        assert claim.measure == ("approximate" if spend.delta else "pure")
+        assert claim.measure == ("zcdp" if spend.rho else "approximate" if spend.delta else "pure")
+        assert (
+            claim.rho
+            == spend.rho
+            == (Accountant(spend=spend, noise=NoSynthNoise()).total if spend.rho else 0)
+        )

@@ -5,7 +5,6 @@ several donors counts as so many fractions of a record: sums are taken over the 
 how many there are. Intervals cost nothing.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
@@ -15,13 +14,14 @@ from reticent.answer.count import binomial
 from reticent.answer.donors import answer_imputed, answer_of, measured_quotient, parts_with_donors
 from reticent.answer.expect import Expected, Noises
 from reticent.answer.grounds import CAPPED, Ground
-from reticent.answer.parts import Answer, AnyMeasurement, Measurement
+from reticent.answer.parts import Answer, AnyMeasurement, Measurement, Sampling
 from reticent.answer.shares import planned
 from reticent.answer.statistic import STEPS, BaseRoute, PublicRoute
 from reticent.prepare.repair import Repair
 from reticent.query.base import Query, RowQuery
 from reticent.query.filled import roles
 from reticent.query.shapes import CodedMean, CodedSum, Shape
+from reticent.refine.total import SampleSize
 from reticent.schema import Schema
 
 NO_BAR = (
@@ -63,6 +63,10 @@ class CappedRoute(BaseRoute[RowQuery]):
     @property
     def no_bar(self) -> str:
         return NO_BAR
+
+    @property
+    def no_rho(self) -> str:
+        return ""
 
     @property
     def noises(self) -> Noises:
@@ -112,12 +116,17 @@ class CappedRoute(BaseRoute[RowQuery]):
         own = self._complete(estimate.value, shape, count, context)
         if wider is None or own is None or self.query.weight:
             return made
-        return replace(made, estimates=(replace(estimate, sampling=lambda effect: own(effect) * wider),))
+
+        def widened(size: SampleSize | None) -> float | None:
+            found = own(size)
+            return None if found is None else found * wider
+
+        return replace(made, estimates=(replace(estimate, sampling=widened),))
 
     def _complete(
         self, value: Fraction, shape: Shape | None, count: float, context: Context
-    ) -> Callable[[float], float] | None:
-        """The sampling variance if nothing were missing, as a function of the design effect."""
+    ) -> Sampling | None:
+        """The variance that a simple random sample would give if nothing were missing."""
         if isinstance(shape, CodedSum) and shape.number is None:
             return binomial(value, context.rows)
         name, spread = self.statistic.variance, float(value * (1 - value))
@@ -125,4 +134,4 @@ class CappedRoute(BaseRoute[RowQuery]):
             return None
         if shape.number is not None and name is not None:
             spread = float(context.before[name].estimates[0].value)
-        return lambda effect: effect * spread / count
+        return lambda size: spread / count

@@ -13,6 +13,8 @@ from reticent.answer.parts import UNBOUNDED, Answer, AnyMeasurement, Estimate, I
 from reticent.answer.statistic import BaseRoute
 from reticent.query.cells import DIFFERENCE, SHARE, FromCells
 from reticent.refine.cell_ratio import CellSum, difference_width, ratio_interval, share_interval
+from reticent.refine.combination import NoiseLaw
+from reticent.refine.total import share_variance
 
 CELLS_WORDS = (
     "covers the value that the same respondents would give without privacy noise, with at least the stated probability; the "
@@ -28,6 +30,7 @@ class TwoSums:
     bottom: CellSum
     scale: float
     step: Fraction
+    law: NoiseLaw = NoiseLaw.LAPLACE
 
     @property
     def share(self) -> float:
@@ -50,7 +53,9 @@ def _share(sums: TwoSums, sd: float) -> Estimate:
     k, size = sums.share, max(1.0, sums.top.value + sums.bottom.value)
 
     def interval(level: Fraction) -> Interval:
-        return _exact(share_interval(sums.top, sums.bottom, scale=sums.scale, level=float(level)))
+        return _exact(
+            share_interval(sums.top, sums.bottom, scale=sums.scale, level=float(level), law=sums.law)
+        )
 
     noise = sd * sqrt((1 - k) ** 2 * sums.top.cells + k**2 * sums.bottom.cells) / size
     people = size * float(sums.step)
@@ -58,7 +63,8 @@ def _share(sums: TwoSums, sd: float) -> Estimate:
         value=Fraction(k),
         interval=cache(interval),
         noise_sd=noise,
-        sampling=lambda effect: effect * k * (1 - k) / people,
+        sampling=lambda size: share_variance(k, people),
+        limits=(Fraction(0), Fraction(1)),
     )
 
 
@@ -66,7 +72,9 @@ def _ratio(sums: TwoSums, sd: float) -> Estimate:
     r = sums.ratio
 
     def interval(level: Fraction) -> Interval:
-        return _exact(ratio_interval(sums.top, sums.bottom, scale=sums.scale, level=float(level)))
+        return _exact(
+            ratio_interval(sums.top, sums.bottom, scale=sums.scale, level=float(level), law=sums.law)
+        )
 
     size = max(1.0, sums.bottom.value)
     return Estimate(
@@ -81,7 +89,9 @@ def _difference(sums: TwoSums, sd: float) -> Estimate:
     value = Fraction(sums.top.value - sums.bottom.value) * sums.step
 
     def interval(level: Fraction) -> Interval:
-        width = Fraction(difference_width(cells, scale=sums.scale, level=float(level))) * sums.step
+        width = (
+            Fraction(difference_width(cells, scale=sums.scale, level=float(level), law=sums.law)) * sums.step
+        )
         return value - width, value + width
 
     return Estimate(value=value, interval=cache(interval), noise_sd=sd * sqrt(cells) * float(sums.step))
@@ -101,12 +111,15 @@ def answer_from_cells(query: FromCells, table: Answer, share: Fraction) -> Answe
     if not isinstance(part, Measurement):
         raise TypeError("a table has noise of public scale")
     step = part.unit / share
+    law = NoiseLaw.GAUSSIAN if part.is_gaussian else NoiseLaw.LAPLACE
     steps = [float(estimate.value / step) for estimate in table.estimates]
     make: Callable[[TwoSums, float], Estimate]
     make = _share if query.kind == SHARE else _difference if query.kind == DIFFERENCE else _ratio
     estimates = []
     for cell, (top, bottom) in query.groups([each.cell for each in table.estimates]).items():
-        sums = TwoSums(top=_sum(steps, top), bottom=_sum(steps, bottom), scale=float(part.scale), step=step)
+        sums = TwoSums(
+            top=_sum(steps, top), bottom=_sum(steps, bottom), scale=float(part.scale), step=step, law=law
+        )
         estimates.append(replace(make(sums, part.sd / float(part.unit)), cell=cell))
     return Answer(estimates=tuple(estimates), parts=(), meaning=CELLS_WORDS)
 

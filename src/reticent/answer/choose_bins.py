@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from reticent.answer.factors import Factors
 from reticent.answer.parts import Measurement, measure_table
 from reticent.answer.weighting import (
     COUNTS,
@@ -71,6 +72,7 @@ class Weighed:
     counts: tuple[int, ...] = ()
     ways: tuple[int, ...] = ()
     fitted: RakedTotals | None = None
+    factors: Factors | None = None
 
     @property
     def epsilon(self) -> Fraction:
@@ -95,7 +97,7 @@ def weigh(weighting: Weighting, table: BinTable, *, neighbours: Neighbours, nois
                 to; the table is that of the base cells.
     Keeps back  the scores, and the exact counts.
     """
-    parts, tally, fitted = weighting.parts(neighbours), tally_of(table), None
+    parts, tally, fitted = weighting.found(neighbours), tally_of(table), None
     if weighting.fitting is not None:
         base = weighting.base
         fitted = fit_totals(weighting.fitting, tally, base=base, neighbours=neighbours, noise=noise)

@@ -46,7 +46,7 @@ class Context:
 
     A book that was made for the same tallies and repair may be handed in as `known`. The tallies may be the sums over
     several `copies` of the rows, each completed by itself; answers are then means over copies. `effect` is the design
-    effect; `weighed` has the bins that were found for weights, `completed` the sums over copies, and `before` the answers
+    effect; where `in_rho`, amounts are of rho and sums have Gaussian noise; `weighed` has the bins that were found for weights, `completed` the sums over copies, and `before` the answers
     to the statistics above.
     """
 
@@ -59,6 +59,7 @@ class Context:
     known: HubCache | None = field(default=None, repr=False)
     copies: int = 1
     effect: float = 1.0
+    in_rho: bool = False
     weighed: Weighed | None = field(default=None, repr=False)
     completed: CompletedSums | None = field(default=None, repr=False)
     before: Mapping[str, Answer] = field(default_factory=dict, repr=False)
@@ -79,7 +80,7 @@ class Context:
     ) -> NoisyInteger:
         """A sum that moves by at most `bound` in each copy, as a mean over copies.
 
-        Guarantee   epsilon-DP for one call.
+        Guarantee   epsilon-DP for one call; `epsilon`-zCDP where `in_rho`.
         Adjacency   the one `bound` was proved for.
         Theorem     copies x bound for the sum over copies; then `measure`, in steps `copies` times as fine.
         Proof       proofs/answer/parts.md
@@ -93,6 +94,7 @@ class Context:
             grid=grid / self.copies,
             epsilon=epsilon,
             noise=self.noise,
+            in_rho=self.in_rho,
         )
 
 

@@ -21,7 +21,6 @@ from reticent.answer.grounds import COPIED, Ground
 from reticent.answer.parts import (
     COPIES_WORDS,
     Answer,
-    Estimate,
     Interval,
     Measurement,
     measure_table,
@@ -284,8 +283,13 @@ def answer_copied(
         low, high = made.interval(float(level))
         return Fraction(low), Fraction(high)
 
-    told = Estimate(value=estimate.value, interval=interval, noise_sd=estimate.noise_sd)
-    return Answer(estimates=(told,), parts=(*answer.parts, *bought.parts), meaning=COPIES_WORDS)
+    told = replace(estimate, total=interval, sampling=None)
+    return Answer(
+        estimates=(told,),
+        parts=(*answer.parts, *bought.parts),
+        meaning=answer.meaning,
+        total_meaning=COPIES_WORDS,
+    )
 
 
 def _answer(query: Copiable, epsilon: Fraction, context: Context) -> tuple[Answer, float]:

@@ -17,11 +17,11 @@ from reticent.answer.donors import (
     parts_with_donors,
 )
 from reticent.answer.expect import OPEN, Expected
-from reticent.answer.grounds import CAPPED, LAPLACE, LINEAR, Ground, answered
+from reticent.answer.grounds import CAPPED, GAUSS, LAPLACE, LINEAR, Ground, answered
 from reticent.answer.parts import Answer, AnyMeasurement, Estimate, Interval
 from reticent.answer.readings import Quotient, Reading, purse, told_count
 from reticent.answer.shares import Tasks, planned
-from reticent.answer.statistic import FREE, BaseRoute
+from reticent.answer.statistic import FREE, NO_RHO, BaseRoute
 from reticent.engine.wants import Aggregate
 from reticent.query import filled
 from reticent.query.kinds import Correlation
@@ -205,11 +205,16 @@ class CorrelationRoute(BaseRoute[Correlation]):
 
     @property
     def rests_on(self) -> tuple[Ground, ...]:
-        own = (answered("ratio"), answered("correlation"), LINEAR, LAPLACE)
+        noise = GAUSS if self.statistic.in_rho else LAPLACE
+        own = (answered("ratio"), answered("correlation"), LINEAR, noise)
         if self.is_capped:
             return (*own, *CAPPED)
         bar = self.statistic.bar
         return (*own, *donor_grounds(self.query, self.setting, bar)) if self.is_filled else own
+
+    @property
+    def no_rho(self) -> str:
+        return NO_RHO if self.is_filled else ""
 
     @property
     def no_bar(self) -> str:

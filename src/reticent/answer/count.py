@@ -6,24 +6,25 @@ from itertools import product
 
 from reticent.answer.context import Context, weight_of
 from reticent.answer.donees import completions, imputed, rests_on_caps, rings_of, times, with_donees
-from reticent.answer.grounds import CAPPED, LAPLACE, LINEAR, Ground, answered
+from reticent.answer.grounds import CAPPED, GAUSS, LAPLACE, LINEAR, Ground, answered
 from reticent.answer.parts import (
     EXACT_WORDS,
     Answer,
     Estimate,
     Measurement,
     NoisyInteger,
+    Sampling,
     measure_table,
-    plan_part,
     plan_table,
 )
 from reticent.answer.statistic import PublicRoute
 from reticent.prepare.repair import NO_REPAIR, Repair
 from reticent.query.base import Subpopulation
 from reticent.query.kinds import Count, CrossTabulation, Total
+from reticent.refine.total import SampleSize, share_variance
 from reticent.schema import Number, Schema
 from reticent.sensitivity.bounds import Global, Neighbours
-from reticent.sensitivity.linear import bound_sum, bound_table
+from reticent.sensitivity.linear import bound_sum, bound_table, length_table
 
 
 def count_bound(among: Subpopulation, schema: Schema, neighbours: Neighbours) -> tuple[Global, Fraction]:
@@ -48,7 +49,7 @@ def total_bound(
 def answer_count(query: Count, epsilon: Fraction, context: Context) -> Answer:
     """The noisy size of a subpopulation.
 
-    Guarantee   epsilon-DP for one call.
+    Guarantee   epsilon-DP for one call; `epsilon`-zCDP where context.in_rho.
     Adjacency   context.neighbours.
     Theorem     `bound_sum` and `measure`.
     Proof       proofs/answer/count.md
@@ -58,14 +59,14 @@ def answer_count(query: Count, epsilon: Fraction, context: Context) -> Answer:
     bound, grid = count_bound(query.among, context.schema, context.neighbours)
     exact = context.tallies.statistics[query.count(context.schema)]
     measured = context.measure(exact, "count", bound=bound, grid=grid, epsilon=epsilon)
-    sampling = None if query.among.weight else binomial(measured.estimate, context.rows)
-    return _answer(measured, sampling)
+    sampling = binomial(measured.estimate, context.rows, query.among.weight)
+    return _answer(measured, sampling, limits=(Fraction(0), None))
 
 
 def answer_total(query: Total, epsilon: Fraction, context: Context) -> Answer:
     """The noisy sum of a column.
 
-    Guarantee   epsilon-DP for one call.
+    Guarantee   epsilon-DP for one call; `epsilon`-zCDP where context.in_rho.
     Adjacency   context.neighbours.
     Theorem     `bound_sum` and `measure`.
     Proof       proofs/answer/count.md
@@ -78,12 +79,17 @@ def answer_total(query: Total, epsilon: Fraction, context: Context) -> Answer:
     return _answer(context.measure(exact, "total", bound=bound, grid=grid, epsilon=epsilon), None)
 
 
-def binomial(count: Fraction, rows: int | None) -> Callable[[float], float] | None:
-    """Sampling variance of a count among `rows` sampled respondents, as a function of the design effect."""
-    if rows is None:
-        return None
-    share = min(1.0, max(0.0, float(count) / rows))
-    return lambda effect: effect * rows * share * (1 - share)
+def binomial(count: Fraction, rows: int | None, weight: str | None = None) -> Sampling:
+    """Sampling variance of a count among all respondents, or of their weight; `rows` are those that are expected."""
+
+    def variance(size: SampleSize | None) -> float | None:
+        held = size or (SampleSize(respondents=rows) if rows is not None else None)
+        whole = None if held is None else held.whole(weight)
+        if held is None or not whole:
+            return None
+        return whole**2 * share_variance(float(count) / whole, held.respondents)
+
+    return variance
 
 
 def covering(measured: NoisyInteger) -> Callable[[Fraction], tuple[Fraction, Fraction]]:
@@ -96,46 +102,63 @@ def covering(measured: NoisyInteger) -> Callable[[Fraction], tuple[Fraction, Fra
     return interval
 
 
-def _answer(measured: NoisyInteger, sampling: Callable[[float], float] | None) -> Answer:
+def _answer(
+    measured: NoisyInteger,
+    sampling: Sampling | None,
+    limits: tuple[Fraction | None, Fraction | None] = (None, None),
+) -> Answer:
     estimate = Estimate(
-        value=measured.estimate, interval=covering(measured), noise_sd=measured.part.sd, sampling=sampling
+        value=measured.estimate,
+        interval=covering(measured),
+        noise_sd=measured.part.sd,
+        sampling=sampling,
+        limits=limits,
     )
     return Answer(estimates=(estimate,), parts=(measured.part,), meaning=EXACT_WORDS)
 
 
 def margin_bound(
-    query: CrossTabulation, schema: Schema, neighbours: Neighbours, repair: Repair = NO_REPAIR
+    query: CrossTabulation,
+    schema: Schema,
+    neighbours: Neighbours,
+    repair: Repair = NO_REPAIR,
+    *,
+    in_rho: bool = False,
 ) -> tuple[Global, Fraction]:
-    """The L1 bound of the table in steps, with what capped donees add, and the step; over all rings, both of them finer."""
+    """The L1 bound of the table in steps, or where `in_rho` the Euclidean one, with what capped donees add, and the step;
+    over all rings, both of them finer."""
     weight = weight_of(query.among, schema)
     top, grid = (weight.high, weight.grid) if weight else (1, Fraction(1))
+    own = (length_table if in_rho else bound_table)(top, neighbours=neighbours)
     donees, rings = imputed(query, schema, repair).table(), rings_of(query, schema, repair)
-    whole = with_donees(bound_table(top, neighbours=neighbours), donees, neighbours, repair)
-    return times(whole, rings), grid / rings
+    return times(with_donees(own, donees, neighbours, repair), rings), grid / rings
 
 
 def answer_margin(query: CrossTabulation, epsilon: Fraction, context: Context) -> Answer:
     """The noisy table.
 
-    Guarantee   epsilon-DP for the whole table.
+    Guarantee   epsilon-DP for the whole table; `epsilon`-zCDP where context.in_rho.
     Adjacency   context.neighbours.
-    Theorem     `bound_table` and `measure_table`; THEORY 11.3 (b) for capped donors.
+    Theorem     `bound_table` or `length_table`, and `measure_table`; THEORY 11.3 (b) for capped donors.
     Proof       proofs/answer/margin.md
     Assumes     tallies of `query.wants`; cells come from the codebook and the plan; exact arithmetic.
     Keeps back  the exact table.
     """
     schema = context.schema
-    bound, grid = margin_bound(query, schema, context.neighbours, context.repair)
+    bound, grid = margin_bound(query, schema, context.neighbours, context.repair, in_rho=context.in_rho)
     exact = completions(query, context).tallies.tables[query.table(schema)].cells
     is_filled = rests_on_caps(query, schema, context.repair)
-    table = measure_table(exact, "table", bound=bound, grid=grid, epsilon=epsilon, noise=context.noise)
+    table = measure_table(
+        exact, "table", bound=bound, grid=grid, epsilon=epsilon, noise=context.noise, in_rho=context.in_rho
+    )
     names = product(*(query.labels(schema, column) for column in query.columns))
     estimates = tuple(
         Estimate(
             value=cell.estimate,
             interval=covering(cell),
             noise_sd=cell.part.sd,
-            sampling=None if query.among.weight or is_filled else binomial(cell.estimate, context.rows),
+            sampling=None if is_filled else binomial(cell.estimate, context.rows, query.among.weight),
+            limits=(Fraction(0), None),
             cell=tuple(zip(query.columns, name, strict=True)),
         )
         for cell, name in zip(table, names, strict=True)
@@ -155,7 +178,7 @@ class CountRoute(PublicRoute[Count]):
     def parts(self) -> tuple[Measurement, ...]:
         schema, neighbours = self.setting.schema, self.setting.neighbours
         bound, grid = count_bound(self.query.among, schema, neighbours)
-        return (plan_part("count", bound=bound, grid=grid, epsilon=self.statistic.epsilon),)
+        return (self.planned("count", bound, grid, self.statistic.epsilon),)
 
     def measured(self, context: Context) -> Answer:
         return answer_count(self.query, self.statistic.epsilon, context)
@@ -171,7 +194,7 @@ class TotalRoute(PublicRoute[Total]):
     def parts(self) -> tuple[Measurement, ...]:
         schema, neighbours = self.setting.schema, self.setting.neighbours
         bound, grid = total_bound(self.query.number(schema), self.query.among, schema, neighbours)
-        return (plan_part("total", bound=bound, grid=grid, epsilon=self.statistic.epsilon),)
+        return (self.planned("total", bound, grid, self.statistic.epsilon),)
 
     def measured(self, context: Context) -> Answer:
         return answer_total(self.query, self.statistic.epsilon, context)
@@ -185,14 +208,15 @@ class TableRoute(PublicRoute[CrossTabulation]):
 
     @property
     def parts(self) -> tuple[Measurement, ...]:
-        here = self.setting
-        bound, grid = margin_bound(self.query, here.schema, here.neighbours, here.repair)
-        return (plan_table("table", bound=bound, grid=grid, epsilon=self.statistic.epsilon),)
+        here, ask = self.setting, self.statistic
+        bound, grid = margin_bound(self.query, here.schema, here.neighbours, here.repair, in_rho=ask.in_rho)
+        return (plan_table("table", bound=bound, grid=grid, epsilon=ask.epsilon, in_rho=ask.in_rho),)
 
     @property
     def rests_on(self) -> tuple[Ground, ...]:
         is_capped = rests_on_caps(self.query, self.setting.schema, self.setting.repair)
-        return (answered("margin"), LINEAR, LAPLACE, *(CAPPED if is_capped else ()))
+        noise = GAUSS if self.statistic.in_rho else LAPLACE
+        return (answered("margin"), LINEAR, noise, *(CAPPED if is_capped else ()))
 
     def measured(self, context: Context) -> Answer:
         return answer_margin(self.query, self.statistic.epsilon, context)

@@ -28,7 +28,11 @@ def answer_derived(query: Derived, first: Answer, second: Answer) -> Answer:
     else:
         value, combine, sd = _quotient(left.value, right.value), _ratio, _ratio_sd(left, right)
     estimate = Estimate(
-        value=value, interval=_interval(left, right, combine), noise_sd=sd, has_interval=_is_told(left, right)
+        value=value,
+        interval=_interval(left, right, combine),
+        noise_sd=sd,
+        has_interval=_is_told(left, right),
+        combine=combine,
     )
     return Answer(estimates=(estimate,), parts=(), meaning=DERIVED_WORDS)
 

@@ -14,6 +14,7 @@ from reticent.engine.wants import Sum, Table
 from reticent.errors import PlanError, ResourceError
 from reticent.query.base import Query
 from reticent.query.domains import ByDomain
+from reticent.query.filled import check as check_imputed
 from reticent.schema import Schema
 from reticent.sensitivity.domains import within_domains
 
@@ -71,13 +72,18 @@ class DomainRoute(BaseRoute[ByDomain]):
         return (*self.inside.rests_on, DOMAINS)
 
     @property
+    def no_rho(self) -> str:
+        return self.inside.no_rho
+
+    @property
     def no_bar(self) -> str:
         return self.inside.no_bar
 
     def check_query(self, field: str) -> None:
         """Besides what is refused of the query itself: a variance of everybody is not that of a domain."""
         self.inside.check_query(field)
-        BaseRoute.check_query(self, field)
+        for filled in (self.setting.repair, self.setting.copied):
+            check_imputed(self.query, self.setting.schema, filled, field=f"{field}.by")
         if self.statistic.variance is not None:
             raise PlanError(
                 "a mean by domain does not take the variance of another statistic; remove it", field=field
@@ -102,7 +108,7 @@ class DomainRoute(BaseRoute[ByDomain]):
     def measured(self, context: Context) -> Answer:
         """The noisy answer in every domain.
 
-        Guarantee   epsilon-DP for all domains together.
+        Guarantee   epsilon-DP for all domains together; rho-zCDP where the statistic is `in_rho`.
         Adjacency   context.neighbours.
         Theorem     THEORY 14.1: the mechanism of the query in each domain, calibrated to `within_domains`.
         Proof       proofs/sensitivity/domains.md

@@ -172,6 +172,7 @@ def parts_with_donors(query: RowQuery, statistic: Statistic, setting: Setting) -
         schema=setting.schema,
         neighbours=setting.neighbours,
         repair=setting.repair,
+        in_rho=statistic.in_rho,
     )
 
 

@@ -5,6 +5,8 @@ from reticent.sensitivity.donors import CAPPED_PAGES
 Ground = tuple[str, str]
 
 LAPLACE = ("discrete Laplace mechanism", "proofs/noise/laplace.md")
+GAUSS = ("discrete Gaussian mechanism", "proofs/noise/gaussian.md")
+CHOICE = ("exponential mechanism in zCDP", "proofs/noise/selection.md")
 FLIP = ("permute-and-flip", "proofs/noise/selection.md")
 LINEAR = ("linear sensitivity", "proofs/sensitivity/linear.md")
 DOMAINS = ("domains under one epsilon", "proofs/sensitivity/domains.md")

@@ -7,16 +7,26 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, exp, expm1, sqrt
+from typing import Any
 
+from reticent.noise.gaussian import gaussian_scale
 from reticent.noise.laplace import float_up
 from reticent.noise.source import Noise
-from reticent.refine.quantiles import laplace_half_width
+from reticent.refine.quantiles import GRID_STEPS, gaussian_half_width, laplace_half_width
+from reticent.refine.total import SampleSize
 from reticent.sensitivity.bounds import FINE, Global
+
+GAUSSIAN = "discrete Gaussian"
+LEAST_LEVEL, WIDE = Fraction(3, 4), 1000
+"""A half-width of wide Gaussian noise is decided at this level or above; at a lower one it covers more often than asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement:
-    """What a part of an answer cost and how noisy it is: from public numbers, or numbers already released."""
+    """What a part of an answer cost and how noisy it is: from public numbers, or numbers already released.
+
+    It cost epsilon, or rho; then sums have Gaussian noise, and `scale` is its deviation in steps.
+    """
 
     what: str
     epsilon: Fraction
@@ -27,10 +37,25 @@ class Measurement:
     mechanism: str = "discrete Laplace"
     theorem: str = "Laplace mechanism on the integers"
     proof: str = "proofs/answer/parts.md"
+    rho: Fraction = Fraction(0)
+
+    @property
+    def amount(self) -> Fraction:
+        """What it cost, in its own unit."""
+        return self.rho or self.epsilon
+
+    @property
+    def is_gaussian(self) -> bool:
+        return self.mechanism == GAUSSIAN
 
     @property
     def sd(self) -> float:
-        """Standard deviation of the noise, in the answer's own unit: sqrt(2q)/(1-q) steps, q = e^(-1/scale)."""
+        """Standard deviation of the noise, in the answer's own unit: sqrt(2q)/(1-q) steps, q = e^(-1/scale).
+
+        Of Gaussian noise its parameter, which is never below the deviation.
+        """
+        if self.is_gaussian:
+            return float(self.scale * self.unit)
         step = 1 / float(self.scale)
         return sqrt(2 * exp(-step)) / -expm1(-step) * float(self.unit)
 
@@ -39,8 +64,17 @@ class Measurement:
         """Half a step: what counting in steps of `unit` can add to a distance."""
         return self.unit / 2
 
+    @property
+    def reach(self) -> Fraction:
+        """What the steps add to noise of this scale on the line, and to its sums: with a coarser step its rounding, too."""
+        own = self.unit * GRID_STEPS if self.is_gaussian else self.blur
+        return own + (self.blur if self.is_coarse else 0)
+
     def half_width(self, level: Fraction) -> Fraction:
         """The noise stays within this distance with probability at least `level`, exactly computed."""
+        if self.is_gaussian:
+            at = max(level, LEAST_LEVEL) if self.scale >= WIDE else level
+            return gaussian_half_width(self.scale, at) * self.unit
         return laplace_half_width(self.scale, level) * self.unit
 
 
@@ -61,6 +95,15 @@ class HiddenScale:
     source: str = "donors"
 
     @property
+    def amount(self) -> Fraction:
+        """What it cost: epsilon, since noise of a confidential scale is pure."""
+        return self.epsilon
+
+    @property
+    def rho(self) -> Fraction:
+        return Fraction(0)
+
+    @property
     def sd(self) -> None:
         """Confidential."""
         return None
@@ -76,7 +119,7 @@ def is_as_planned(run: Sequence[AnyMeasurement], planned: Sequence[AnyMeasuremen
     """
 
     def spent(parts: Sequence[AnyMeasurement]) -> list[tuple[str, str, Fraction, str]]:
-        return [(part.what, part.mechanism, part.epsilon, part.proof) for part in parts]
+        return [(part.what, part.mechanism, part.amount, part.proof) for part in parts]
 
     return spent(run) == spent(planned)
 
@@ -93,59 +136,96 @@ class NoisyInteger:
         return self.steps * self.part.unit
 
 
-def plan_part(what: str, *, bound: Global, grid: Fraction, epsilon: Fraction) -> Measurement:
-    """The part as it will be: the step size and the noise scale, from public numbers alone."""
+def plan_part(
+    what: str, *, bound: Global, grid: Fraction, epsilon: Fraction, in_rho: bool = False
+) -> Measurement:
+    """The part as it will be: the step size and the noise scale, from public numbers alone.
+
+    Here and below, `epsilon` is an amount of rho where `in_rho`.
+    """
     shift = _shift(bound)
-    steps = ceil(bound.bound / 2**shift)
-    scale = Fraction(float_up(steps / epsilon))
-    return Measurement(
-        what=what,
-        epsilon=epsilon,
-        bound=bound.bound * grid,
-        unit=grid * 2**shift,
-        scale=scale,
-        is_coarse=shift > 0,
+    steps = Global(bound=Fraction(ceil(bound.bound / 2**shift)))
+    return _planned(
+        what, steps, epsilon, in_rho, bound=bound.bound * grid, unit=grid * 2**shift, is_coarse=shift > 0
     )
 
 
-def plan_table(what: str, *, bound: Global, grid: Fraction, epsilon: Fraction) -> Measurement:
+def plan_table(
+    what: str, *, bound: Global, grid: Fraction, epsilon: Fraction, in_rho: bool = False
+) -> Measurement:
     """The part a table will be: the noise of every cell, never in coarser steps."""
-    scale = Fraction(float_up(bound.bound / epsilon))
-    return Measurement(what=what, epsilon=epsilon, bound=bound.bound * grid, unit=grid, scale=scale)
+    return _planned(what, bound, epsilon, in_rho, bound=bound.bound * grid, unit=grid)
+
+
+def _planned(what: str, steps: Global, amount: Fraction, in_rho: bool, **known: Any) -> Measurement:
+    """Laplace noise for an amount of epsilon, Gaussian noise for one of rho."""
+    if not in_rho:
+        scale = Fraction(float_up(steps.bound / amount))
+        return Measurement(what=what, epsilon=amount, scale=scale, **known)
+    return Measurement(
+        what=what,
+        epsilon=Fraction(0),
+        rho=amount,
+        scale=Fraction(gaussian_scale(steps, amount)),
+        mechanism=GAUSSIAN,
+        theorem="Gaussian mechanism on the integers",
+        **known,
+    )
 
 
 def measure(
-    exact: int, what: str, *, bound: Global, grid: Fraction, epsilon: Fraction, noise: Noise
+    exact: int,
+    what: str,
+    *,
+    bound: Global,
+    grid: Fraction,
+    epsilon: Fraction,
+    noise: Noise,
+    in_rho: bool = False,
 ) -> NoisyInteger:
     """One integer of grid steps, rounded to a public coarser step where its bound is large, plus noise.
 
-    Guarantee   epsilon-DP for one call.
+    Guarantee   epsilon-DP for one call; `epsilon`-zCDP where `in_rho`.
     Adjacency   the one `bound` was proved for.
-    Theorem     the Laplace mechanism on the integers; |floor(x + 1/2) - floor(y + 1/2)| <= ceil(|x - y|).
+    Theorem     the Laplace or the Gaussian mechanism on the integers; |floor(x + 1/2) - floor(y + 1/2)| <= ceil(|x - y|).
     Proof       proofs/answer/parts.md
     Assumes     `exact` moves by at most bound.bound between neighbours; exact arithmetic.
     Keeps back  the exact integer.
     """
     shift = _shift(bound)
-    rounded = (exact + (1 << shift >> 1)) >> shift
-    steps = noise.laplace(rounded, sensitivity=ceil(bound.bound / 2**shift), epsilon=epsilon)
-    return NoisyInteger(part=plan_part(what, bound=bound, grid=grid, epsilon=epsilon), steps=steps)
+    rounded, sensitivity = (exact + (1 << shift >> 1)) >> shift, ceil(bound.bound / 2**shift)
+    if in_rho:
+        steps = noise.gaussian(rounded, sensitivity=sensitivity, rho=epsilon)
+    else:
+        steps = noise.laplace(rounded, sensitivity=sensitivity, epsilon=epsilon)
+    part = plan_part(what, bound=bound, grid=grid, epsilon=epsilon, in_rho=in_rho)
+    return NoisyInteger(part=part, steps=steps)
 
 
 def measure_table(
-    exact: Sequence[int], what: str, *, bound: Global, grid: Fraction, epsilon: Fraction, noise: Noise
+    exact: Sequence[int],
+    what: str,
+    *,
+    bound: Global,
+    grid: Fraction,
+    epsilon: Fraction,
+    noise: Noise,
+    in_rho: bool = False,
 ) -> tuple[NoisyInteger, ...]:
-    """Every cell of a table with its own noise, empty cells included; `bound` is in the L1 norm.
+    """Every cell of a table with its own noise, empty cells included; `bound` is in the L1 norm, in L2 where `in_rho`.
 
-    Guarantee   epsilon-DP for the whole table.
+    Guarantee   epsilon-DP for the whole table; `epsilon`-zCDP where `in_rho`.
     Adjacency   the one `bound` was proved for.
-    Theorem     the Laplace mechanism on the integers in the L1 norm; no coarser steps are used.
+    Theorem     the Laplace mechanism on the integers in the L1 norm, the Gaussian one in L2; no coarser steps are used.
     Proof       proofs/answer/parts.md
-    Assumes     the table's length is public; its cells move by at most bound.bound in all.
+    Assumes     the table's length is public; its cells move by at most bound.bound in all, in that norm.
     Keeps back  the exact integers.
     """
-    part = plan_table(what, bound=bound, grid=grid, epsilon=epsilon)
-    noisy = noise.laplace_many(list(exact), sensitivity=int(bound.bound), epsilon=epsilon)
+    part = plan_table(what, bound=bound, grid=grid, epsilon=epsilon, in_rho=in_rho)
+    if in_rho:
+        noisy = noise.gaussian_many(list(exact), sensitivity=bound.bound, rho=epsilon)
+    else:
+        noisy = noise.laplace_many(list(exact), sensitivity=int(bound.bound), epsilon=epsilon)
     return tuple(NoisyInteger(part=part, steps=steps) for steps in noisy)
 
 
@@ -154,6 +234,8 @@ def _shift(bound: Global) -> int:
 
 
 Interval = tuple[Fraction, Fraction]
+Sampling = Callable[[SampleSize | None], float | None]
+"""The variance of an estimate from a simple random sample, given the sample's size; None where that is not enough."""
 
 UNBOUNDED = Fraction(10**30)
 """An end so far off that it says nothing."""
@@ -161,18 +243,24 @@ UNBOUNDED = Fraction(10**30)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """One published number. `interval` covers the privacy noise; `sampling` is the variance of being a sample.
+    """One published number. `interval` covers the privacy noise; `sampling` is the variance a simple random sample would give.
 
-    `sampling` is a function of the design effect, or None where it cannot be told from what was released.
-    Without an interval of its own, `interval` gives the public limits. `noise_sd` is None where the scale of the
-    noise is confidential.
+    `sampling` is a function of the sample's size, where that is known, and None where it cannot be told from what was
+    released. Without an interval of its own, `interval` gives the public limits. `noise_sd` is None where the scale of the
+    noise is confidential. `total` is an interval for sampling and noise that was bought with the estimate. An estimate that
+    is derived from two others says how their intervals `combine`. `size` is what it was divided by, respondents or their
+    weight, and outside `limits` it cannot lie.
     """
 
     value: Fraction
     interval: Callable[[Fraction], Interval]
     noise_sd: float | None
-    sampling: Callable[[float], float] | None = None
+    sampling: Sampling | None = None
     has_interval: bool = True
+    total: Callable[[Fraction], Interval] | None = None
+    combine: Callable[[Interval, Interval], Interval] | None = None
+    size: Fraction | None = None
+    limits: tuple[Fraction | None, Fraction | None] = (None, None)
     cell: tuple[tuple[str, str], ...] = ()
 
     def scaled(self, scale: Fraction) -> "Estimate":
@@ -188,21 +276,33 @@ class Estimate:
             value=self.value * scale,
             interval=interval,
             noise_sd=None if self.noise_sd is None else self.noise_sd * factor,
-            sampling=None if within is None else lambda effect: within(effect) * factor * factor,
+            sampling=None if within is None else lambda size: _times(within(size), factor * factor),
         )
+
+
+def _times(variance: float | None, factor: float) -> float | None:
+    return None if variance is None else variance * factor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The estimates of one ask, what was measured for them, and what the interval means in words."""
+    """The estimates of one ask, what was measured for them, and what their intervals mean in words.
+
+    `total_meaning` is said of total intervals that were bought with the estimates.
+    """
 
     estimates: tuple[Estimate, ...]
     parts: tuple[AnyMeasurement, ...]
     meaning: str
+    total_meaning: str = ""
 
     @property
     def epsilon(self) -> Fraction:
         return sum((part.epsilon for part in self.parts), Fraction(0))
+
+    @property
+    def rho(self) -> Fraction:
+        return sum((part.rho for part in self.parts), Fraction(0))
 
     def scaled(self, scale: Fraction) -> "Answer":
         """Every estimate multiplied by a public number."""

@@ -1,4 +1,7 @@
-"""Quantiles on a declared grid, by permute-and-flip on ranks; an interval costs two more choices."""
+"""Quantiles on a declared grid, by a private choice on ranks: permute-and-flip, or for rho the exponential mechanism.
+
+An interval costs two more choices.
+"""
 
 from fractions import Fraction
 from itertools import accumulate
@@ -7,10 +10,11 @@ from math import ceil, log
 from reticent.answer.context import Context, weight_of
 from reticent.answer.donees import completions, imputed, rests_on_caps, times, with_donees
 from reticent.answer.expect import IN_RANKS, Expected
-from reticent.answer.grounds import CAPPED, FLIP, LINEAR, Ground, answered
+from reticent.answer.grounds import CAPPED, CHOICE, FLIP, LINEAR, Ground, answered
 from reticent.answer.parts import RANK_WORDS, SELECTED_WORDS, Answer, Estimate, Interval, Measurement
 from reticent.answer.statistic import BaseRoute
 from reticent.prepare.repair import NO_REPAIR, Repair
+from reticent.privacy.convert import root_below
 from reticent.query.kinds import Quantile
 from reticent.schema import Schema
 from reticent.sensitivity.bounds import Global, Neighbours
@@ -47,8 +51,13 @@ def scores(cells: tuple[int, ...], at: Fraction, shift: int = 0) -> list[int]:
 
 
 def slack(candidates: int, *, bound: Global, epsilon: Fraction, chance: Fraction) -> int:
-    """Permute-and-flip misses the best score by more than this with probability at most `chance`."""
+    """Permute-and-flip and the exponential mechanism miss the best score by more with probability at most `chance`."""
     return ceil(2 * float(bound.bound) * log(candidates / float(chance)) / float(epsilon)) + 1
+
+
+def rate_of(amount: Fraction, *, in_rho: bool) -> Fraction:
+    """The epsilon of a choice: the amount itself, or that at which the exponential mechanism costs so much rho."""
+    return root_below(8 * amount) if in_rho else amount
 
 
 def choose(
@@ -56,15 +65,19 @@ def choose(
 ) -> int:
     """The index of the candidate chosen for a quantile (or for a bound of it, with a shift).
 
-    Guarantee   epsilon-DP for one call.
+    Guarantee   epsilon-DP for one call; `epsilon`-zCDP where context.in_rho.
     Adjacency   the one `bound` was proved for.
-    Theorem     permute-and-flip with scores of sensitivity `bound`.
+    Theorem     permute-and-flip with scores of sensitivity `bound`; the exponential mechanism for rho (THEORY 16.1).
     Proof       proofs/answer/quantile.md
     Assumes     `shift` is public; candidates come from the codebook and the plan; exact arithmetic.
     Keeps back  the scores.
     """
     ranked = scores(cells, query.at, shift)
-    index = context.noise.select(ranked, sensitivity=int(bound.bound), epsilon=epsilon)
+    if context.in_rho:
+        rate = rate_of(epsilon, in_rho=True)
+        index = context.noise.choose(ranked, sensitivity=int(bound.bound), epsilon=rate)
+    else:
+        index = context.noise.select(ranked, sensitivity=int(bound.bound), epsilon=epsilon)
     return min(max(index - (shift > 0), 0), len(cells) - 1)
 
 
@@ -73,7 +86,7 @@ def answer_quantile(
 ) -> Answer:
     """The noisy quantile at cost epsilon; with `bar` > 0, an interval of `level` at that cost on top.
 
-    Guarantee   (epsilon + bar)-DP for one call.
+    Guarantee   (epsilon + bar)-DP for one call; (epsilon + bar)-zCDP where context.in_rho.
     Adjacency   context.neighbours.
     Theorem     `choose`, once or three times; budgets add. Scores over several completions move as often.
     Proof       proofs/answer/quantile.md
@@ -95,7 +108,8 @@ def answer_quantile(
     point = pick(0, epsilon)
     everything = interval = (column.lower, column.upper)
     if bar:
-        reach = slack(len(cells) + 1, bound=bound, epsilon=bar / 2, chance=(1 - level) / 2)
+        rate = rate_of(bar / 2, in_rho=context.in_rho)
+        reach = slack(len(cells) + 1, bound=bound, epsilon=rate, chance=(1 - level) / 2)
         low, high = pick(reach, bar / 2), pick(-reach, bar / 2)
         interval = (min(low, point), max(high, point))
 
@@ -104,27 +118,32 @@ def answer_quantile(
         return interval if wanted <= level else everything
 
     estimate = Estimate(value=point, interval=covering, noise_sd=float("nan"), has_interval=bool(bar))
-    meaning = SELECTED_WORDS if bar else _rank_words(len(cells), one, epsilon, level, query, schema)
-    return Answer(estimates=(estimate,), parts=quantile_parts(query, epsilon, bar, one), meaning=meaning)
+    rate = rate_of(epsilon, in_rho=context.in_rho)
+    meaning = SELECTED_WORDS if bar else _rank_words(len(cells), one, rate, level, query, schema)
+    parts = quantile_parts(query, epsilon, bar, one, in_rho=context.in_rho)
+    return Answer(estimates=(estimate,), parts=parts, meaning=meaning)
 
 
 def quantile_parts(
-    query: Quantile, epsilon: Fraction, bar: Fraction, bound: Global
+    query: Quantile, epsilon: Fraction, bar: Fraction, bound: Global, *, in_rho: bool = False
 ) -> tuple[Measurement, ...]:
     """What a quantile is made of, known before a row is read: one choice, and two more for an interval."""
     ends = [(f"{end} end of its interval", bar / 2) for end in ("lower", "upper") if bar]
-    return tuple(_part(what, query, budget, bound) for what, budget in [("quantile", epsilon), *ends])
+    chosen = [("quantile", epsilon), *ends]
+    return tuple(_part(what, query, budget, bound, in_rho=in_rho) for what, budget in chosen)
 
 
-def _part(what: str, query: Quantile, epsilon: Fraction, bound: Global) -> Measurement:
+def _part(what: str, query: Quantile, amount: Fraction, bound: Global, *, in_rho: bool) -> Measurement:
+    mechanism = "exponential mechanism" if in_rho else "permute-and-flip"
     return Measurement(
         what=what,
-        epsilon=epsilon,
+        epsilon=Fraction(0) if in_rho else amount,
+        rho=amount if in_rho else Fraction(0),
         bound=bound.bound / query.at.denominator,
         unit=query.step,
-        scale=2 * bound.bound / epsilon,
-        mechanism="permute-and-flip",
-        theorem="permute-and-flip",
+        scale=2 * bound.bound / rate_of(amount, in_rho=in_rho),
+        mechanism=mechanism,
+        theorem=mechanism,
         proof="proofs/answer/quantile.md",
     )
 
@@ -151,13 +170,18 @@ class QuantileRoute(BaseRoute[Quantile]):
 
     @property
     def parts(self) -> tuple[Measurement, ...]:
-        return quantile_parts(self.query, self.statistic.epsilon, self.statistic.bar, self.bound)
+        ask = self.statistic
+        return quantile_parts(self.query, ask.epsilon, ask.bar, self.bound, in_rho=ask.in_rho)
 
     @property
     def rests_on(self) -> tuple[Ground, ...]:
-        own = (answered("quantile"), LINEAR, FLIP)
+        own = (answered("quantile"), LINEAR, CHOICE if self.statistic.in_rho else FLIP)
         is_capped = rests_on_caps(self.query, self.setting.schema, self.setting.repair)
         return (*own, *CAPPED) if is_capped else own
+
+    @property
+    def no_rho(self) -> str:
+        return ""
 
     @property
     def no_bar(self) -> str:
@@ -168,7 +192,8 @@ class QuantileRoute(BaseRoute[Quantile]):
         schema, ask = self.setting.schema, self.statistic
         bound = self.bound
         candidates = self.query.table(schema).size(schema)
-        ranks = slack(candidates, bound=bound, epsilon=ask.epsilon, chance=1 - ask.level)
+        rate = rate_of(ask.epsilon, in_rho=ask.in_rho)
+        ranks = slack(candidates, bound=bound, epsilon=rate, chance=1 - ask.level)
         return Expected(margin=Fraction(ranks, self.query.at.denominator), how=IN_RANKS)
 
     def measured(self, context: Context) -> Answer:

@@ -5,18 +5,29 @@ count, centred sum and squares.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from math import floor, hypot
 
 from reticent.answer.context import Context, weight_of
 from reticent.answer.count import count_bound
-from reticent.answer.parts import RATIO_WORDS, Answer, Estimate, Measurement, NoisyInteger, measure, plan_part
-from reticent.answer.statistic import QuotientRoute
+from reticent.answer.parts import (
+    RATIO_WORDS,
+    Answer,
+    Estimate,
+    Measurement,
+    NoisyInteger,
+    Sampling,
+    measure,
+    plan_part,
+)
+from reticent.answer.statistic import Q_co, QuotientRoute, Setting
 from reticent.query.base import Subpopulation
 from reticent.query.kinds import Mean, Proportion, Variance
 from reticent.query.shapes import centre_code
 from reticent.refine.ratio import NoisyValue, quotient_interval
+from reticent.refine.total import SampleSize, mean_variance, share_variance
 from reticent.schema import Number, Schema
 from reticent.sensitivity.bounds import Global, Neighbours
 from reticent.sensitivity.linear import bound_sum
@@ -64,16 +75,27 @@ class Ratio:
         left, right = quotient_interval(noisy(self.top), bottom, level=float(level), low=low, high=high)
         return self.centre + Fraction(left), self.centre + Fraction(right)
 
-    def answer(self, sampling: Callable[[float], float] | None) -> Answer:
-        estimate = Estimate(value=self.value, interval=self.interval, noise_sd=self.sd, sampling=sampling)
+    def answer(self, sampling: Sampling | None) -> Answer:
+        estimate = Estimate(
+            value=self.value,
+            interval=lru_cache(maxsize=8)(self.interval),
+            noise_sd=self.sd,
+            sampling=sampling,
+            size=self.count,
+            limits=(self.low, self.high),
+        )
         parts = (self.bottom.part, self.top.part) if self.bottom else (self.top.part,)
         return Answer(estimates=(estimate,), parts=parts, meaning=RATIO_WORDS)
 
 
 def noisy(measured: NoisyInteger) -> NoisyValue:
     part = measured.part
-    blur = part.blur * (2 if part.is_coarse else 1)
-    return NoisyValue(value=float(measured.estimate), scale=float(part.scale * part.unit), blur=float(blur))
+    return NoisyValue(
+        value=float(measured.estimate),
+        scale=float(part.scale * part.unit),
+        blur=float(part.reach),
+        law="gaussian" if part.is_gaussian else "laplace",
+    )
 
 
 def split(epsilon: Fraction, size: int | None) -> tuple[Fraction, Fraction]:
@@ -111,7 +133,7 @@ def _measured_count(
 def mean_ratio(query: Mean, epsilon: Fraction, context: Context) -> Ratio:
     """The measured parts of a mean.
 
-    Guarantee   epsilon-DP for one call.
+    Guarantee   epsilon-DP for one call; `epsilon`-zCDP where context.in_rho.
     Adjacency   context.neighbours.
     Theorem     `bound_sum` and `measure`, twice; budgets add.
     Proof       proofs/answer/ratio.md
@@ -135,18 +157,29 @@ def answer_mean(
     query: Mean, epsilon: Fraction, context: Context, *, variance: Fraction | None = None
 ) -> Answer:
     """The noisy mean. With a `variance` that another ask released, its sampling error is told:
-    effect * variance / (the public size, or the noisy count of this very subpopulation)."""
+    variance / (the public size, or the noisy count of this very subpopulation)."""
     ratio = mean_ratio(query, epsilon, context)
-    if variance is None or query.among.weight:
+    if variance is None:
         return ratio.answer(None)
-    each = float(variance / ratio.count)
-    return ratio.answer(lambda effect: effect * each)
+    spread = float(variance)
+    return ratio.answer(_sampled(query, ratio, lambda size: mean_variance(spread, size)))
+
+
+def _sampled(query: Mean | Proportion, ratio: Ratio, variance: Callable[[float], float]) -> Sampling:
+    """The variance among as many respondents as the quotient was divided by, heads or weight."""
+
+    def sampling(size: SampleSize | None) -> float | None:
+        held = size or SampleSize(respondents=float(ratio.count))
+        heads = held.heads(float(ratio.count), query.among.weight)
+        return None if heads is None else variance(heads)
+
+    return sampling
 
 
 def share_ratio(query: Proportion, epsilon: Fraction, context: Context) -> Ratio:
     """The measured parts of a share: a mean of a 0/1 answer, centred at one half.
 
-    Guarantee   epsilon-DP for one call.
+    Guarantee   epsilon-DP for one call; `epsilon`-zCDP where context.in_rho.
     Adjacency   context.neighbours.
     Theorem     `bound_sum` and `measure`, twice; budgets add.
     Proof       proofs/answer/ratio.md
@@ -168,8 +201,8 @@ def share_ratio(query: Proportion, epsilon: Fraction, context: Context) -> Ratio
 def answer_proportion(query: Proportion, epsilon: Fraction, context: Context) -> Answer:
     """The noisy share, with the sampling error of so many."""
     ratio = share_ratio(query, epsilon, context)
-    share, count = float(ratio.value), float(ratio.count)
-    return ratio.answer(None if query.among.weight else lambda effect: effect * share * (1 - share) / count)
+    share = float(ratio.value)
+    return ratio.answer(_sampled(query, ratio, lambda size: share_variance(share, size)))
 
 
 SQUARES_SHARE = Fraction(1, 2)
@@ -185,7 +218,7 @@ def squares_bound(column: Number, about: int, top: int, neighbours: Neighbours) 
 def answer_variance(query: Variance, epsilon: Fraction, context: Context) -> Answer:
     """The noisy sample variance.
 
-    Guarantee   epsilon-DP for one call.
+    Guarantee   epsilon-DP for one call; `epsilon`-zCDP where context.in_rho.
     Adjacency   context.neighbours.
     Theorem     `mean_ratio`, then `bound_sum` and `measure` for squares about the released mean; budgets add.
     Proof       proofs/answer/variance.md
@@ -207,6 +240,7 @@ def answer_variance(query: Variance, epsilon: Fraction, context: Context) -> Ans
         grid=grid * column.grid**2,
         epsilon=for_squares,
         noise=context.noise,
+        in_rho=context.in_rho,
     )
     return _answer(mean, squares, less=Fraction(0 if weight else 1), rounding=column.grid / 2)
 
@@ -236,7 +270,7 @@ def _interval(
     def interval(level: Fraction) -> tuple[Fraction, Fraction]:
         each = 1 - (1 - level) / 2
         count = noisy(mean.bottom) if mean.bottom else NoisyValue(value=float(mean.count))
-        bottom = NoisyValue(value=count.value - float(less), scale=count.scale, blur=count.blur)
+        bottom = replace(count, value=count.value - float(less))
         # Squares about any point of [a, b], over n - 1, are at most 2(b - a)^2: four times `highest`.
         widest = float(4 * highest)
         low, high = quotient_interval(noisy(squares), bottom, level=float(each), low=0.0, high=widest)
@@ -253,20 +287,33 @@ def quotient_parts(
     size: int | None,
     epsilon: Fraction,
     top: tuple[Global, Fraction],
-    schema: Schema,
-    neighbours: Neighbours,
+    setting: Setting,
+    *,
+    in_rho: bool = False,
 ) -> tuple[Measurement, ...]:
     """What a quotient is made of, known before a row is read: a count where the size is not public, and a centred sum."""
     for_count, for_sum = split(epsilon, size)
     counted: tuple[Measurement, ...] = ()
     if for_count:
-        bound, grid = count_bound(among, schema, neighbours)
-        counted = (plan_part("count", bound=bound, grid=grid, epsilon=for_count),)
+        bound, grid = count_bound(among, setting.schema, setting.neighbours)
+        counted = (plan_part("count", bound=bound, grid=grid, epsilon=for_count, in_rho=in_rho),)
     bound, grid = top
-    return (*counted, plan_part("centred sum", bound=bound, grid=grid, epsilon=for_sum))
+    return (*counted, plan_part("centred sum", bound=bound, grid=grid, epsilon=for_sum, in_rho=in_rho))
 
 
-class MeanRoute(QuotientRoute[Mean]):
+class _QuotientOfSums(QuotientRoute[Q_co]):
+    """A route whose parts begin with those of a quotient."""
+
+    __slots__ = ()
+
+    def quotient(
+        self, among: Subpopulation, amount: Fraction, top: tuple[Global, Fraction]
+    ) -> tuple[Measurement, ...]:
+        """A count where the size is not public, and a centred sum, for an amount of the statistic's unit."""
+        return quotient_parts(among, self.size, amount, top, self.setting, in_rho=self.statistic.in_rho)
+
+
+class MeanRoute(_QuotientOfSums[Mean]):
     """A mean, by a noisy count and a noisy centred sum."""
 
     __slots__ = ()
@@ -283,7 +330,7 @@ class MeanRoute(QuotientRoute[Mean]):
     def parts(self) -> tuple[Measurement, ...]:
         query, schema, neighbours = self.query, self.setting.schema, self.setting.neighbours
         top = mean_bound(query, schema, neighbours)
-        return quotient_parts(query.among, query.size, self.statistic.epsilon, top, schema, neighbours)
+        return self.quotient(query.among, self.statistic.epsilon, top)
 
     def measured(self, context: Context) -> Answer:
         """With the sampling error that a released variance implies, where the plan names one."""
@@ -292,7 +339,7 @@ class MeanRoute(QuotientRoute[Mean]):
         return answer_mean(self.query, self.statistic.epsilon, context, variance=variance)
 
 
-class ProportionRoute(QuotientRoute[Proportion]):
+class ProportionRoute(_QuotientOfSums[Proportion]):
     """A proportion, by a noisy count and a noisy centred sum."""
 
     __slots__ = ()
@@ -309,13 +356,13 @@ class ProportionRoute(QuotientRoute[Proportion]):
     def parts(self) -> tuple[Measurement, ...]:
         query, schema, neighbours = self.query, self.setting.schema, self.setting.neighbours
         top = share_bound(query, schema, neighbours)
-        return quotient_parts(query.among, query.size, self.statistic.epsilon, top, schema, neighbours)
+        return self.quotient(query.among, self.statistic.epsilon, top)
 
     def measured(self, context: Context) -> Answer:
         return answer_proportion(self.query, self.statistic.epsilon, context)
 
 
-class VarianceRoute(QuotientRoute[Variance]):
+class VarianceRoute(_QuotientOfSums[Variance]):
     """A variance, by a noisy mean and noisy squares about it."""
 
     __slots__ = ()
@@ -342,9 +389,10 @@ class VarianceRoute(QuotientRoute[Variance]):
             bound=squares_bound(column, column.low, top, neighbours),
             grid=grid * column.grid**2,
             epsilon=for_squares,
+            in_rho=self.statistic.in_rho,
         )
         centred, rest = mean_bound(mean, schema, neighbours), self.statistic.epsilon - for_squares
-        return (*quotient_parts(query.among, query.size, rest, centred, schema, neighbours), squares)
+        return (*self.quotient(query.among, rest, centred), squares)
 
     def measured(self, context: Context) -> Answer:
         return answer_variance(self.query, self.statistic.epsilon, context)

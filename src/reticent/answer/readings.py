@@ -71,6 +71,8 @@ def read_smooth(task: SumSpec, exact: int, *, epsilon: Fraction, bar: Fraction, 
     Assumes     the tallies hold the exact sum and the task's rings; exact arithmetic.
     Keeps back  the exact sum, the smooth bound and its logarithm.
     """
+    if context.in_rho:
+        raise ValueError("noise scaled by a smooth bound is pure, and paid in epsilon")
     # Neighbours are `steps` records apart, so each record may have that part of epsilon.
     each = epsilon / context.neighbours.steps
     smooth = context.book.bound(task.moves, epsilon=each)

@@ -63,11 +63,15 @@ class Route(Protocol):
 
     @property
     def epsilon(self) -> Fraction:
-        """What all parts cost together."""
+        """What all parts cost together, of epsilon or of rho."""
 
     @property
     def rests_on(self) -> tuple[Ground, ...]:
         """The theorems behind the claim."""
+
+    @property
+    def no_rho(self) -> str:
+        """Why it cannot have a budget in rho; nothing where it can."""
 
     @property
     def no_bar(self) -> str:

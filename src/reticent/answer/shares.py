@@ -179,8 +179,10 @@ def planned_parts(
     schema: Schema,
     neighbours: Neighbours,
     repair: Repair,
+    in_rho: bool = False,
 ) -> tuple[AnyMeasurement, ...]:
-    """The parts an ask will be made of, from public numbers alone; with several rings, in steps as much finer."""
+    """The parts an ask will be made of, from public numbers alone; with several rings, in steps as much finer. Smooth ones
+    are paid in epsilon."""
     shares = planned(query, schema, neighbours, repair)
     copies = rings_of(query, schema, repair)
     smooth = sum((share for task, share in shares if task.is_smooth), Fraction(0))
@@ -190,8 +192,8 @@ def planned_parts(
             mine = bar * share / smooth
             found += smooth_parts(task, epsilon * share, mine, neighbours=neighbours, repair=repair)
         else:
-            bound, grid = times(task.bound, copies), task.grid / copies
-            found.append(plan_part(task.what, bound=bound, grid=grid, epsilon=epsilon * share))
+            bound, grid, mine = times(task.bound, copies), task.grid / copies, epsilon * share
+            found.append(plan_part(task.what, bound=bound, grid=grid, epsilon=mine, in_rho=in_rho))
     return tuple(found)
 
 

@@ -6,24 +6,29 @@ stand beside the answers of their kinds; those of donors, known totals and copie
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import hypot
 from typing import Any, ClassVar, Generic, TypeVar
 
 from reticent.answer.context import Context
 from reticent.answer.expect import AT_SIZE, EXACT, UNKNOWN, Expected, Noises
-from reticent.answer.grounds import LAPLACE, LINEAR, Ground, answered
-from reticent.answer.parts import Answer, AnyMeasurement, Measurement
+from reticent.answer.grounds import GAUSS, LAPLACE, LINEAR, Ground, answered
+from reticent.answer.parts import Answer, AnyMeasurement, Measurement, plan_part
 from reticent.answer.weighting import Weighting
 from reticent.engine.wants import Aggregate
 from reticent.prepare.repair import NO_REPAIR, Repair
+from reticent.privacy.units import Unit
 from reticent.query.base import Query
 from reticent.query.filled import check as check_imputed
 from reticent.schema import Schema
-from reticent.sensitivity.bounds import Neighbours
+from reticent.sensitivity.bounds import Global, Neighbours
 
 Q_co = TypeVar("Q_co", bound=Query, covariant=True)
+NO_RHO = (
+    "goes with noise of a public scale; this statistic's noise is scaled by what was read off the rows and is pure: give it "
+    "epsilon, of which a ledger in rho is charged the square over two"
+)
 FREE = "is not needed: this estimate has noise of a public size, so its interval is free; remove it"
 STEPS = 1000  # epsilon for a target is told in thousandths
 
@@ -36,13 +41,14 @@ class Statistic:
 
     - `name`: its name in the release.
     - `query`: what is asked.
-    - `epsilon`: its share of the privacy budget.
+    - `epsilon`: its share of the privacy budget; of rho, where `in_rho`.
     - `level`: the level of its interval.
     - `bar`: what is paid for the interval, beside epsilon.
     - `variance`: the name of the variance that a mean's margin of error uses.
     - `expected`: the value, and the size, that a preview assumes.
     - `written`: the section as it was written.
     - `weighted`: whether it is weighted to known totals.
+    - `in_rho`: whether its budget is in rho (zCDP), and its noise Gaussian.
     """
 
     name: str
@@ -54,6 +60,7 @@ class Statistic:
     expected: tuple[Fraction, int | None] | None = None
     written: Mapping[str, Any]
     weighted: bool = False
+    in_rho: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +76,9 @@ class Setting:
     - `copied`: stands for the columns that models fill several times.
     - `directions`: in how many directions the lines of those models are uncertain.
     - `rows`: how many respondents are expected.
+    - `mean_weight`: what one of them weighs on average, by the base weight.
     - `share`: the share of the survey that is read, where it is a piece by lot.
+    - `unit`: what the privacy budget is counted in.
     """
 
     schema: Schema
@@ -79,7 +88,18 @@ class Setting:
     copied: Repair = NO_REPAIR
     directions: int = 0
     rows: int | None = None
+    mean_weight: Fraction | None = None
     share: Fraction = Fraction(1)
+    unit: Unit = "epsilon"
+
+    def whole(self, weight: str | None) -> int | None:
+        """How many respondents are expected, or how much weight in all; None where the plan does not say."""
+        if weight is None or self.rows is None:
+            return self.rows
+        released = self.weighting is not None and self.weighting.factors is not None
+        if released and self.weighting is not None and weight == self.weighting.name:
+            return int(sum(self.weighting.candidates.strategies[0].totals, Fraction(0)))
+        return None if self.mean_weight is None else max(1, int(self.rows * self.mean_weight))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,13 +128,18 @@ class BaseRoute(ABC, Generic[Q_co]):
 
     @property
     def epsilon(self) -> Fraction:
-        """What all parts cost together."""
+        """What all parts cost together: epsilon, or rho where the statistic is `in_rho`."""
         return self.statistic.epsilon + self.statistic.bar
 
     @property
     @abstractmethod
     def rests_on(self) -> tuple[Ground, ...]:
         """The theorems behind the claim of the answer."""
+
+    @property
+    def no_rho(self) -> str:
+        """Why it cannot have a budget in rho; nothing where it can."""
+        return NO_RHO
 
     @property
     def no_bar(self) -> str:
@@ -145,7 +170,8 @@ class BaseRoute(ABC, Generic[Q_co]):
 
     def answer(self, context: Context) -> Answer:
         """The noisy answer. Counts, totals and tables of a piece are multiplied to speak of the whole survey."""
-        return self.measured(context).scaled(self.scale)
+        here = replace(context, in_rho=True) if self.statistic.in_rho else context
+        return self.measured(here).scaled(self.scale)
 
     @property
     def scale(self) -> Fraction:
@@ -165,7 +191,7 @@ class BaseRoute(ABC, Generic[Q_co]):
 
 
 class PublicRoute(BaseRoute[Q_co]):
-    """A route with Laplace noise of public scale on one sum, or one table."""
+    """A route with Laplace or Gaussian noise of public scale on one sum, or one table."""
 
     __slots__ = ()
 
@@ -179,7 +205,15 @@ class PublicRoute(BaseRoute[Q_co]):
 
     @property
     def rests_on(self) -> tuple[Ground, ...]:
-        return (*map(answered, self.PAGES), LINEAR, LAPLACE)
+        return (*map(answered, self.PAGES), LINEAR, GAUSS if self.statistic.in_rho else LAPLACE)
+
+    @property
+    def no_rho(self) -> str:
+        return ""
+
+    def planned(self, what: str, bound: Global, grid: Fraction, amount: Fraction) -> Measurement:
+        """One sum, with the noise of the statistic's unit."""
+        return plan_part(what, bound=bound, grid=grid, epsilon=amount, in_rho=self.statistic.in_rho)
 
     @property
     def divisor(self) -> int | None:
@@ -219,12 +253,13 @@ class PublicRoute(BaseRoute[Q_co]):
         return allowed
 
     def epsilon_for(self, cv: float) -> Fraction | None:
-        """Public noise is as good as proportional to 1 / epsilon, so one division finds it."""
+        """Public noise is as good as proportional to 1 / epsilon, or to the root of 1 / rho, so one division finds it."""
         allowed = self.allowed(cv)
         if allowed is None:
             return None
-        steps = self.statistic.epsilon * Fraction(self.error(self.parts) / allowed) * STEPS
-        return Fraction(-(-steps.numerator // steps.denominator), STEPS)
+        power, fine = (2, 1000 * STEPS) if self.statistic.in_rho else (1, STEPS)
+        steps = self.statistic.epsilon * Fraction(self.error(self.parts) / allowed) ** power * fine
+        return Fraction(-(-steps.numerator // steps.denominator), fine)
 
 
 class QuotientRoute(PublicRoute[Q_co]):
@@ -247,7 +282,7 @@ class QuotientRoute(PublicRoute[Q_co]):
         expected = self.statistic.expected
         if expected is not None and expected[1] is not None:
             return expected[1]
-        return self.size or (None if self.query.weight else self.setting.rows)
+        return self.size or self.setting.whole(self.query.weight)
 
     def error(self, parts: Noises) -> float:
         """With the count's noise times the distance from the centre."""

@@ -89,7 +89,8 @@ def power_of_ten(most: Fraction) -> Fraction:
 
 Weightable = CodedSum | CodedMean
 NOT_WEIGHTED = (
-    "counts, totals, means and proportions are weighted to known totals; nothing bounds the others yet"
+    "counts, totals, means and proportions are weighted to known totals as they are; for the others write "
+    "factors = { epsilon = '0.2' } under [weight], which releases the factors of its bins"
 )
 
 

@@ -19,6 +19,7 @@ from math import ceil, floor
 import numpy as np
 from flint import arb, ctx
 
+from reticent.answer.factors import FactorPurchase
 from reticent.answer.parts import Measurement, measure_table, plan_table
 from reticent.answer.poststrata import Law
 from reticent.engine.wants import Bins, Key, Rows, Sum
@@ -30,6 +31,7 @@ from reticent.noise.source import Noise
 from reticent.prepare.strata import EQUAL, LARGEST, BaseWeights, Candidates, Crossing, Order, Strategy, summed
 from reticent.refine.margins import Floats, Margin, Mask
 from reticent.refine.raking import Coarsening, Raked, Status, mend, rake
+from reticent.schema import Schema
 from reticent.sensitivity.bounds import Global, Neighbours
 from reticent.sensitivity.linear import bound_table
 from reticent.sensitivity.poststrata import Tally, rungs_needed, weight_ladder
@@ -264,7 +266,8 @@ class Weighting:
     `column` is the base weight, or None where all are equal. With noisy counts, `order` says which bins of the
     first strategy are put together; attribute by attribute, `crossing` says which ways there are. `epsilon` is the
     price of finding the bins. With a `fitting` the totals here are only assumed: those that are used come of a
-    noisy table. `smoothness` is epsilon/beta of every ask.
+    noisy table. `smoothness` is epsilon/beta of every ask. With `factors` bought, weights are public multiples of base
+    weights, and statistics have noise of public scale.
     """
 
     name: str
@@ -283,6 +286,7 @@ class Weighting:
     smoothness: int = 8
     rows: int = ROWS
     least_beta: Fraction = Fraction(1, 8)
+    factors: FactorPurchase | None = None
 
     def __post_init__(self) -> None:
         if (self.choice is Choice.FIXED) != (self.epsilon == 0):
@@ -296,7 +300,8 @@ class Weighting:
     @property
     def price(self) -> Fraction:
         """What is paid before any ask: for totals, and for bins."""
-        return self.epsilon + (self.fitting.epsilon if self.fitting else 0)
+        bought = self.factors.epsilon if self.factors else Fraction(0)
+        return self.epsilon + bought + (self.fitting.epsilon if self.fitting else 0)
 
     def fitted(self, totals: tuple[Fraction, ...]) -> "Weighting":
         """The same strategies with these totals of base cells."""
@@ -329,7 +334,19 @@ class Weighting:
         return self.want(Sum(rows=Rows()))
 
     def parts(self, neighbours: Neighbours) -> tuple[Measurement, ...]:
-        """What totals and bins cost, from public numbers; nothing where they are known and fixed."""
+        """What totals, bins and factors cost, from public numbers; nothing where they are known and fixed."""
+        bought = (self.factors.part(neighbours),) if self.factors else ()
+        return (*self.found(neighbours), *bought)
+
+    def told(self, schema: Schema) -> Schema:
+        """The codebook that statistics are read with: where factors are bought, the weight is a base weight there."""
+        if self.factors is None:
+            return schema
+        total = sum(self.candidates.strategies[0].totals, Fraction(0))
+        return self.factors.planned(schema, total, None if self.rows == ROWS else self.rows)
+
+    def found(self, neighbours: Neighbours) -> tuple[Measurement, ...]:
+        """What totals and bins cost."""
         table = (self.fitting.part(self.base, neighbours),) if self.fitting else ()
         if self.choice is Choice.COUNTS:
             bound = moved(neighbours)

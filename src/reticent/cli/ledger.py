@@ -20,6 +20,12 @@ def open_(
         str,
         typer.Option("--epsilon", "--budget", help="The whole privacy budget, for ever.", show_default=False),
     ] = "",
+    rho: Annotated[
+        str,
+        typer.Option(
+            "--rho", help="The whole privacy budget in rho (zCDP), in place of epsilon.", show_default=False
+        ),
+    ] = "",
     plan: Annotated[
         Path | None, typer.Option("--plan", help="Take file, data set and change from a plan.")
     ] = None,
@@ -41,15 +47,24 @@ def open_(
 ) -> None:
     """Start a ledger. Its privacy budget covers everything that will ever be published from the data set.
 
-    With a plan, the rows are read once for a fingerprint, which stays in the ledger, and compared with other ledgers.
+    It is counted in epsilon, or with --rho in rho (zCDP), and the unit never changes. With a plan, the rows are read once
+    for a fingerprint, which stays in the ledger, and compared with other ledgers.
     """
     from reticent.cli.opening import Opening, open_by_name, open_by_plan
     from reticent.errors import PlanError
 
-    if not epsilon:
-        raise PlanError("say the whole budget, such as --epsilon 10", field="--epsilon")
+    if not (epsilon or rho):
+        raise PlanError("say the whole budget, such as --epsilon 10, or in zCDP --rho 1", field="--epsilon")
+    if epsilon and rho:
+        raise PlanError("a ledger has one unit; give --epsilon or --rho, not both", field="--rho")
     asked = Opening(
-        ledger=ledger, dataset=dataset, change=change, budget=epsilon, outputs=outputs, separate=separate
+        ledger=ledger,
+        dataset=dataset,
+        change=change,
+        unit="rho" if rho else "epsilon",
+        budget=rho or epsilon,
+        outputs=outputs,
+        separate=separate,
     )
     if plan is None:
         open_by_name(asked)
@@ -66,18 +81,34 @@ def show(ledger: File) -> None:
         typer.echo(f"{entry.number:>5}  {entry.kind:<8}  {_what(entry.body)}")
 
 
-@app.command(epilog="Example: reticent ledger spent acs.ledger.db")
-def spent(ledger: File) -> None:
-    """What was spent and what is left."""
+@app.command(epilog="Example: reticent ledger spent acs.ledger.db --delta 0.000001")
+def spent(
+    ledger: File,
+    delta: Annotated[
+        str, typer.Option("--delta", help="Where the unit is rho: the delta at which epsilon is shown.")
+    ] = "0.000001",
+) -> None:
+    """What was spent and what is left; a sum of rho also as (epsilon, delta), computed for this display alone."""
     from reticent.exact import show as decimal
+    from reticent.privacy.claim import amount as read_amount
     from reticent.privacy.ledger import Ledger
+    from reticent.privacy.units import in_words
     from reticent.release.curator import beside_epsilon
+
+    at = read_amount(delta, field="--delta")
 
     book = Ledger.open(ledger)
     facts = book.facts
     typer.echo(
         f"{facts.dataset}: {facts.unit} {decimal(book.spent)} spent of {decimal(facts.budget)}, {decimal(book.left)} left"
     )
+    if facts.unit == "rho":
+        typer.echo(f"spent: {in_words(book.spent, at)}")
+        typer.echo(f"budget: {in_words(facts.budget, at)}")
+    waves = book.waves()
+    if waves is not None:
+        each = ", ".join(f"{name} {decimal(amount)}" for name, amount in waves.spent.items())
+        typer.echo(f"waves: charged to {each}; {waves.counting(facts)}")
     counting = book.counting()
     for name, charged in book.pieces().items():
         each = ", ".join(f"{place} {decimal(amount)}" for place, amount in enumerate(charged, 1) if amount)

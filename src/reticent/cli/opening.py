@@ -13,6 +13,7 @@ from reticent.errors import PlanError, ResourceError, SourceError
 from reticent.plan.plan import Plan, read_plan
 from reticent.privacy.claim import Change
 from reticent.privacy.ledger import Ledger, Origin, same_rows
+from reticent.privacy.units import Unit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +23,7 @@ class Opening:
     ledger: Path | None
     dataset: str | None
     change: str | None
+    unit: Unit
     budget: str
     outputs: Path | None
     separate: bool
@@ -35,13 +37,13 @@ class Opening:
             self.ledger,
             dataset=self.dataset,
             change=change,
-            unit="epsilon",
+            unit=self.unit,
             budget=self.budget,
             outputs=self.outputs,
             files=files,
             separate_budget=self.separate,
         )
-        typer.echo(f"opened {self.ledger.name} for {self.dataset}: epsilon {self.budget}, {change}")
+        typer.echo(f"opened {self.ledger.name} for {self.dataset}: {self.unit} {self.budget}, {change}")
         return made
 
 

@@ -19,9 +19,12 @@ from reticent.errors import PlanError
 from reticent.exact import show
 from reticent.plan.plan import Plan
 from reticent.plan.repairs import external_imputation_section
+from reticent.plan.wave import wave_words
 from reticent.preview.products import foresee_plan
+from reticent.preview.units import unit_line, unit_told
+from reticent.privacy.units import in_words
 from reticent.release.check import Gaps
-from reticent.release.document import drawn_section, files_told, weight_words
+from reticent.release.document import drawn_section, files_told, wave_section, weight_words
 from reticent.release.product import Line
 from reticent.release.release import Release
 from reticent.report.sections import drawings
@@ -48,6 +51,17 @@ def weights_dict(plan: Plan) -> dict[str, Any]:
     return {"weights": {"words": weight_words(plan.weight), "epsilon": show(plan.weight.price)}}
 
 
+def show_design(plan: Plan) -> None:
+    """Where sampling errors come from, and at what price; that there are none where nothing is said."""
+    for said in plan.design.words:
+        typer.echo(f"sampling error: {said}")
+
+
+def design_dict(plan: Plan) -> dict[str, Any]:
+    """The same for JSON."""
+    return {"design": {"words": list(plan.design.words), "epsilon": show(plan.design.epsilon)}}
+
+
 def show_drawn(plan: Plan) -> None:
     """The piece that is read, and what the promise is worth to those it was drawn from."""
     told = drawn_section(plan)
@@ -71,16 +85,29 @@ def show_preview(plan: Plan, target: str, *, as_json: bool) -> None:
         }
         told |= {"imputation": list(plan.repair_words)} if plan.repair_words else {}
         told |= external_imputation_section(plan.brought, plan.claim)
-        told |= {**weights_dict(plan), **drawn_section(plan), **files_told(plan)}
+        told |= {
+            **weights_dict(plan),
+            **design_dict(plan),
+            **drawn_section(plan),
+            **wave_section(plan),
+            **files_told(plan),
+        }
+        told |= {"units": unit_told(plan)}
         told |= {each.key: list(each.told) for each in foreseen}
         typer.echo(json.dumps(told, indent=1))
         return
     typer.echo(f"release {plan.release_id}: {plan.claim}")
-    typer.echo(f"cost {show(plan.cost)} of at most {show(plan.cap)}; no row was read and nothing was charged")
+    cost = show(plan.cost) if plan.unit == "epsilon" else in_words(plan.cost, plan.delta)
+    typer.echo(f"cost {cost} of at most {show(plan.cap)}; no row was read and nothing was charged")
+    typer.echo(unit_line(plan))
+    if plan.wave is not None:
+        typer.echo(wave_words(plan.wave))
     show_repairs(plan)
     for each in external_imputation_section(plan.brought, plan.claim).values():
         typer.echo(f"imputed before: {each['words']}")
     show_weights(plan)
+    if plan.asks:
+        show_design(plan)
     show_drawn(plan)
     show_files(plan)
     for each in foreseen:
@@ -155,6 +182,15 @@ def show_patterns(found: Patterns) -> None:
         typer.echo("Columns that go missing together (correlation of their flags):")
         for one, other in strongest:
             typer.echo(f"  {found.correlation(one, other):+.2f}  {one}, {other}")
+
+
+def show_coarse(unit: str, rows: int) -> None:
+    """Identifiers that floating point cannot tell apart, where there are any."""
+    if rows:
+        typer.echo(
+            f"{unit}: {rows:,} rows name their respondent by a number from 2^53 on. Read as floating point, several "
+            "respondents may become one; keep the column as text in the file, and write text = true in the codebook."
+        )
 
 
 def show_gaps(found: Sequence[Gaps]) -> None:

@@ -13,6 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from reticent.cli.opening import found_nearby
 from reticent.cli.show import (
+    show_coarse,
     show_files,
     show_findings,
     show_gaps,
@@ -20,7 +21,7 @@ from reticent.cli.show import (
     show_release,
     show_same_rows,
 )
-from reticent.engine.confidential import inspect, patterns
+from reticent.engine.confidential import coarse_identifiers, inspect, patterns
 from reticent.engine.open import open_engine
 from reticent.engine.sources.open import open_path
 from reticent.errors import PlanError
@@ -114,6 +115,7 @@ def check_plan(path: Path, data: str | None, ledger: Path | None = None) -> None
         findings = inspect(engine, plan.schema)
         silent = [found.column for found in findings if found.missing]
         show_findings(findings)
+        show_coarse(plan.schema.unit, coarse_identifiers(engine, plan.schema))
         if silent:
             show_patterns(patterns(engine, plan.schema, silent))
         if plan.repair != NO_REPAIR:

@@ -20,12 +20,13 @@ from reticent.engine.sql import dialect
 from reticent.engine.sql.build import Sql, Values
 from reticent.engine.sql.clean import Clean, code, needed
 from reticent.engine.sql.codes import level_code, number_code
-from reticent.engine.sql.reading import canonical_text, quantity_of, trimmed
+from reticent.engine.sql.reading import canonical_text, double_of, quantity_of, trimmed
 from reticent.engine.sql.tallies import cell_of
 from reticent.engine.wants import Key, Rows, Sum
 from reticent.schema import Levels, Number, Schema
 from reticent.schema.bind import Is
-from reticent.schema.reading import canonical, read_quantity
+from reticent.schema.columns import Identifier
+from reticent.schema.reading import LAST_WHOLE, canonical, read_quantity
 
 EXAMPLES = 3
 
@@ -125,6 +126,26 @@ def _clamped(column: Levels | Number, raw: Sql, kind: str) -> Sql:
     above = exp.GT(this=value.copy(), expression=exp.Neg(this=high) if column.upper < 0 else high)
     coded = sql.not_null(exp.Paren(this=number_code(column, raw, kind)))
     return sql.both([coded, exp.Paren(this=exp.or_(below, above))])
+
+
+def coarse_identifiers(engine: CuratorEngine, schema: Schema) -> int:
+    """Rows that name their respondent by a number from 2^53 on: in floating point several of these are one and the same.
+
+    A text is not read as a number where the codebook says `text = true`.
+    """
+    column = schema.columns.get(schema.unit)
+    if not isinstance(column, Identifier):
+        return 0
+    kind = engine.types[column.source]
+    if kind in ("boolean", "date") or (kind == "text" and column.literal):
+        return 0
+    values = Values()
+    base, names = engine.base([column.source], values)
+    raw = sql.column(names[column.source])
+    number = double_of(trimmed(raw) if kind == "text" else raw, kind)
+    is_coarse = exp.GTE(this=sql.call("abs", number), expression=sql.number(LAST_WHOLE))
+    ((found,),) = engine.fetch(base.select(_how_many(is_coarse)), values)
+    return int(found)
 
 
 def _how_many(condition: Sql) -> Sql:

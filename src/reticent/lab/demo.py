@@ -33,7 +33,14 @@ def plan(*, rows: int) -> str:
 
 
 def demo_survey(folder: Path, *, rows: int = 20_000, seed: int = 2026) -> None:
-    """Write `survey.parquet`, `survey.codebook.toml` and `plan.toml` into the folder."""
+    """A demonstration survey: write `survey.parquet`, `survey.codebook.toml` and `plan.toml` into the folder.
+
+    **Parameters**
+
+    - `folder`: an existing folder.
+    - `rows`: of the sample.
+    - `seed`: of the state and of all draws.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     pq.write_table(survey(rows=rows, seed=seed), folder / "survey.parquet", compression="zstd")
     (folder / "survey.codebook.toml").write_text(codebook(), encoding="utf-8")

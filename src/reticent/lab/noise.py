@@ -101,6 +101,22 @@ class QuickNoise:
         noise = laplace(self.rng, scale=float(sensitivity / epsilon), size=len(answers))
         return [answer + step for answer, step in zip(answers, noise.tolist(), strict=True)]
 
+    def gaussian(self, answer: int, *, sensitivity: int, rho: Fraction) -> int:
+        return self.gaussian_many([answer], sensitivity=sensitivity, rho=rho)[0]
+
+    def gaussian_many(
+        self, answers: Sequence[int], *, sensitivity: int | Fraction, rho: Fraction
+    ) -> list[int]:
+        sigma = float(sensitivity) / (2 * float(rho)) ** 0.5
+        steps = gaussian(self.rng, sigma=sigma, size=len(answers)).tolist()
+        return [answer + step for answer, step in zip(answers, steps, strict=True)]
+
+    def choose(self, scores: Sequence[int], *, sensitivity: int, epsilon: Fraction) -> int:
+        """The exponential mechanism: the best score after Gumbel noise of scale 2 sensitivity / epsilon."""
+        best = max(scores)  # gaps, not scores: a double holds them without loss
+        gaps = np.array([float(score - best) for score in scores]) * float(epsilon / (2 * sensitivity))
+        return int(np.argmax(gaps + self.rng.gumbel(size=len(gaps))))
+
     def select(
         self, scores: Sequence[int], *, sensitivity: int, epsilon: Fraction, monotone: bool = False
     ) -> int:
@@ -146,6 +162,18 @@ class NoNoise:
     def laplace_many(self, answers: Sequence[int], *, sensitivity: int, epsilon: Fraction) -> list[int]:
         return list(answers)
 
+    def gaussian(self, answer: int, *, sensitivity: int, rho: Fraction) -> int:
+        return answer
+
+    def gaussian_many(
+        self, answers: Sequence[int], *, sensitivity: int | Fraction, rho: Fraction
+    ) -> list[int]:
+        return list(answers)
+
+    def choose(self, scores: Sequence[int], *, sensitivity: int, epsilon: Fraction) -> int:
+        """The first candidate with the best score."""
+        return list(scores).index(max(scores))
+
     def select(
         self, scores: Sequence[int], *, sensitivity: int, epsilon: Fraction, monotone: bool = False
     ) -> int:
@@ -171,7 +199,7 @@ def _steps(answer: Fraction, noise: Fraction, grid: Fraction) -> int:
 
 @dataclass(frozen=True, slots=True)
 class QuickModelNoise(QuickNoise):
-    """`QuickNoise` with the two laws more that models call."""
+    """`QuickNoise` with the law more that models call."""
 
     def spherical(self, answers: Sequence[int], *, sensitivity: int, epsilon: Fraction) -> list[int]:
         """A length that is gamma, in a direction that is even."""
@@ -180,20 +208,12 @@ class QuickModelNoise(QuickNoise):
         steps = np.floor(way / np.linalg.norm(way) * length + 0.5).tolist()
         return [answer + int(step) for answer, step in zip(answers, steps, strict=True)]
 
-    def gaussian_many(self, answers: Sequence[int], *, sensitivity: int, rho: Fraction) -> list[int]:
-        sigma = sensitivity / (2 * float(rho)) ** 0.5
-        steps = gaussian(self.rng, sigma=sigma, size=len(answers)).tolist()
-        return [answer + step for answer, step in zip(answers, steps, strict=True)]
-
 
 @dataclass(frozen=True, slots=True)
 class NoModelNoise(NoNoise):
     """The noise of models switched off."""
 
     def spherical(self, answers: Sequence[int], *, sensitivity: int, epsilon: Fraction) -> list[int]:
-        return list(answers)
-
-    def gaussian_many(self, answers: Sequence[int], *, sensitivity: int, rho: Fraction) -> list[int]:
         return list(answers)
 
 
@@ -216,17 +236,11 @@ class SeededBits:
 
 @dataclass(frozen=True, slots=True)
 class QuickSynthNoise(QuickModelNoise):
-    """`QuickModelNoise` with the choice that synthesizers make, and bits for what needs no secrecy."""
+    """`QuickModelNoise` with bits for what needs no secrecy."""
 
     @property
     def bits(self) -> SeededBits:
         return SeededBits(self.rng)
-
-    def choose(self, scores: Sequence[int], *, sensitivity: int, epsilon: Fraction) -> int:
-        """The exponential mechanism: the best score after Gumbel noise of scale 2 sensitivity / epsilon."""
-        best = max(scores)  # gaps, not scores: a double holds them without loss
-        gaps = np.array([float(score - best) for score in scores]) * float(epsilon / (2 * sensitivity))
-        return int(np.argmax(gaps + self.rng.gumbel(size=len(gaps))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +261,9 @@ class NoSynthNoise:
     def laplace_many(self, answers: Sequence[int], *, sensitivity: int, epsilon: Fraction) -> list[int]:
         return list(answers)
 
-    def gaussian_many(self, answers: Sequence[int], *, sensitivity: int, rho: Fraction) -> list[int]:
+    def gaussian_many(
+        self, answers: Sequence[int], *, sensitivity: int | Fraction, rho: Fraction
+    ) -> list[int]:
         return list(answers)
 
     def choose(self, scores: Sequence[int], *, sensitivity: int, epsilon: Fraction) -> int:

@@ -15,7 +15,6 @@ from reticent.errors import PlanError
 from reticent.models.design import Records, RegressionDesign, Sums, root_up
 from reticent.noise.bits import Bits, SystemBits
 from reticent.noise.coins import exp_bracket
-from reticent.noise.gaussian import add_gaussian_many
 from reticent.noise.laplace import check_whole
 from reticent.noise.reals import Uniform
 from reticent.noise.source import Noise, SystemNoise
@@ -81,10 +80,6 @@ class ModelNoise(Noise, Protocol):
         """The answers with noise that falls with the Euclidean distance; `sensitivity` bounds that of their move."""
         ...
 
-    def gaussian_many(self, answers: Sequence[int], *, sensitivity: int, rho: Fraction) -> list[int]:
-        """The answers with discrete Gaussian noise each; `sensitivity` bounds the Euclidean length of their move."""
-        ...
-
 
 @dataclass(frozen=True, slots=True)
 class SystemModelNoise(SystemNoise):
@@ -94,10 +89,6 @@ class SystemModelNoise(SystemNoise):
         """See `add_spherical`."""
         bound = Global(bound=Fraction(sensitivity))
         return add_spherical(answers, sensitivity=bound, epsilon=epsilon, bits=SystemBits())
-
-    def gaussian_many(self, answers: Sequence[int], *, sensitivity: int, rho: Fraction) -> list[int]:
-        """See `add_gaussian_many`."""
-        return add_gaussian_many(answers, sensitivity=Global(bound=Fraction(sensitivity)), rho=rho)
 
 
 GRID = Fraction(1, 2**30)

@@ -7,9 +7,10 @@ from typing import Protocol
 
 from reticent.noise.bits import SystemBits
 from reticent.noise.cauchy import add_cauchy, add_published, add_student
+from reticent.noise.gaussian import add_gaussian, add_gaussian_many
 from reticent.noise.laplace import add_laplace, add_laplace_many
 from reticent.noise.lomax import add_lomax
-from reticent.noise.selection import permute_and_flip
+from reticent.noise.selection import exponential, permute_and_flip
 from reticent.sensitivity.bounds import Global, Smooth
 
 
@@ -29,10 +30,24 @@ class Noise(Protocol):
         """The answers with discrete Laplace noise each; `sensitivity` bounds the sum of their moves."""
         ...
 
+    def gaussian(self, answer: int, *, sensitivity: int, rho: Fraction) -> int:
+        """The answer with discrete Gaussian noise."""
+        ...
+
+    def gaussian_many(
+        self, answers: Sequence[int], *, sensitivity: int | Fraction, rho: Fraction
+    ) -> list[int]:
+        """The answers with discrete Gaussian noise each; `sensitivity` bounds the Euclidean length of their moves."""
+        ...
+
     def select(
         self, scores: Sequence[int], *, sensitivity: int, epsilon: Fraction, monotone: bool = False
     ) -> int:
         """The index of a candidate with nearly the best score; `monotone` where scores rise or fall together."""
+        ...
+
+    def choose(self, scores: Sequence[int], *, sensitivity: int, epsilon: Fraction) -> int:
+        """The same by the exponential mechanism: epsilon-DP, and epsilon^2/8-zCDP."""
         ...
 
     def lomax(self, answer: Fraction, *, sensitivity: Smooth, epsilon: Fraction, grid: Fraction) -> int:
@@ -68,6 +83,20 @@ class SystemNoise:
     def laplace_many(self, answers: Sequence[int], *, sensitivity: int, epsilon: Fraction) -> list[int]:
         """See `add_laplace_many`."""
         return add_laplace_many(answers, sensitivity=Global(bound=Fraction(sensitivity)), epsilon=epsilon)
+
+    def gaussian(self, answer: int, *, sensitivity: int, rho: Fraction) -> int:
+        """See `add_gaussian`."""
+        return add_gaussian(answer, sensitivity=Global(bound=Fraction(sensitivity)), rho=rho)
+
+    def gaussian_many(
+        self, answers: Sequence[int], *, sensitivity: int | Fraction, rho: Fraction
+    ) -> list[int]:
+        """See `add_gaussian_many`."""
+        return add_gaussian_many(answers, sensitivity=Global(bound=Fraction(sensitivity)), rho=rho)
+
+    def choose(self, scores: Sequence[int], *, sensitivity: int, epsilon: Fraction) -> int:
+        """See `exponential`."""
+        return exponential(scores, sensitivity=sensitivity, epsilon=epsilon, bits=SystemBits())
 
     def select(
         self, scores: Sequence[int], *, sensitivity: int, epsilon: Fraction, monotone: bool = False

@@ -8,8 +8,9 @@ from reticent.answer.route import Route, route_of
 from reticent.answer.statistic import Setting, Statistic
 from reticent.errors import PlanError, is_printable, nearest
 from reticent.exact import read_decimal
+from reticent.plan.budgets import read_spent
 from reticent.plan.sections import StatisticSection
-from reticent.privacy.claim import read_epsilon
+from reticent.privacy.units import Unit
 from reticent.query.read import read_query
 from reticent.schema import Schema
 
@@ -27,7 +28,8 @@ def _ask(section: StatisticSection, setting: Setting, at: str) -> Statistic:
     if not is_printable(section.name):
         raise PlanError("holds a control character", field=f"{at}.name")
     weighting = setting.weighting
-    weighted = weighting is not None and section.query.get("weight") == weighting.name
+    named = weighting is not None and section.query.get("weight") == weighting.name
+    weighted = named and weighting is not None and weighting.factors is None
     raw = {key: value for key, value in section.query.items() if not (weighted and key == "weight")}
     query = read_query(raw, setting.schema, missing=section.missing, size=section.size, field=f"{at}.query")
     asked = Statistic(
@@ -38,32 +40,39 @@ def _ask(section: StatisticSection, setting: Setting, at: str) -> Statistic:
     level = read_decimal(section.interval.level)
     if level is None or not Fraction(1, 2) <= level <= Fraction(9999, 10000):
         raise PlanError("is a decimal from 0.5 to 0.9999", field=f"{at}.interval.level")
+    epsilon, in_rho = _budget(section, route, setting.unit, at)
     return replace(
         asked,
-        epsilon=_epsilon(section, route, f"{at}.epsilon"),
+        epsilon=epsilon,
+        in_rho=in_rho,
         level=level,
-        bar=_bar(section, route, f"{at}.interval.epsilon"),
+        bar=_bar(section, route, setting.unit, f"{at}.interval", in_rho=in_rho),
         variance=section.variance,
         expected=_expected(section, at),
     )
 
 
-def _epsilon(section: StatisticSection, route: Route, field: str) -> Fraction:
-    """What the statistic costs: nothing, where it uses released numbers alone."""
+def _budget(section: StatisticSection, route: Route, unit: Unit, at: str) -> tuple[Fraction, bool]:
+    """What the statistic costs, and whether that is rho: nothing, where it uses released numbers alone."""
     if not route.query.uses:
-        return read_epsilon(section.epsilon, field=field)
-    if section.epsilon is not None:
-        raise PlanError("costs nothing (it uses released numbers); remove it", field=field)
-    return Fraction(0)
+        return read_spent(section.epsilon, section.rho, unit=unit, no_rho=route.no_rho, at=at)
+    for key in ("epsilon", "rho"):
+        if getattr(section, key) is not None:
+            raise PlanError("costs nothing (it uses released numbers); remove it", field=f"{at}.{key}")
+    return Fraction(0), False
 
 
-def _bar(section: StatisticSection, route: Route, field: str) -> Fraction:
-    """What the interval costs: nothing, unless an interval has to be bought."""
-    if section.interval.epsilon is None:
+def _bar(section: StatisticSection, route: Route, unit: Unit, at: str, *, in_rho: bool) -> Fraction:
+    """What the interval costs, in the unit of its statistic: nothing, unless an interval has to be bought."""
+    bought = section.interval
+    if bought.epsilon is None and bought.rho is None:
         return Fraction(0)
-    bar = read_epsilon(section.interval.epsilon, field=field)
+    bar, is_rho = read_spent(bought.epsilon, bought.rho, unit=unit, no_rho=route.no_rho, at=at)
+    field = f"{at}.{'rho' if is_rho else 'epsilon'}"
     if route.no_bar:
         raise PlanError(route.no_bar, field=field)
+    if is_rho != in_rho:
+        raise PlanError("is in another unit than its statistic; write both in one", field=field)
     return bar
 
 

@@ -21,6 +21,7 @@ from reticent.plan.products import PRODUCTS
 from reticent.plan.repairs import BroughtSection, EditSection
 from reticent.plan.sample import SampleSection
 from reticent.plan.sections import PlanSections, WeightSection
+from reticent.plan.wave import WaveSection
 from reticent.schema.codebook import CodebookPart, ColumnPart
 
 READ: dict[str, type[Section]] = {
@@ -29,6 +30,7 @@ READ: dict[str, type[Section]] = {
     "weight": WeightSection,
     "partition": PartitionSection,
     "sample": SampleSection,
+    "wave": WaveSection,
     "imputed_before": BroughtSection,
     "match": MatchSection,
     "on": MatchSection,
@@ -39,12 +41,14 @@ READ: dict[str, type[Section]] = {
 AMOUNTS = {
     *(
         "epsilon",
+        "rho",
         "delta",
         "count_epsilon",
         "noise_epsilon",
         "error_epsilon",
         "level",
         "design_effect",
+        "mean_weight",
         "value",
     ),
     *(

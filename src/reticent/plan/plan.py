@@ -19,7 +19,9 @@ from reticent.errors import PlanError, is_printable
 from reticent.exact import read_decimal, show
 from reticent.files import fill, read_toml
 from reticent.former import FormerDigests, check_format, without_hubs
+from reticent.plan.budgets import read_protection
 from reticent.plan.capped import read_shares
+from reticent.plan.design import NO_DESIGN, SurveyDesign, read_design, read_effect
 from reticent.plan.digest import plan_digest
 from reticent.plan.models import AnyModel, ImputationModels
 from reticent.plan.partition import Partition, check_moved, check_partition, read_partition
@@ -27,15 +29,18 @@ from reticent.plan.product import Given, Product
 from reticent.plan.products import PRODUCTS, asked, listed
 from reticent.plan.repairs import ExternalImputation, Repairs, check_external, read_external, read_repairs
 from reticent.plan.sample import FrameSample, check_sample, frame_claims, read_sample
-from reticent.plan.sections import FORMAT, PlanSections, ProtectSection
+from reticent.plan.sections import FORMAT, PlanSections
 from reticent.plan.statistics import Statistics
 from reticent.plan.synth import SyntheticTables
 from reticent.plan.totals import with_totals
+from reticent.plan.wave import read_wave
 from reticent.plan.weights import read_weight
-from reticent.plan.words import copied_stand_in
+from reticent.plan.words import copied_stand_in, stand_in
 from reticent.prepare.repair import NO_REPAIR, Repair
-from reticent.privacy.claim import Change, Claim, amount, check_exact, compose, read_epsilon
+from reticent.privacy.claim import Change, Claim, check_exact, compose
+from reticent.privacy.ledger import ChargedWave
 from reticent.privacy.sampling import resting_on_key
+from reticent.privacy.units import DELTA, Unit, in_unit
 from reticent.schema import Schema
 from reticent.schema.codebook import schema_from
 from reticent.schema.predicate import statuses
@@ -56,7 +61,6 @@ def check_silence(asks: Sequence[Statistic], models: Sequence[AnyModel]) -> None
                 )
 
 
-LARGE = 20
 P = TypeVar("P", bound=Product)
 
 
@@ -74,13 +78,17 @@ class Plan:
     - `products`: what is asked for, kind by kind; models that fill rows come first.
     - `digest`: by which a ledger knows the plan again.
     - `former`: the digests that it had in earlier formats.
+    - `unit`: what the budget is counted in: epsilon, or rho (zCDP).
+    - `delta`: at which a sum of rho is shown.
+    - `wave`: the wave of a panel that is read.
     - `partition`: the piece of the survey that is read.
     - `sample`: how the survey was drawn, for amplification.
     - `repair`: edits and donor imputation.
     - `repair_words`: what the repairs do, in sentences.
     - `brought`: external imputation: what was filled before the data came.
     - `rows`: how many respondents are expected.
-    - `design_effect`: the expected design effect.
+    - `mean_weight`: what one of them weighs on average, by the base weight.
+    - `design`: where the sampling error of statistics comes from.
     - `source`: where the rows are.
     - `relation`: which table of a database.
     - `ledger`: where the ledger is.
@@ -98,13 +106,17 @@ class Plan:
     products: tuple[Product, ...]
     digest: str
     former: FormerDigests = field(default=FormerDigests({}, {}), repr=False, compare=False)
+    unit: Unit = "epsilon"
+    delta: Fraction = DELTA
+    wave: ChargedWave | None = None
     partition: Partition | None = None
     sample: FrameSample | None = None
     repair: Repair = NO_REPAIR
     repair_words: tuple[str, ...] = ()
     brought: ExternalImputation | None = None
     rows: int | None = None
-    design_effect: Fraction | None = None
+    mean_weight: Fraction | None = None
+    design: SurveyDesign = NO_DESIGN
     source: str = ""
     relation: str | None = None
     ledger: str = ""
@@ -141,14 +153,16 @@ class Plan:
     def setting(self) -> Setting:
         """What is public of the survey, as far as the ways of answering depend on it."""
         return Setting(
-            schema=self.schema,
+            schema=self.weight.told(self.schema) if self.weight else self.schema,
             neighbours=self.neighbours,
             repair=self.repair,
             weighting=self.weight,
             copied=copied_stand_in(self.models),
             directions=found.directions if (found := self.product(ImputationModels)) else 0,
             rows=self.rows,
+            mean_weight=self.mean_weight,
             share=self.partition.share if self.partition else Fraction(1),
+            unit=self.unit,
         )
 
     @property
@@ -159,8 +173,12 @@ class Plan:
 
     @property
     def claims(self) -> tuple[Claim, ...]:
-        """One claim for each model, each statistic that costs anything and each table, from public numbers alone."""
-        return tuple(self.resting(claim) for product in self.products for claim in product.claims(self))
+        """One claim for each model, each statistic that costs anything and each table, from public numbers alone.
+
+        In the plan's unit: where that is rho, a pure one counts epsilon squared over two.
+        """
+        found = ((product.section, claim) for product in self.products for claim in product.claims(self))
+        return tuple(in_unit(self.resting(claim), self.unit, field=section) for section, claim in found)
 
     def resting(self, claim: Claim) -> Claim:
         """A claim of this plan with what it rests on beside its mechanism: the key, in a piece by lot."""
@@ -184,7 +202,9 @@ class Plan:
 
     @property
     def cost(self) -> Fraction:
-        """What a release of this plan charges: the epsilon its products use, which may be below the cap."""
+        """What a release of this plan charges: the epsilon or rho its products use, which may be below the cap."""
+        if self.unit == "rho":
+            return sum((claim.rho for claim in self.claims), Fraction(0))
         observed = (cost for product in self.products for cost in product.observed.values())
         return sum((*(claim.epsilon for claim in self.claims), *observed), Fraction(0))
 
@@ -251,6 +271,7 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
             derived_weights=derived,
             shares=shares,
         )
+    protection = read_protection(sections.protect)
     given = Given(
         schema=schema,
         held=replace(schema, sample_size=None) if partition else schema,
@@ -258,14 +279,19 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
         neighbours=neighbours,
         repairs=repairs,
         weight=weight,
+        unit=protection.unit,
     )
+    products = _products(sections, given)
     plan = Plan(
         release_id=sections.release.id,
         title=sections.release.title,
         schema=schema,
         change=change,
-        cap=_cap(sections.protect),
-        products=_products(sections, given),
+        cap=protection.cap,
+        unit=protection.unit,
+        delta=protection.delta,
+        wave=read_wave(sections.wave, is_piece=partition is not None),
+        products=products,
         partition=partition,
         sample=read_sample(sections.sample, schema, change, partition)
         if sections.sample is not None
@@ -276,21 +302,18 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
         digest=plan_digest(data, codebook),
         former=FormerDigests(data, codebook, (plan_digest(without_hubs(data), codebook),)),
         rows=rows,
-        design_effect=_effect(sections.expect.design_effect),
+        mean_weight=_mean_weight(sections.expect.mean_weight),
+        design=_design(sections, products, schema, repairs, pieces=partition is not None),
         source=sections.survey.source,
         relation=sections.survey.relation,
         ledger=sections.survey.ledger,
         codebook=sections.survey.codebook,
         accepts_large=sections.protect.accept_large,
     )
-    if plan.cost > plan.cap:
-        raise PlanError(
-            f"is {show(plan.cap)}, but the plan needs {show(plan.cost)}; raise it or ask for less",
-            field="protect.epsilon",
-        )
+    protection.check(plan.cost)
     if partition is not None:
         _check_piece(plan, sections, partition)
-    _check_delta(plan, sections.protect)
+    _check_delta(plan, protection.allowed)
     _check_names(plan)
     if plan.sample is not None:
         check_sample(plan.sample, plan.asks, weight, schema)
@@ -326,16 +349,6 @@ def _sections(data: Mapping[str, Any]) -> PlanSections:
     return sections
 
 
-def _cap(section: ProtectSection) -> Fraction:
-    cap = read_epsilon(section.epsilon, field="protect.epsilon")
-    if cap > LARGE and not section.accept_large:
-        raise PlanError(
-            f"is above {LARGE}, which guarantees little; write accept_large = true to go on",
-            field="protect.epsilon",
-        )
-    return cap
-
-
 def _check_names(plan: Plan) -> None:
     taken: dict[str, str] = {}
     for product in plan.products:
@@ -346,14 +359,14 @@ def _check_names(plan: Plan) -> None:
             taken[name] = product.noun
 
 
-def _check_delta(plan: Plan, section: ProtectSection) -> None:
+def _check_delta(plan: Plan, allowed: Fraction | None) -> None:
     """Deltas add up exactly, and the plan says how much it allows."""
     total = sum((claim.delta for claim in plan.claims), Fraction(0))
     if not total:
-        if section.delta is not None:
+        if allowed is not None:
             raise PlanError("does not go with pure noise; remove it", field="protect.delta")
         return
-    if section.delta is None or amount(section.delta, field="protect.delta") < total:
+    if allowed is None or allowed < total:
         what = " and ".join(each.plural for each in plan.products if any(c.delta for c in each.claims(plan)))
         raise PlanError(
             f"the {what} need {show(total)}; allow as much, or ask for less", field="protect.delta"
@@ -371,13 +384,30 @@ def _change(text: str, schema: Schema) -> Change:
     return change
 
 
-def _effect(raw: object) -> Fraction | None:
+def _mean_weight(raw: object) -> Fraction | None:
     if raw is None:
         return None
-    effect = read_decimal(raw)
-    if effect is None or not Fraction(1, 100) <= effect <= 1000:
-        raise PlanError("is a decimal from 0.01 to 1000", field="expect.design_effect")
-    return effect
+    weight = read_decimal(raw)
+    if weight is None or weight <= 0:
+        raise PlanError(
+            "is a decimal above 0: what a respondent weighs on average", field="expect.mean_weight"
+        )
+    return weight
+
+
+def _design(
+    sections: PlanSections, products: Sequence[Product], schema: Schema, repairs: Repairs, *, pieces: bool
+) -> SurveyDesign:
+    asks = next((each.asks for each in products if isinstance(each, Statistics)), ())
+    return read_design(
+        sections.design,
+        [each.sampling for each in sections.statistic],
+        asks,
+        schema=schema,
+        repairs=(repairs.repair, stand_in(repairs.models)),
+        expected=read_effect(sections.expect.design_effect, field="expect.design_effect"),
+        pieces=pieces,
+    )
 
 
 OTHERS = (*(key for key in PRODUCTS if key != SyntheticTables.section), "weight")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from reticent.answer.weighting import Weighting
 from reticent.privacy.claim import Change, Claim
+from reticent.privacy.units import Unit
 from reticent.schema import Schema
 from reticent.sensitivity.bounds import Neighbours
 
@@ -52,6 +53,7 @@ class Given:
     """What a product is read against: the rest of the plan, as far as it is public.
 
     `held` is the codebook without a sample size where a piece is read: a public number of rows is that of the whole survey.
+    `unit` is what the privacy budget is counted in.
     """
 
     schema: Schema
@@ -60,3 +62,4 @@ class Given:
     neighbours: Neighbours
     repairs: "Repairs"
     weight: Weighting | None = None
+    unit: Unit = "epsilon"

@@ -10,6 +10,7 @@ from reticent.plan.product import Given, Product
 from reticent.plan.sections import PlanSections, StatisticSection
 from reticent.plan.statistics import read_statistics
 from reticent.plan.synth import SynthSection, read_synthetic_tables
+from reticent.plan.tables import TablesSection, read_tables
 from reticent.schema.public_files import PublicFiles
 from reticent.smallcells.cells import with_files
 
@@ -33,6 +34,7 @@ class ProductReader:
 PRODUCTS: Mapping[str, ProductReader] = {
     "statistic": ProductReader(section=StatisticSection, read=read_statistics),
     "cells": ProductReader(section=CellsSection, read=read_cell_tables, with_files=with_files),
+    "tables": ProductReader(section=TablesSection, read=read_tables),
     "synth": ProductReader(section=SynthSection, read=read_synthetic_tables),
 }
 

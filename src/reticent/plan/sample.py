@@ -135,7 +135,7 @@ def check_sample(
     if sample is None:
         return
     base = [weighting.column] if weighting is not None and weighting.column else []
-    base += [ask.query.weight for ask in asks if ask.query.weight]
+    base += [ask.query.weight for ask in asks if ask.query.weight and ask.query.weight in schema.coded]
     if base and schema.coded[base[0]].high > 1:
         raise PlanError(
             f"{base[0]} is a base weight, so some were likelier to be drawn than others, and that is not amplified; "

@@ -75,11 +75,13 @@ class ExpectSection(Section):
     **Keys**
 
     - `rows`: how many respondents.
-    - `design_effect`: for margins of error.
+    - `mean_weight`: what a respondent weighs on average, by the base weight.
+    - `design_effect`: for total intervals.
     - `missing`: for columns, the share of answers that are missing; capped donors take their caps from it.
     """
 
     rows: int | None = Field(default=None, ge=1, le=2**40)
+    mean_weight: str | int | Decimal | None = None
     design_effect: str | int | Decimal | None = None
     missing: dict[str, Any] | None = None
 
@@ -90,13 +92,17 @@ class ProtectSection(Section):
     **Keys**
 
     - `change`: the adjacency, in words.
+    - `measure`: `"epsilon"`, or `"zcdp"` for a budget in rho.
     - `epsilon`: the privacy budget of the whole plan.
-    - `delta`: where something in it needs one.
+    - `rho`: the same in zCDP, in place of epsilon.
+    - `delta`: where something in it needs one; in zCDP, the one at which epsilon is shown.
     - `accept_large`: go on although epsilon is large.
     """
 
     change: str
-    epsilon: str
+    measure: str = "epsilon"
+    epsilon: str | None = None
+    rho: str | None = None
     delta: str | None = None
     accept_large: bool = False
 
@@ -108,10 +114,12 @@ class IntervalSection(Section):
 
     - `level`: the probability that it covers, 0.95 where not said.
     - `epsilon`: what it costs, where an interval has to be bought.
+    - `rho`: the same, where the statistic has its budget in rho.
     """
 
     level: Any = Decimal("0.95")
     epsilon: str | None = None
+    rho: str | None = None
 
 
 class ExpectAnswer(Section):
@@ -127,6 +135,39 @@ class ExpectAnswer(Section):
     size: int | None = Field(default=None, ge=1, le=2**40)
 
 
+MOST_ITEMS = 50
+
+
+class DesignSection(Section):
+    """The `[design]` section: sampling error.
+
+    **Keys**
+
+    - `items`: statistics of the plan, all of them proportions, from which one design factor is bought.
+    - `epsilon`: its price.
+    - `groups`: into how many groups pairs of sampling units are dealt; 25 or 50 where not said.
+    - `design_effect`: in place of `items`: variance over that of a simple random sample, from the documentation.
+    """
+
+    items: list[str] = Field(default=[], max_length=MOST_ITEMS)
+    epsilon: str | None = None
+    groups: int | None = Field(default=None, ge=2, le=10_000)
+    design_effect: str | int | Decimal | None = None
+
+
+class SamplingSection(Section):
+    """The `sampling` of a statistic: its own sampling error.
+
+    **Keys**
+
+    - `epsilon`: the price of a standard error of its own.
+    - `design_effect`: in its place, one that is known.
+    """
+
+    epsilon: str | None = None
+    design_effect: str | int | Decimal | None = None
+
+
 class StatisticSection(Section):
     """A `[[statistic]]` section.
 
@@ -135,20 +176,24 @@ class StatisticSection(Section):
     - `name`: its name in the release.
     - `query`: one kind of query, with its options.
     - `epsilon`: its share of the privacy budget.
+    - `rho`: the same in zCDP, in place of epsilon.
     - `size`: a public number of respondents, where it is known.
     - `missing`: `"available"` or `"complete"`.
     - `interval`: the interval for privacy noise.
-    - `variance`: the name of a released variance, for the margin of error of a mean.
+    - `variance`: the name of a released variance, for the sampling error of a mean.
+    - `sampling`: its own sampling error.
     - `expect`: what a preview assumes.
     """
 
     name: str = Field(min_length=1, max_length=200)
     query: dict[str, Any]
     epsilon: str | None = None
+    rho: str | None = None
     size: int | None = Field(default=None, ge=1, le=2**40)
     missing: str = "available"
     interval: IntervalSection = IntervalSection()
     variance: str | None = None
+    sampling: SamplingSection | None = None
     expect: ExpectAnswer | None = None
 
 
@@ -162,14 +207,17 @@ class PlanSections(Section):
     - `release`: id and title.
     - `expect`: public guesses.
     - `protect`: the guarantee.
+    - `design`: sampling error.
     - `edit`: edit rules.
     - `impute`: imputations.
     - `statistic`: statistics.
     - `cells`: tables of small cells.
+    - `tables`: tables that add up.
     - `synth`: synthetic tables.
     - `weight`: post-stratification.
     - `partition`: the piece that is read.
     - `sample`: how the survey was drawn.
+    - `wave`: the wave of a panel that is read.
     """
 
     format: int = FORMAT
@@ -177,14 +225,17 @@ class PlanSections(Section):
     release: ReleaseSection
     expect: ExpectSection = ExpectSection()
     protect: ProtectSection
+    design: DesignSection | None = None
     edit: list[dict[str, Any]] = Field(default=[])
     impute: list[dict[str, Any]] = Field(default=[])
     statistic: list[StatisticSection] = Field(default=[], max_length=1000)
     cells: list[dict[str, Any]] = Field(default=[])
+    tables: list[dict[str, Any]] = Field(default=[])
     synth: list[dict[str, Any]] = Field(default=[])
     weight: dict[str, Any] | None = None
     partition: dict[str, Any] | None = None
     sample: dict[str, Any] | None = None
+    wave: dict[str, Any] | None = None
 
 
 NAME = "poststratified"
@@ -296,6 +347,17 @@ class RakeSection(Section):
     least: str | int = 0
 
 
+class FactorsSection(Section):
+    """The `factors` of `[weight]`: released once, they make every weight a public multiple of a base weight.
+
+    **Keys**
+
+    - `epsilon`: their price.
+    """
+
+    epsilon: str
+
+
 class WeightSection(Section):
     """The `[weight]` section: post-stratification to known totals.
 
@@ -314,6 +376,7 @@ class WeightSection(Section):
     - `tolerate`: in place of epsilon.
     - `noise`: the law of the noise: `"lomax"`, `"student"` or `"cauchy"`.
     - `smoothness`: epsilon over beta of the noise.
+    - `factors`: release the factors of bins, so that tables, quantiles and domains can be weighted.
     """
 
     name: str = Field(default=NAME, min_length=1, max_length=60)
@@ -329,3 +392,4 @@ class WeightSection(Section):
     tolerate: TolerateSection | None = None
     noise: str = Law.LOMAX.value
     smoothness: int = Field(default=8, ge=4, le=64)
+    factors: FactorsSection | None = None

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
+from reticent.answer.factors import GROUND as FACTORS
+from reticent.answer.factors import WEIGHTS
 from reticent.answer.grounds import FLIP, LAPLACE
 from reticent.answer.parts import AnyMeasurement, Measurement
 from reticent.answer.route import Route
@@ -38,13 +40,15 @@ def claim_of(route: Route, change: Change) -> Claim | None:
 
 def claim_of_parts(route: Route, parts: Iterable[AnyMeasurement], change: Change) -> Claim | None:
     """The claim of what was run: the parts' budgets, added, and what the route rests on."""
-    return _claim(route, sum((part.epsilon for part in parts), Fraction(0)), change)
+    return _claim(route, sum((part.amount for part in parts), Fraction(0)), change)
 
 
-def _claim(route: Route, epsilon: Fraction, change: Change) -> Claim | None:
-    if not epsilon:
+def _claim(route: Route, amount: Fraction, change: Change) -> Claim | None:
+    if not amount:
         return None
-    return Claim(measure="pure", epsilon=epsilon, change=change, rests_on=route.rests_on)
+    if route.statistic.in_rho:
+        return Claim(measure="zcdp", rho=amount, change=change, rests_on=route.rests_on)
+    return Claim(measure="pure", epsilon=amount, change=change, rests_on=route.rests_on)
 
 
 def claim_of_bins(parts: Iterable[Measurement], change: Change) -> Claim | None:
@@ -54,6 +58,7 @@ def claim_of_bins(parts: Iterable[Measurement], change: Change) -> Claim | None:
         return None
     rests_on = [BINS, *([RAKED] if any(part.what == TABLE for part in run) else [])]
     rests_on += [LAPLACE if part.mechanism == LAPLACE_NAME else FLIP for part in run]
+    rests_on += [FACTORS] if any(part.what == WEIGHTS for part in run) else []
     rests_on += [EACH] if any(part.what.startswith(f"{CHOICE} by") for part in run) else []
     total = sum((part.epsilon for part in run), Fraction(0))
     return Claim(measure="pure", epsilon=total, change=change, rests_on=tuple(dict.fromkeys(rests_on)))
@@ -76,20 +81,22 @@ class Statistics(Product):
         return tuple(ask.name for ask in self.asks)
 
     def claims(self, plan: "Plan") -> tuple[Claim, ...]:
-        """One for finding the bins of the weights, and one for each statistic that costs anything."""
+        """One for finding the bins of the weights, one for each statistic that costs anything, and for sampling errors."""
         bins = claim_of_bins(self.weight.parts(plan.neighbours), plan.change) if self.weight else None
         found = (claim_of(route, plan.change) for route in plan.routes)
-        return tuple(claim for claim in (bins, *found) if claim is not None)
+        asked = tuple(claim for claim in (bins, *found) if claim is not None)
+        return asked + plan.design.claims(plan.change)
 
 
 def read_statistics(raw: Sequence[StatisticSection], given: Given) -> Statistics:
     """All `[[statistic]]` sections, in order; weights to known totals are fitted to what uses them."""
     setting = Setting(
-        schema=given.schema,
+        schema=given.weight.told(given.schema) if given.weight else given.schema,
         neighbours=given.neighbours,
         repair=given.repairs.repair,
         weighting=given.weight,
         copied=copied_stand_in(given.repairs.models),
+        unit=given.unit,
     )
     asks = read_asks(raw, setting)
     weight = serving(given.weight, asks, given.schema, given.neighbours) if given.weight else None

@@ -5,7 +5,7 @@ Public, all of it: made of the plan and the codebook. What does not fit is named
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -15,9 +15,11 @@ from reticent.engine.sql.coded import Coding, check_coding
 from reticent.errors import PlanError, is_printable, nearest
 from reticent.exact import show
 from reticent.files import Section, fill
+from reticent.plan.budgets import LARGEST_DELTA, read_spent
 from reticent.plan.product import Given, Product
 from reticent.prepare.repair import NO_REPAIR, Repair
-from reticent.privacy.claim import Change, Claim, amount, read_epsilon
+from reticent.privacy.claim import Change, Claim, amount
+from reticent.privacy.units import Unit
 from reticent.schema import Schema
 from reticent.sensitivity.donors import stability
 from reticent.synth.base import MissingMethod, Spend, SynthesisMethod
@@ -63,7 +65,8 @@ class Synth:
 
     @property
     def cost(self) -> Fraction:
-        return self.spend.epsilon
+        """In its own unit."""
+        return self.spend.rho or self.spend.epsilon
 
     @property
     def tables(self) -> int:
@@ -77,7 +80,7 @@ class Synth:
 
     def words(self) -> str:
         """`30,000 rows of 15 columns by aim (epsilon 1, delta 0.000001); each table was counted over those ...`."""
-        cost = f"epsilon {show(self.spend.epsilon)}"
+        cost = f"rho {show(self.spend.rho)}" if self.spend.rho else f"epsilon {show(self.spend.epsilon)}"
         cost += f", delta {show(self.spend.delta)}" if self.spend.delta else ""
         cost += (
             f"; of filled rows one respondent is {self.spend.stability}" if self.spend.stability > 1 else ""
@@ -101,7 +104,6 @@ class Synth:
 
 MOST_SECTIONS = 20
 MOST_VALUES = 20_000_000
-LARGEST_DELTA = Fraction(1, 100)
 
 
 class SynthSection(Section):
@@ -114,6 +116,7 @@ class SynthSection(Section):
     - `missing`: what is done about missing values.
     - `rows`: how many to draw.
     - `epsilon`: its privacy budget.
+    - `rho`: the same in zCDP, in place of epsilon and delta.
     - `delta`: the chance that the guarantee leaves open.
     - `columns`: which columns, all where not said.
     - `bins`: into how many bins a number is cut.
@@ -128,7 +131,8 @@ class SynthSection(Section):
     method: str = Field(max_length=100)
     missing: str = MissingMethod.AVAILABLE.value
     rows: int = Field(ge=1, le=MOST_VALUES)
-    epsilon: str
+    epsilon: str | None = None
+    rho: str | None = None
     delta: str | None = None
     columns: list[str] | None = Field(default=None, min_length=1, max_length=1000)
     bins: int = Field(default=BINS, ge=2, le=1000)
@@ -140,7 +144,12 @@ class SynthSection(Section):
 
 
 def read_synths(
-    raw: Sequence[Mapping[str, Any]], schema: Schema, *, change: Change, repair: Repair = NO_REPAIR
+    raw: Sequence[Mapping[str, Any]],
+    schema: Schema,
+    *,
+    change: Change,
+    repair: Repair = NO_REPAIR,
+    unit: Unit = "epsilon",
 ) -> tuple[Synth, ...]:
     """All sections of a plan, in order."""
     if len(raw) > MOST_SECTIONS:
@@ -148,7 +157,7 @@ def read_synths(
     found: list[Synth] = []
     for place, each in enumerate(raw):
         at = f"synth[{place}]"
-        found.append(read_synth(each, schema, change=change, repair=repair, at=at))
+        found.append(read_synth(each, schema, change=change, repair=repair, unit=unit, at=at))
         if found[-1].name in [before.name for before in found[:-1]]:
             raise PlanError(f"two sections are called {found[-1].name!r}", field=f"{at}.name")
     return tuple(found)
@@ -160,6 +169,7 @@ def read_synth(
     *,
     change: Change = Change.ADD_REMOVE,
     repair: Repair = NO_REPAIR,
+    unit: Unit = "epsilon",
     at: str = "synth",
 ) -> Synth:
     """The table that `raw` writes down."""
@@ -178,9 +188,8 @@ def read_synth(
         bins=section.bins,
         heaps=point_mass_words(section.point_masses, schema, domain.columns),
         domain=domain,
-        spend=Spend(
-            epsilon=read_epsilon(section.epsilon, field=f"{at}.epsilon"),
-            delta=_delta(section.delta, f"{at}.delta"),
+        spend=replace(
+            _spend(section, unit, at),
             change=change,
             records=schema.at_most,
             stability=stability(repair, domain.columns),
@@ -209,6 +218,17 @@ def _holes(word: str, field: str) -> MissingMethod:
     if word not in known:
         raise PlanError(f"is one of {', '.join(known)}{nearest(word[:80], known)}", field=field)
     return MissingMethod(word)
+
+
+def _spend(section: SynthSection, unit: Unit, at: str) -> Spend:
+    """Epsilon, epsilon and delta, or rho."""
+    if section.epsilon is None and section.rho is None and unit == "epsilon":
+        raise PlanError("Field required", field=f"{at}.epsilon")
+    spent, is_rho = read_spent(section.epsilon, section.rho, unit=unit, no_rho="", at=at)
+    delta = _delta(section.delta, f"{at}.delta")
+    if is_rho and delta:
+        raise PlanError("does not go with rho, which needs none; remove it", field=f"{at}.delta")
+    return Spend(rho=spent) if is_rho else Spend(epsilon=spent, delta=delta)
 
 
 def _delta(text: str | None, field: str) -> Fraction:
@@ -270,5 +290,5 @@ class SyntheticTables(Product):
 
 def read_synthetic_tables(raw: Sequence[Mapping[str, Any]], given: Given) -> SyntheticTables:
     """All `[[synth]]` sections as a product."""
-    tables = read_synths(raw, given.held, change=given.change, repair=given.repairs.repair)
+    tables = read_synths(raw, given.held, change=given.change, repair=given.repairs.repair, unit=given.unit)
     return SyntheticTables(tables=tables)

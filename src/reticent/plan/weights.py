@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from reticent.answer.factors import FactorPurchase, check_steps
 from reticent.answer.poststrata import Law
 from reticent.answer.shares import LEAST_BETA
 from reticent.answer.statistic import Statistic
@@ -45,7 +46,7 @@ from reticent.plan.weights_cells import (
     tolerated,
 )
 from reticent.prepare.strata import EQUAL, BaseCells, BaseWeights, Crossing, StratifierGroup, Way
-from reticent.privacy.claim import amount
+from reticent.privacy.claim import amount, read_epsilon
 from reticent.refine.margins import Margin, Mask
 from reticent.refine.raking import Coarsening
 from reticent.schema import Schema
@@ -224,7 +225,26 @@ def read_weight(
         rows=rows or ROWS,
     )
     check_bins(made.wanted, schema)
-    return made
+    return made if section.factors is None else replace(made, factors=_factors(section, made))
+
+
+def _factors(section: WeightSection, made: Weighting) -> FactorPurchase:
+    """The purchase of factors; refused where base weights have too many steps for them."""
+    check_steps(made.base.heaviest)
+    if "noise" in section.model_fields_set or "smoothness" in section.model_fields_set:
+        raise PlanError(
+            "goes with confidential weights; released factors have public noise", field="weight.noise"
+        )
+    return FactorPurchase(
+        name=made.name,
+        column=made.column,
+        keys=made.keys,
+        silent=made.silent,
+        base=made.base,
+        epsilon=read_epsilon(
+            section.factors.epsilon if section.factors else None, field="weight.factors.epsilon"
+        ),
+    )
 
 
 def _found(section: WeightSection, cells: BaseCells, labels: Labels, neighbours: Neighbours) -> Weighting:
@@ -271,6 +291,12 @@ def serving(
     weighting: Weighting, asks: Sequence[Statistic], schema: Schema, neighbours: Neighbours
 ) -> Weighting:
     """The same, with as many of the largest weights kept as the asks have a use for; refused where none uses it."""
+    if weighting.factors is not None:
+        if all(ask.query.weight != weighting.name for ask in asks):
+            raise PlanError(
+                f"no statistic says weight = {weighting.name!r}; drop the section", field="weight"
+            )
+        return weighting
     shares = [
         (place, ask.epsilon * sheet.share / neighbours.steps)
         for place, ask in enumerate(asks)

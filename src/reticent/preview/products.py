@@ -8,9 +8,11 @@ from reticent.plan.plan import Plan
 from reticent.plan.product import Product
 from reticent.plan.statistics import Statistics
 from reticent.plan.synth import SyntheticTables
+from reticent.plan.tables import AddUpTables
 from reticent.preview.foreseen import Foreseen
 from reticent.preview.statistics import foresee_statistics
 from reticent.preview.synth import foresee_synth
+from reticent.preview.tables import foresee_tables
 
 
 def foresee_cells(asked: CellTables, plan: Plan, cv: float) -> Foreseen:
@@ -22,6 +24,7 @@ def foresee_cells(asked: CellTables, plan: Plan, cv: float) -> Foreseen:
 FORESEEN: Mapping[type[Product], Callable[[Any, Plan, float], Foreseen]] = {
     Statistics: foresee_statistics,
     CellTables: foresee_cells,
+    AddUpTables: foresee_tables,
     SyntheticTables: foresee_synth,
 }
 

@@ -13,8 +13,10 @@ from reticent.answer.parts import AnyMeasurement, HiddenScale
 from reticent.exact import show
 from reticent.plan.plan import Plan
 from reticent.plan.statistics import Statistics
+from reticent.preview.domains import alike
 from reticent.preview.foreseen import Foreseen
 from reticent.preview.preview import LEGEND, Expectation, expectations
+from reticent.release.document import part_cost
 from reticent.release.product import Grid, Line
 
 Foretold = Sequence[tuple[Expectation, Fraction | None]]
@@ -27,25 +29,27 @@ def foresee_statistics(asked: Statistics, plan: Plan, cv: float = 0.0) -> Forese
         for each, route in zip(expectations(plan), plan.routes, strict=True)
     ]
     told = [_told(each, wanted) for each, wanted in found]
-    return Foreseen(key="statistics", told=told, lines=tuple(_lines(found, target=bool(cv))))
+    hints = (each.words() for each in alike(asked.asks, plan.schema))
+    return Foreseen(key="statistics", told=told, lines=(*_lines(found, target=bool(cv)), *hints))
 
 
 def _told(expectation: Expectation, wanted: Fraction | None) -> dict[str, object]:
     return {
         "name": expectation.name,
         "words": expectation.words,
-        "epsilon": show(expectation.epsilon),
+        expectation.unit: show(expectation.epsilon),
         "parts": [_part(part) for part in expectation.parts],
         "margin": None if expectation.margin is None else float(expectation.margin),
         "how": expectation.how,
         "assumed": assumed_dicts(expectation),
-        "epsilon_for_target": None if wanted is None else show(wanted),
+        **({"warning": expectation.warning} if expectation.warning else {}),
+        f"{expectation.unit}_for_target": None if wanted is None else show(wanted),
     }
 
 
 def _part(part: AnyMeasurement) -> dict[str, object]:
     bound = None if isinstance(part, HiddenScale) else show(part.bound)
-    return {"what": part.what, "epsilon": show(part.epsilon), "sensitivity": bound}
+    return {"what": part.what, **part_cost(part), "sensitivity": bound}
 
 
 def assumed_dicts(expectation: Expectation) -> list[dict[str, object]]:
@@ -57,19 +61,22 @@ def assumed_dicts(expectation: Expectation) -> list[dict[str, object]]:
 
 
 def _lines(found: Foretold, *, target: bool) -> Iterator[Line]:
-    headings = ("statistic", "epsilon", "parts", "margin of noise", "kind")
-    extra = ("epsilon for target",) if target else ()
+    named = " or ".join(dict.fromkeys(each.unit for each, _ in found)) or "epsilon"
+    headings = ("statistic", named, "parts", "margin of noise", "kind")
+    extra = (f"{named} for target",) if target else ()
     yield Grid(headings=(*headings, *extra), rows=[_row(each, wanted, target) for each, wanted in found])
     for kind in dict.fromkeys(each.how for each, _ in found):
         yield f"{kind}: {LEGEND[kind]}"
+    yield from (f"warning: {each.warning}" for each, _ in found if each.warning)
     yield from _assumed([each for each, _ in found if each.assumed], target=target)
 
 
 def _row(expectation: Expectation, wanted: Fraction | None, target: bool) -> tuple[str, ...]:
-    parts = ", ".join(f"{part.what} {show(part.epsilon)}" for part in expectation.parts)
+    parts = ", ".join(f"{part.what} {show(part.amount)}" for part in expectation.parts)
     margin = "" if expectation.margin is None else f"± {float(expectation.margin):,.6g}"
     extra = (show(wanted) if wanted else "not known",) if target else ()
-    return (expectation.name, show(expectation.epsilon), parts, margin, expectation.how, *extra)
+    cost = f"rho {show(expectation.epsilon)}" if expectation.unit == "rho" else show(expectation.epsilon)
+    return (expectation.name, cost, parts, margin, expectation.how, *extra)
 
 
 def _assumed(smooth: Sequence[Expectation], *, target: bool) -> Iterator[Line]:

@@ -28,7 +28,7 @@ def _told(synth: Synth, plan: Plan, first: int) -> dict[str, Any]:
         "method": synth.method.name,
         "missing": synth.holes.value,
         "guarantee": str(plan.resting(synth.claim)),
-        "epsilon": show(synth.spend.epsilon),
+        **({"rho": show(synth.spend.rho)} if synth.spend.rho else {"epsilon": show(synth.spend.epsilon)}),
         "delta": show(synth.spend.delta) if synth.spend.delta else None,
         "rows": synth.rows,
         "columns": list(synth.domain.columns),
@@ -54,4 +54,5 @@ def _lines(told: Sequence[Document]) -> Iterator[Line]:
 
 def _row(each: Document) -> tuple[str, ...]:
     counts = (f"{each['rows']:,}", str(len(each["columns"])))
-    return (each["name"], each["method"], each["missing"], each["epsilon"], each["delta"] or "", *counts)
+    cost = f"rho {each['rho']}" if "rho" in each else each["epsilon"]
+    return (each["name"], each["method"], each["missing"], cost, each["delta"] or "", *counts)

@@ -120,6 +120,14 @@ def _group_factor(epsilon: Fraction, k: int) -> arb:
     return ball(k * epsilon).expm1() / ball(epsilon).expm1()
 
 
+def root_below(square: Fraction) -> Fraction:
+    """A decimal of 12 places not above the root of `square`: of 8 rho, the epsilon at which a choice costs rho."""
+    found = Fraction(math.isqrt(int(square / (_ULP * _ULP))), 10**PLACES)
+    if found == 0:
+        raise PlanError("it is too small to choose anything with; use a larger one.", field="epsilon")
+    return found
+
+
 def _check_delta(delta: Fraction) -> None:
     if not 0 < delta < 1:
         raise PlanError(f"it is {delta}, but must lie between 0 and 1.", field="delta")

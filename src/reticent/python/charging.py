@@ -12,10 +12,11 @@ from secrets import token_hex
 from typing import Any, ClassVar, Protocol, Self
 
 from reticent.errors import PlanError
+from reticent.plan.budgets import LARGE
 from reticent.plan.digest import digest_of
-from reticent.plan.plan import LARGE
 from reticent.privacy.claim import Change, Claim, check_exact
 from reticent.privacy.ledger import Ledger, Origin, Reservation
+from reticent.privacy.units import Unit, in_unit
 from reticent.schema import Schema
 
 Account = str | PathLike[str] | Ledger
@@ -54,7 +55,7 @@ def reserve(
     claim: Claim,
     files: Sequence[Origin],
 ) -> Reservation:
-    """Charge the epsilon of `claim`, on disk, before a row is read. `words` are what was asked for, of rows in `files`."""
+    """Charge `claim` in the ledger's unit, on disk, before a row is read. `words` are what was asked for, of rows in `files`."""
     check_public(schema, claim.change)
     ledger.check_alone(files)
     plan = digest_of({what: dict(words)}, codebook)
@@ -82,14 +83,16 @@ def _charge(
             f"is above {LARGE}, which guarantees little; write it in a plan with accept_large = true",
             field="epsilon",
         )
+    unit: Unit = "rho" if ledger.facts.unit == "rho" else "epsilon"
+    counted = in_unit(claim, unit, field=what)
     return ledger.reserve(
         release_id=f"{what}-{token_hex(8)}",
         plan_hash=plan,
         dataset=dataset,
         change=claim.change.value,
-        unit="epsilon",
-        amount=claim.epsilon,
-        claim={**claim.as_dict(), "accept_large": False},
+        unit=unit,
+        amount=counted.rho if unit == "rho" else counted.epsilon,
+        claim={**counted.as_dict(), "accept_large": False},
         files=files,
     )
 

@@ -23,18 +23,20 @@ class CellSum:
     cells: int
 
 
-def ratio_interval(top: CellSum, bottom: CellSum, *, scale: float, level: float) -> tuple[float, float]:
+def ratio_interval(
+    top: CellSum, bottom: CellSum, *, scale: float, level: float, law: NoiseLaw = NoiseLaw.LAPLACE
+) -> tuple[float, float]:
     """The interval of x / y for sums of disjoint cells that are not negative; its end may be infinite.
 
     Guarantee   it holds x / y with probability at least `level`, if y > 0. No privacy is spent.
     Adjacency   none: it is a function of released numbers.
     Theorem     THEORY 14.6.
     Proof       proofs/refine/cell_ratio.md
-    Assumes     every cell has independent discrete Laplace noise of this `scale`, in steps; no cell is in both sums.
+    Assumes     every cell has independent noise of this `law` and `scale`, in steps; no cell is in both sums.
     Keeps back  nothing.
     """
-    small = _at_most_one(top, bottom, scale, level)
-    large = _at_most_one(bottom, top, scale, level)
+    small = _at_most_one(top, bottom, scale, level, law)
+    large = _at_most_one(bottom, top, scale, level, law)
     ends = [*(small or ()), *((_inverse(large[1]), _inverse(large[0])) if large else ())]
     if ends:
         return min(ends), max(ends)
@@ -43,15 +45,17 @@ def ratio_interval(top: CellSum, bottom: CellSum, *, scale: float, level: float)
     return here, here
 
 
-def share_interval(part: CellSum, rest: CellSum, *, scale: float, level: float) -> tuple[float, float]:
+def share_interval(
+    part: CellSum, rest: CellSum, *, scale: float, level: float, law: NoiseLaw = NoiseLaw.LAPLACE
+) -> tuple[float, float]:
     """The interval of x / (x + y): that of x / y, carried over by the rising r / (1 + r)."""
-    low, high = ratio_interval(part, rest, scale=scale, level=level)
+    low, high = ratio_interval(part, rest, scale=scale, level=level, law=law)
     return _share(low), _share(high)
 
 
-def difference_width(cells: int, *, scale: float, level: float) -> float:
+def difference_width(cells: int, *, scale: float, level: float, law: NoiseLaw = NoiseLaw.LAPLACE) -> float:
     """How far the noise of a sum or difference of so many cells reaches, in steps."""
-    return half_width([Draws(weight=1.0, scale=scale, count=cells)], level)
+    return half_width([Draws(weight=1.0, scale=scale, count=cells, law=law)], level)
 
 
 def _inverse(ratio: float) -> float:
@@ -62,9 +66,11 @@ def _share(ratio: float) -> float:
     return 1.0 if ratio == inf else ratio / (1 + ratio)
 
 
-def _at_most_one(top: CellSum, bottom: CellSum, scale: float, level: float) -> tuple[float, float] | None:
+def _at_most_one(
+    top: CellSum, bottom: CellSum, scale: float, level: float, law: NoiseLaw
+) -> tuple[float, float] | None:
     """An interval of [0, 1] outside which no ratio agrees with the released sums; None where none in it does."""
-    width = _width(top.cells, bottom.cells, scale, level)
+    width = _width(top.cells, bottom.cells, scale, level, law)
     low, high = 0.0, 1.0
     for _ in range(ROUNDS):
         reach, before = width(high), high
@@ -85,15 +91,15 @@ def _solve(least: float, most: float, bottom: float) -> tuple[float, float]:
     return min(ends), max(ends)
 
 
-def _width(tops: int, bottoms: int, scale: float, level: float) -> Callable[[float], float]:
+def _width(tops: int, bottoms: int, scale: float, level: float, law: NoiseLaw) -> Callable[[float], float]:
     """How far X - r Y reaches, as a function of r that does not fall: a step's blur makes both laws fall off evenly."""
 
     def width(r: float) -> float:
         draws = [
-            Draws(weight=1.0, scale=scale, count=tops),
+            Draws(weight=1.0, scale=scale, count=tops, law=law),
             Draws(weight=1.0, law=NoiseLaw.UNIFORM),
             *(
-                [Draws(weight=r, scale=scale, count=bottoms), Draws(weight=r, law=NoiseLaw.UNIFORM)]
+                [Draws(weight=r, scale=scale, count=bottoms, law=law), Draws(weight=r, law=NoiseLaw.UNIFORM)]
                 if r
                 else []
             ),

@@ -7,6 +7,7 @@ Half-widths of the integer noises are the least integers that cover, decided at 
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from statistics import NormalDist
 
 from flint import arb, ctx
 
@@ -176,6 +177,31 @@ def ratio_half_width(b1: float, b2: float, level: float) -> float:
     if not (min(b1, b2) >= 0 and 0 < max(b1, b2) < math.inf):
         raise PlanError("the scales must be finite and not both 0.", field="scale")
     return falling_root(lambda t: laplace_tail_sum(t, b1, b2), 1 - level, start=max(b1, b2))
+
+
+def normal_half_width(level: float) -> float:
+    """The t with P(|N| <= t) = level for a standard normal N, a hair above."""
+    _check_level(level)
+    return NormalDist().inv_cdf((1 + level) / 2) * (1 + 1e-12)
+
+
+def gaussian_ratio_half_width(s1: float, s2: float, level: float) -> float:
+    """The t with P(|N1 + N2| <= t) = level, independent normal variables of deviations s1, s2 (either may be 0).
+
+    For discrete Gaussian noise of these deviations on the grid, 3/2 of a step of each is added (`GRID_STEPS`).
+
+    Guarantee   with 3/2 of a step of each, |X1 + X2| of discrete Gaussian noises stays within it with at least `level`.
+    Adjacency   none: this is about an interval, after the noise.
+    Theorem     a discrete Gaussian with an even step is more peaked than the normal with two even steps.
+    Proof       proofs/refine/gaussian.md
+    Assumes     independent noises, symmetric about 0; rounding of doubles is neglected.
+    Keeps back  nothing: deviations are public.
+    """
+    return math.hypot(s1, s2) * normal_half_width(level)
+
+
+GRID_STEPS = Fraction(3, 2)
+"""By how many steps of its grid discrete Gaussian noise can reach beyond the normal it is compared with."""
 
 
 def falling_root(tail: Callable[[float], float], miss: float, *, start: float) -> float:

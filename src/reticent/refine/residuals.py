@@ -8,7 +8,7 @@ different sets uncorrelated. So generalized least squares over all tables is an 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain, combinations
 from math import prod
 
@@ -154,7 +154,12 @@ class Agreement:
         Assumes     independent noise of the stated law in every cell of every measured table.
         Keeps back  nothing.
         """
-        return half_width(self.noise(axes), level)
+        return _reach(tuple(self.noise(axes)), level)
+
+
+@lru_cache(maxsize=256)
+def _reach(draws: tuple[Draws, ...], level: float) -> float:
+    return half_width(draws, level)
 
 
 def centred(table: Floats) -> Floats:

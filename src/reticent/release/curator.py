@@ -121,10 +121,11 @@ class Curator:
             plan_hash=self._digest(plan),
             dataset=plan.schema.name,
             change=plan.change.value,
-            unit="epsilon",
+            unit=plan.unit,
             amount=plan.cost,
             claim={**plan.claim.as_dict(), "accept_large": plan.accepts_large, **_observed(plan)},
             piece=plan.partition.piece if plan.partition else None,
+            wave=plan.wave,
             files=files,
         )
 

@@ -9,13 +9,12 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from math import isfinite, sqrt
-from statistics import NormalDist
 from typing import Any
 
 from reticent import __version__
 from reticent.answer.choose_bins import Weighed, alphas
-from reticent.answer.parts import COPIES_WORDS, UNBOUNDED, Answer, AnyMeasurement, Estimate, HiddenScale
+from reticent.answer.factors import Factors
+from reticent.answer.parts import UNBOUNDED, Answer, AnyMeasurement, Estimate, HiddenScale
 from reticent.answer.route import Route
 from reticent.answer.statistic import Statistic
 from reticent.answer.weighting import Choice, RakedTotals, Weighting
@@ -24,11 +23,15 @@ from reticent.plan.partition import Partition
 from reticent.plan.plan import Plan
 from reticent.plan.repairs import external_imputation_section
 from reticent.plan.statistics import claim_of_bins, claim_of_parts
+from reticent.plan.wave import wave_words
 from reticent.plan.words import ask_words, bar_words, lent_words
-from reticent.privacy.claim import compose, while_secret
+from reticent.privacy.claim import Claim, compose, while_secret
 from reticent.privacy.sampling import KEY, KEY_GROUND
-from reticent.release.format import CAUTION, COVERS, FORMAT, RELIABLE
+from reticent.privacy.units import as_approximate, in_unit
+from reticent.refine.total import TotalError, reliability
+from reticent.release.format import COVERS, FORMAT
 from reticent.release.product import Result
+from reticent.release.sampling import TOTAL_WORDS, Sampled
 
 
 def _share(partition: Partition) -> dict[str, Any]:
@@ -85,7 +88,7 @@ HOW = {
 
 def weighted_words(ask: Statistic, plan: Plan) -> str:
     """For the end of an ask's own words."""
-    if not ask.weighted or plan.weight is None:
+    if plan.weight is None or not (ask.weighted or ask.query.weight == plan.weight.name):
         return ""
     totals = "totals raked to known margins" if plan.weight.fitting else "known totals"
     return f", weighted to {totals} by {' and '.join(plan.weight.labels)}"
@@ -101,7 +104,7 @@ def weights_section(plan: Plan, weighed: Weighed | None) -> dict[str, Any]:
         "name": plan.weight.name,
         "base": plan.weight.column,
         "by": list(plan.weight.labels),
-        "noise": plan.weight.law.value,
+        "noise": "laplace" if weighed.factors else plan.weight.law.value,
         "how": HOW[plan.weight.choice],
         "strategy": strategy.name,
         "bins": len(strategy.totals),
@@ -111,8 +114,20 @@ def weights_section(plan: Plan, weighed: Weighed | None) -> dict[str, Any]:
         **({"noisy_counts": list(weighed.counts)} if weighed.counts else {}),
         **_each_told(plan, weighed),
         **({"raked": raked_told(plan.weight, weighed.fitted)} if weighed.fitted else {}),
+        **({"factors": factors_told(weighed.factors)} if weighed.factors else {}),
     }
     return {"weights": told}
+
+
+def factors_told(factors: Factors) -> dict[str, Any]:
+    """What was released of the bins: their noisy base weights, who was put together, and the largest weight of a record."""
+    return {
+        "epsilon": show(factors.bought.epsilon),
+        "base_weights": [float(show(each, digits=6)) for each in factors.noisy],
+        "joined": list(factors.bins),
+        "largest_weight": float(factors.heaviest * factors.unit * factors.bought.base.unit),
+        "words": "every record weighs its base weight times a factor that was released for its bin",
+    }
 
 
 def _each_told(plan: Plan, weighed: Weighed) -> dict[str, Any]:
@@ -182,11 +197,6 @@ def files_told(plan: Plan) -> dict[str, Any]:
     return {"public_files": told} if told else {}
 
 
-TOTAL_WORDS = (
-    "adds, as variances do, the sampling error implied by the declared design effect; it does not cover "
-    "nonresponse bias"
-)
-
 HIDDEN_WORDS = {
     "donors": "confidential: how many recipients a donor serves was read off the rows, and sets the scale",
     "weights": "confidential: how many respondents share a bin was read off the rows, and sets the scale",
@@ -205,6 +215,7 @@ def document(
     done = tuple(results)
     claims = [claim for each in done for claim in each.claims]
     claims += [claim for each in done for claim in each.ground_claims]
+    whole = compose(in_unit(claim, plan.unit) for claim in claims)
     made = {
         "format": FORMAT,
         "id": plan.release_id,
@@ -212,19 +223,21 @@ def document(
         "dataset": plan.schema.name,
         "published": receipt is not None,
         "guarantee": {
-            "words": str(compose(claims)),
-            **compose(claims).as_dict(),
+            "words": str(whole) + _shown(plan, whole),
+            **whole.as_dict(),
             "accept_large": plan.accepts_large,
         },
         "protects": {
             "privacy_unit": plan.schema.unit,
             "at_most": plan.schema.at_most,
             "change": plan.change.value,
+            **({"shown_at_delta": show(plan.delta)} if plan.unit == "rho" else {}),
         },
         "imputation": list(plan.repair_words),
-        **(external_imputation_section(plan.brought, compose(claims)) if plan.brought else {}),
+        **(external_imputation_section(plan.brought, whole) if plan.brought else {}),
         **{key: told for each in done for key, told in each.grounds().items()},
         **drawn_section(plan),
+        **wave_section(plan),
         **files_told(plan),
         "statistics": [],
         **{key: told for each in done for key, told in each.document().items()},
@@ -233,25 +246,46 @@ def document(
         "plan": plan.digest,
         "planning": {
             "rows": plan.rows,
-            "design_effect": show(plan.design_effect) if plan.design_effect is not None else None,
+            "design_effect": show(plan.design.declared) if plan.design.declared is not None else None,
         },
         "software": {"reticent": __version__, "engine": engine},
     }
     return {name: resting_told(each, plan) for name, each in made.items()}
 
 
-def answers_section(plan: Plan, answers: Mapping[str, Answer]) -> list[dict[str, Any]]:
+def _shown(plan: Plan, whole: Claim) -> str:
+    """Of a sum of rho the (epsilon, delta) it stands for, at the delta that the plan declares. It is not stored."""
+    if plan.unit != "rho":
+        return ""
+    return f"; that is ({show(as_approximate(whole.rho, plan.delta))}, {show(plan.delta)})-DP"
+
+
+def wave_section(plan: Plan) -> dict[str, Any]:
+    """Which wave of a panel was read, and what its lifetime budget rests on; nothing for a survey that has none."""
+    if plan.wave is None:
+        return {}
+    wave = plan.wave
+    return {"wave": {"name": wave.name, "at_most": wave.at_most, "of": wave.of, "words": wave_words(wave)}}
+
+
+def answers_section(
+    plan: Plan, answers: Mapping[str, Answer], sampled: Sampled | None = None
+) -> list[dict[str, Any]]:
     """Every statistic in order; what is derived has a unit that follows from those above it."""
-    told, units = [], dict[str, str]()
+    told, units, held = [], dict[str, str](), sampled or Sampled(plan=plan)
     for route in plan.routes:
         name = route.statistic.name
         units[name] = route.unit(units)
-        told.append(_answer(route, answers[name], plan, units[name]))
+        told.append(_answer(route, answers, plan, units[name], held))
     return told
 
 
-def _answer(route: Route, answer: Answer, plan: Plan, unit: str) -> dict[str, Any]:
-    ask, claim = route.statistic, claim_of_parts(route, answer.parts, plan.change)
+def _answer(
+    route: Route, answers: Mapping[str, Answer], plan: Plan, unit: str, sampled: Sampled
+) -> dict[str, Any]:
+    ask, answer = route.statistic, answers[route.statistic.name]
+    claim = claim_of_parts(route, answer.parts, plan.change)
+    totals = [sampled.total(ask, answers, place) for place in range(len(answer.estimates))]
     return {
         "name": ask.name,
         "query": {key: _plain(value) for key, value in ask.written.items()},
@@ -266,53 +300,37 @@ def _answer(route: Route, answer: Answer, plan: Plan, unit: str) -> dict[str, An
             "covers": COVERS,
             "meaning": answer.meaning
             + lent_words(answer, ask.bar)
-            + bar_words(ask.query, plan.schema, plan.models, bought=answer.meaning == COPIES_WORDS),
+            + bar_words(ask.query, plan.schema, plan.models, bought=bool(answer.total_meaning)),
         },
-        "total": {"meaning": TOTAL_WORDS},
-        "estimates": [_estimate(estimate, ask, plan) for estimate in answer.estimates],
+        "total": {
+            "meaning": answer.total_meaning or TOTAL_WORDS,
+            **({} if any(totals) else {"empty": sampled.why(ask, answers)}),
+        },
+        "estimates": [
+            _estimate(estimate, ask, total) for estimate, total in zip(answer.estimates, totals, strict=True)
+        ],
     }
 
 
-def _estimate(estimate: Estimate, ask: Statistic, plan: Plan) -> dict[str, Any]:
+def _estimate(estimate: Estimate, ask: Statistic, total: TotalError | None) -> dict[str, Any]:
     low, high = estimate.interval(ask.level)
-    margin, cv = _total(estimate, ask, plan, low, high)
+    cv = None if total is None else total.cv
     return {
         "cell": dict(estimate.cell),
         "value": number(estimate.value),
         "privacy_low": number(low) if estimate.has_interval and abs(low) < UNBOUNDED else None,
         "privacy_high": number(high) if estimate.has_interval and abs(high) < UNBOUNDED else None,
-        "total_margin": None if margin is None else number(Fraction(margin)),
+        "total_low": None if total is None else number(Fraction(total.low)),
+        "total_high": None if total is None else number(Fraction(total.high)),
+        "total_margin": None if total is None else number(Fraction(total.margin)),
         "cv": None if cv is None else round(cv, 4),
-        "reliability": _reliability(cv),
+        "reliability": reliability(cv),
     }
-
-
-def _total(
-    estimate: Estimate, ask: Statistic, plan: Plan, low: Fraction, high: Fraction
-) -> tuple[float | None, float | None]:
-    """The total margin of error at the ask's level, and the coefficient of variation; neither without an interval.
-
-    Where the noise has a confidential scale but an interval was bought, there is a margin and no coefficient.
-    """
-    if estimate.sampling is None or plan.design_effect is None or not estimate.has_interval:
-        return None, None
-    variance = max(0.0, estimate.sampling(float(plan.design_effect)))
-    z = NormalDist().inv_cdf((1 + float(ask.level)) / 2)
-    margin = sqrt((float(high - low) / 2) ** 2 + z * z * variance)
-    if estimate.noise_sd is None or not isfinite(estimate.noise_sd) or not estimate.value:
-        return margin, None
-    return margin, sqrt(estimate.noise_sd**2 + variance) / abs(float(estimate.value))
-
-
-def _reliability(cv: float | None) -> str | None:
-    if cv is None:
-        return None
-    return "reliable" if cv <= RELIABLE else "use with caution" if cv <= CAUTION else "unreliable"
 
 
 def _part(part: AnyMeasurement) -> dict[str, Any]:
     """One part. Of noise scaled by a bound read off the rows neither bound nor scale is told."""
-    known = {"what": part.what, "mechanism": part.mechanism, "epsilon": show(part.epsilon)}
+    known = {"what": part.what, "mechanism": part.mechanism, **part_cost(part)}
     told: dict[str, Any]
     if isinstance(part, HiddenScale):
         told = {
@@ -322,9 +340,15 @@ def _part(part: AnyMeasurement) -> dict[str, Any]:
             "hidden": HIDDEN_WORDS[part.source],
         }
     else:
-        scale = float(part.scale * part.unit) if part.mechanism == "discrete Laplace" else None
+        has_scale = part.mechanism == "discrete Laplace" or part.is_gaussian
+        scale = float(part.scale * part.unit) if has_scale else None
         told = {"sensitivity": show(part.bound), "grid": show(part.unit), "scale": scale}
     return {**known, **told, "proof": part.proof}
+
+
+def part_cost(part: AnyMeasurement) -> dict[str, str]:
+    """What a part cost, under the name of its unit."""
+    return {"rho": show(part.rho)} if part.rho else {"epsilon": show(part.epsilon)}
 
 
 def number(value: Fraction) -> int | float:

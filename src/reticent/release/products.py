@@ -9,20 +9,28 @@ from reticent.plan.plan import Plan
 from reticent.plan.product import Product
 from reticent.plan.statistics import Statistics
 from reticent.plan.synth import SyntheticTables
+from reticent.plan.tables import AddUpTables
 from reticent.release.cells import CELLS, CellsProducer
 from reticent.release.models import ModelsProducer
 from reticent.release.product import Producer, ReleasedSection
 from reticent.release.statistics import STATISTICS, StatisticsProducer
 from reticent.release.synth import SYNTH, SyntheticProducer
+from reticent.release.tables import TABLES, TablesProducer
 
 PRODUCERS: Mapping[type[Product], type[Producer[Any]]] = {
     ImputationModels: ModelsProducer,
     Statistics: StatisticsProducer,
     CellTables: CellsProducer,
+    AddUpTables: TablesProducer,
     SyntheticTables: SyntheticProducer,
 }
 
-RELEASED: Mapping[str, ReleasedSection] = {"statistics": STATISTICS, "cells": CELLS, "synth": SYNTH}
+RELEASED: Mapping[str, ReleasedSection] = {
+    "statistics": STATISTICS,
+    "cells": CELLS,
+    "tables": TABLES,
+    "synth": SYNTH,
+}
 """By their key in a document."""
 
 

@@ -33,12 +33,17 @@ COLUMNS = (
     "level",
     "privacy_low",
     "privacy_high",
+    "total_low",
+    "total_high",
     "total_margin",
     "cv",
     "reliability",
     "guarantee",
     "meaning",
+    "total_meaning",
 )
+NUMBERS = COLUMNS[COLUMNS.index("privacy_low") : COLUMNS.index("guarantee")]
+"""The columns that an estimate has a number for; a release written before there was one leaves it empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +108,7 @@ class Release:
 
     def _line(self, answer: Mapping[str, Any], estimate: Mapping[str, Any]) -> list[Any]:
         cell = "; ".join(f"{name} = {level}" for name, level in estimate["cell"].items())
-        numbers = [
-            estimate[key] for key in ("privacy_low", "privacy_high", "total_margin", "cv", "reliability")
-        ]
+        numbers = [estimate.get(key) for key in NUMBERS]
         return [
             self.id,
             answer["name"],
@@ -116,7 +119,14 @@ class Release:
             *numbers,
             answer["guarantee"]["words"],
             answer["interval"]["meaning"],
+            _total_words(answer),
         ]
+
+
+def _total_words(answer: Mapping[str, Any]) -> str:
+    """What the total interval means, or why it is empty."""
+    total = answer.get("total") or {}
+    return f"empty: {total['empty']}" if total.get("empty") else str(total.get("meaning") or "")
 
 
 JSON, CSV = ".json", ".csv"

@@ -11,6 +11,7 @@ from reticent.engine.sql.sampling import Lot
 from reticent.noise.bits import SystemBits
 from reticent.noise.source import SystemNoise
 from reticent.plan.plan import Plan
+from reticent.privacy.units import cost
 from reticent.release.document import document
 from reticent.release.product import PlanRun, Producer, Result, Step
 from reticent.release.products import producers
@@ -29,9 +30,16 @@ class Results:
         """What was spent on all of it."""
         return sum((each.epsilon for each in self.products), Fraction(0))
 
+    def spent(self, plan: Plan) -> Fraction:
+        """The same in the plan's unit: where that is rho, of every claim that was asked of what was run."""
+        if plan.unit == "epsilon":
+            return self.epsilon
+        ran = (claim for each in self.products for claim in (*each.claims, *each.ground_claims))
+        return sum((cost(claim, plan.unit) for claim in ran), Fraction(0))
+
     def is_as_planned(self, plan: Plan) -> bool:
         """Whether it cost what was planned, and every statistic was measured as planned. Both sides are public."""
-        return self.epsilon == plan.cost and all(each.is_as_planned for each in self.products)
+        return self.spent(plan) == plan.cost and all(each.is_as_planned for each in self.products)
 
     def told(
         self,

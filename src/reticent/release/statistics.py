@@ -11,11 +11,12 @@ from reticent.engine.wants import Aggregate
 from reticent.plan.plan import Plan
 from reticent.plan.statistics import Statistics, claim_of_bins, claim_of_parts
 from reticent.privacy.claim import Claim
-from reticent.release.asks import book_of, evaluate, ran_as_planned, rings_of, wants_of, weigh_plan
+from reticent.release.asks import book_of, evaluate_sampled, ran_as_planned, rings_of, wants_of, weigh_plan
 from reticent.release.copies import tally_copies
 from reticent.release.document import answers_section, weights_section
 from reticent.release.models import NO_MODELS, Modelled, ModelsResult
 from reticent.release.product import Document, PlanRun, Producer, ReleasedSection, Result
+from reticent.release.sampling import Sampled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,11 +26,13 @@ class StatisticsResult(Result):
     plan: Plan
     answers: Mapping[str, Answer] = field(repr=False)
     weighed: Weighed | None = None
+    sampled: Sampled | None = None
 
     @property
     def epsilon(self) -> Fraction:
         bins = self.weighed.epsilon if self.weighed else Fraction(0)
-        return sum((answer.epsilon for answer in self.answers.values()), start=bins)
+        bought = self.sampled.epsilon if self.sampled else Fraction(0)
+        return sum((answer.epsilon for answer in self.answers.values()), start=bins + bought)
 
     @property
     def is_as_planned(self) -> bool:
@@ -39,7 +42,8 @@ class StatisticsResult(Result):
     def claims(self) -> Sequence[Claim]:
         ran = ((route, self.answers[route.statistic.name].parts) for route in self.plan.routes)
         found = (claim_of_parts(route, parts, self.plan.change) for route, parts in ran)
-        return [claim for claim in found if claim is not None]
+        bought = self.sampled.claims if self.sampled else ()
+        return [*(claim for claim in found if claim is not None), *bought]
 
     @property
     def ground_claims(self) -> Sequence[Claim]:
@@ -47,10 +51,11 @@ class StatisticsResult(Result):
         return [bins] if bins else []
 
     def grounds(self) -> dict[str, Any]:
-        return weights_section(self.plan, self.weighed)
+        sampling = self.sampled.section() if self.sampled else {}
+        return {**weights_section(self.plan, self.weighed), **sampling}
 
     def document(self) -> dict[str, Any]:
-        return {"statistics": answers_section(self.plan, self.answers)}
+        return {"statistics": answers_section(self.plan, self.answers, self.sampled)}
 
 
 class StatisticsProducer(Producer[Statistics]):
@@ -75,7 +80,7 @@ class StatisticsProducer(Producer[Statistics]):
         copied = tally_copies(on.plan, on.engine, on.lot, modelled, bits=on.bits) if modelled.fits else None
         book = book_of(on.plan, on.tallies, step=on.step)
         weighed = weigh_plan(on.plan, on.tallies, on.noise)
-        answers = evaluate(
+        made = evaluate_sampled(
             on.plan,
             on.tallies,
             on.noise,
@@ -84,7 +89,7 @@ class StatisticsProducer(Producer[Statistics]):
             weighed=weighed,
             copied=copied,
         )
-        return StatisticsResult(plan=on.plan, answers=answers, weighed=weighed)
+        return StatisticsResult(plan=on.plan, answers=made.answers, weighed=weighed, sampled=made.sampled)
 
 
 def _modelled(on: PlanRun) -> Modelled:

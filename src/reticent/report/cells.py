@@ -78,7 +78,8 @@ def _listed(table: Table) -> tuple[str, Spec]:
             "value": columns["estimate"][place],
             "low": columns["low"][place],
             "high": columns["high"][place],
-            "total_margin": None,
+            "total_low": None,
+            "total_high": None,
             "rating": "not rated",
         }
         for place, cell in enumerate(columns["cell"])

@@ -95,15 +95,11 @@ def _points(rows: list[dict[str, Any]], unit: str | None) -> Spec:
 
 
 def _whiskers(unit: str | None) -> Iterator[Spec]:
-    """The total margin, thin, and over it the error bar of the noise, thick; each only where it is given."""
+    """The total interval, thin, and over it that of the noise, thick; each only where it is given."""
     yield {
-        "transform": [
-            {"filter": "isValid(datum.total_margin)"},
-            {"calculate": "datum.value - datum.total_margin", "as": "from"},
-            {"calculate": "datum.value + datum.total_margin", "as": "to"},
-        ],
+        "transform": [{"filter": "isValid(datum.total_low) && isValid(datum.total_high)"}],
         "mark": {"type": "rule", "color": GREY, "strokeWidth": 1.2},
-        "encoding": {"x": _x("from", unit), "x2": {"field": "to"}},
+        "encoding": {"x": _x("total_low", unit), "x2": {"field": "total_high"}},
     }
     yield {
         "transform": [{"filter": "isValid(datum.low) && isValid(datum.high)"}],

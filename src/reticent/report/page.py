@@ -3,13 +3,13 @@
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from reticent.release.format import CAUTION, RELIABLE
+from reticent.refine.total import CAUTION, RELIABLE
 from reticent.release.release import Release
 from reticent.report import words
 from reticent.report.charts import HOW, specs, svg
 from reticent.report.numbers import barless, clean, upward
 from reticent.report.sections import drawings
-from reticent.report.statistics import meanings, parts
+from reticent.report.statistics import meanings, parts, totals
 
 
 def page(release: Release) -> bytes:
@@ -32,6 +32,8 @@ def page(release: Release) -> bytes:
         "limits": (RELIABLE, CAUTION),
         "meanings": meanings(document),
         "barless": barless(document.get("statistics") or []),
+        "totals": totals(document, "meaning"),
+        "empty": totals(document, "empty"),
         "asks": parts(document),
     }
     return (_environment().get_template("page.html.j2").render(view) + "\n").encode()

@@ -7,8 +7,9 @@ from reticent.report.cells import CELLS
 from reticent.report.drawing import Drawing
 from reticent.report.statistics import STATISTICS
 from reticent.report.synth import SYNTH
+from reticent.report.tables import TABLES
 
-DRAWN: Mapping[str, Drawing] = {"statistics": STATISTICS, "cells": CELLS, "synth": SYNTH}
+DRAWN: Mapping[str, Drawing] = {"statistics": STATISTICS, "cells": CELLS, "tables": TABLES, "synth": SYNTH}
 """By their key in a document."""
 
 

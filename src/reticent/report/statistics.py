@@ -19,11 +19,19 @@ from reticent.report.numbers import (
     unit_of,
     upward,
 )
+from reticent.report.words import covers
 
 MOST_CELLS = 60
-NUMBERS = {"value": "value", "low": "privacy_low", "high": "privacy_high", "total_margin": "total_margin"}
+NUMBERS = {"value": "value", "low": "privacy_low", "high": "privacy_high"}
 _MARKS = {"reliable": "●", "use with caution": "◆", "unreliable": "▲"}
-HEADINGS = ("statistic", "cell", "estimate", "interval for privacy noise", "reliability")
+HEADINGS = (
+    "statistic",
+    "cell",
+    "estimate",
+    "interval for privacy noise",
+    "total: sampling and noise",
+    "reliability",
+)
 
 
 def statistics_lines(document: Document) -> Iterator[Line]:
@@ -35,6 +43,8 @@ def statistics_lines(document: Document) -> Iterator[Line]:
             yield weights["raked"]["words"]
     answers = document["statistics"]
     rows = [_shown(answer, estimate) for answer in answers for estimate in answer["estimates"]]
+    if rows:
+        yield covers(document)
     yield Grid(headings=HEADINGS, rows=rows)
 
 
@@ -43,7 +53,10 @@ def _shown(answer: Document, estimate: dict[str, Any]) -> tuple[str, ...]:
     digits = places(estimate)
     ends = (downward(estimate["privacy_low"], digits), upward(estimate["privacy_high"], digits))
     bar = " to ".join(ends) if all(ends) else ""
-    return (answer["name"], cell, nearest(estimate["value"], digits), bar, estimate["reliability"] or "")
+    whole = (downward(estimate.get("total_low"), digits), upward(estimate.get("total_high"), digits))
+    total = " to ".join(whole) if all(whole) else ""
+    value = nearest(estimate["value"], digits)
+    return (answer["name"], cell, value, bar, total, estimate["reliability"] or "")
 
 
 def statistics_view(document: Document) -> dict[str, Any]:
@@ -63,6 +76,17 @@ def meanings(document: Document) -> dict[str, list[Any]]:
     return _meanings([answer for answer in answers if answer.get("name") not in bare])
 
 
+def totals(document: Document, key: str) -> dict[str, list[Any]]:
+    """What total intervals mean, or why they are empty, with the statistics it is said of."""
+    found: dict[str, list[Any]] = {}
+    for answer in document.get("statistics") or []:
+        told = answer.get("total") or {}
+        has = any(each.get("total_margin") is not None for each in answer.get("estimates") or [])
+        if told.get(key) and has == (key == "meaning"):
+            found.setdefault(told[key], []).append(answer.get("name"))
+    return found
+
+
 def parts(document: Document) -> list[dict[str, Any]]:
     """Every statistic as it was asked, for the list of its parts."""
     return [{**answer, "written": _written(answer)} for answer in document.get("statistics") or []]
@@ -80,7 +104,7 @@ def _lines(answers: list[Any], columns: list[str]) -> dict[str, Any]:
     ]
     return {
         "lines": lines,
-        "has_margin": any(line["margin"] for line in lines),
+        "has_total": any(line["total"] for line in lines),
         "has_rating": any(line["rating"] for line in lines),
     }
 
@@ -96,11 +120,20 @@ def _line(answer: Mapping[str, Any], estimate: dict[str, Any], columns: list[str
         "value": nearest(estimate.get("value"), digits) or "not given",
         "bar": f"{low or 'no bound'}\N{NO-BREAK SPACE}to {high or 'no bound'}" if low or high else "",
         "level": (answer.get("interval") or {}).get("level"),
-        "margin": upward(estimate.get("total_margin"), digits),
+        "total": _total(estimate, digits),
         "cv": percent(estimate.get("cv")),
         "rating": rating,
         "mark": _MARKS.get(rating, ""),
     }
+
+
+def _total(estimate: dict[str, Any], digits: int) -> str:
+    """The total interval, rounded outward; of a release that told a margin alone, the margin."""
+    low, high = estimate.get("total_low"), estimate.get("total_high")
+    if low is not None and high is not None:
+        return f"{downward(low, digits)}\N{NO-BREAK SPACE}to {upward(high, digits)}"
+    margin = upward(estimate.get("total_margin"), digits)
+    return f"±\N{NO-BREAK SPACE}{margin}" if margin else ""
 
 
 def _meanings(answers: list[Any]) -> dict[str, list[Any]]:
@@ -170,8 +203,17 @@ def _charted(answer: Mapping[str, Any]) -> tuple[str, Spec]:
 def _row(place: int, label: str, estimate: Mapping[str, Any]) -> dict[str, Any]:
     """One line of a chart's data: the release's own numbers, untouched."""
     numbers = {name: estimate.get(key) for name, key in NUMBERS.items()}
+    numbers |= dict(zip(("total_low", "total_high"), _total_ends(estimate), strict=True))
     rating = estimate.get("reliability") or "not rated"
     return {"place": place, "label": label, **numbers, "rating": rating}
+
+
+def _total_ends(estimate: Mapping[str, Any]) -> tuple[Any, Any]:
+    """The ends of the total interval; of a release that told a margin alone, as far on either side."""
+    value, margin = estimate.get("value"), estimate.get("total_margin")
+    if estimate.get("total_low") is not None:
+        return estimate["total_low"], estimate.get("total_high")
+    return (None, None) if margin is None or value is None else (value - margin, value + margin)
 
 
 def _levels(group: list[Mapping[str, Any]]) -> str:

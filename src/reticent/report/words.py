@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+from reticent.exact import show
+from reticent.privacy.units import DELTA, as_approximate
 from reticent.report.numbers import certainty, factor
 
 Document = Mapping[str, Any]
@@ -90,7 +92,8 @@ def promise(document: Document) -> list[str]:
     carried = CARRIES.get(str(claim.get("measure")))
     if carried is None or any(claim.get(name) is None for name in carried):
         return list(UNPROVED)
-    first, second = _sentences(claim, _someone(protects), str(protects.get("change") or claim.get("change")))
+    change, delta = str(protects.get("change") or claim.get("change")), _delta(document)
+    first, second = _sentences(claim, _someone(protects), change, delta)
     return [first, second, *_caveats(claim)]
 
 
@@ -103,7 +106,13 @@ def _someone(protects: Document) -> str:
     )
 
 
-def _sentences(claim: Document, someone: str, change: str) -> tuple[str, str]:
+def _pair(rho: str, delta: str) -> str:
+    """(epsilon, delta) that a sum of rho stands for, computed for the page and kept nowhere."""
+    epsilon = as_approximate(Fraction(rho), Fraction(delta))
+    return f"({show(epsilon)}, {delta})-differential privacy"
+
+
+def _sentences(claim: Document, someone: str, change: str, delta: str) -> tuple[str, str]:
     if "replaced" in change:
         start = f"Had any one {someone} given other answers,"
         guess = "which of two sets of answers a respondent gave"
@@ -113,7 +122,10 @@ def _sentences(claim: Document, someone: str, change: str) -> tuple[str, str]:
     if claim["measure"] == "zcdp":
         first = f"{start} this release would have followed nearly the same law, within rho = {claim.get('rho')} of"
         second = f"Even to someone who knows everybody else's answers it says little about {guess}"
-        return f"{first} zero-concentrated differential privacy.", f"{second}, and rho bounds how little."
+        return (
+            f"{first} zero-concentrated differential privacy; that is {_pair(str(claim['rho']), delta)}.",
+            f"{second}, and rho bounds how little.",
+        )
     epsilon = Fraction(str(claim["epsilon"]))
     but, aside = "", ""
     if claim["measure"] == "approximate":
@@ -145,14 +157,20 @@ def _caveats(claim: Document) -> list[str]:
     return found
 
 
+def _delta(document: Document) -> str:
+    """The delta at which the plan wants a sum of rho to be shown."""
+    return str((document.get("protects") or {}).get("shown_at_delta") or show(DELTA))
+
+
 def budget(document: Document) -> dict[str, str] | None:
     """What was spent before, by this release, in all, and what is left; None without a receipt."""
     receipt = document.get("receipt") or {}
     if document.get("published") is not True or receipt.get("charged") is None:
         return None
     before, charged = receipt.get("spent_before"), receipt["charged"]
-    beside = document.get("beside_epsilon") or {}
-    total = _sum(before, charged)
+    beside, wave = document.get("beside_epsilon") or {}, str(receipt.get("wave") or "")
+    total = _sum(before, receipt.get("counted") or charged)
+    in_rho = receipt.get("unit") == "rho" and bool(total)
     return {
         "unit": str(receipt.get("unit") or "epsilon"),
         "before": str(before if before is not None else "not stated"),
@@ -160,6 +178,11 @@ def budget(document: Document) -> dict[str, str] | None:
         "total": total or "not stated",
         "left": str(receipt["left_after"]) if receipt.get("left_after") is not None else "not stated",
         "factor": factor(Fraction(total)) if total and receipt.get("unit") == "epsilon" else "",
+        "wave": f"This release is charged to wave {wave}." if wave else "",
+        "shown": f"All releases charged to this ledger up to and including this one promise together rho = {total}, that is "
+        f"{_pair(total, _delta(document))}."
+        if in_rho
+        else "",
         "delta": str(beside.get("delta") or ""),
         "observed": ", ".join(str(each) for each in beside.get("observed") or []),
     }
@@ -199,9 +222,9 @@ def methodology(document: Document) -> str:
         f"The statistics in “{document.get('title')}” were computed from the data set "
         f"{document.get('dataset')} under differential privacy ({claim.get('words')}). The protected unit is "
         f"one {_someone(protects)}.{_repaired(document)} Noise was drawn by {noises}, scaled to the most that one respondent can "
-        "move each answer; bounds and categories were declared beforehand and not read from the data. Error "
-        "bars cover the privacy noise at their stated level; sampling error is added only where a total "
-        f"margin of error is given, and nonresponse bias is not covered. {synthetic + ' ' if synthetic else ''}The cost was "
+        "move each answer; bounds and categories were declared beforehand and not read from the data. Intervals "
+        "for privacy noise cover it at their stated level; sampling error is covered only where a total "
+        f"interval is given, and nonresponse bias is not covered. {synthetic + ' ' if synthetic else ''}The cost was "
         f"recorded in a ledger before any row was read. Software: reticent {software.get('reticent')}, {software.get('engine')}."
     )
 
@@ -256,6 +279,46 @@ def _drawn(document: Document) -> list[str]:
     read = [f"only {piece.get('words')}"] if piece else []
     read += [f"of its promise: {piece['secret']}"] if piece.get("secret") else []
     return read + [f"{each.get('words')}; {each.get('secret')}" for each in frames]
+
+
+NOISE_ONLY = (
+    "The intervals of this release cover privacy noise alone: no sampling error is known, so they are no confidence "
+    "intervals for the population."
+)
+
+
+def covers(document: Document) -> str:
+    """The first line of a page: what its intervals cover."""
+    estimates = [
+        each for answer in document.get("statistics") or [] for each in answer.get("estimates") or []
+    ]
+    told = [each.get("total_margin") is not None for each in estimates]
+    if not any(told):
+        return NOISE_ONLY
+    both = (
+        "Every number has two intervals: one for privacy noise, and a total for sampling and noise together."
+    )
+    if all(told):
+        return both
+    return f"{both[:-1]}, but for those whose sampling error is not known: theirs cover privacy noise alone."
+
+
+def sampled(document: Document) -> list[str]:
+    """Where the sampling error of a release comes from, and when it may be wrong, a sentence each."""
+    told = document.get("sampling") or {}
+    if not told.get("source"):
+        return []
+    if told["source"] == "declared":
+        return [
+            f"The design effect, {told.get('design_effect')}, was declared: it is right if the declaration is."
+        ]
+    items = "; ".join(str(each) for each in told.get("items") or [])
+    said = (
+        f"The design effect, {told.get('design_effect')}, was estimated privately from {told.get('units')} primary "
+        f"sampling units over {items}, with {told.get('degrees_of_freedom')} degrees of freedom. It may be too small for "
+        "a domain of larger clusters, and too large for one that cuts across them."
+    )
+    return [said, *(f"Note: {each}." for each in told.get("cautions") or [])]
 
 
 def citation(document: Document) -> str:

@@ -137,8 +137,20 @@ class Schema:
         for name, column in self.columns.items():
             if column.role == "weight" and (not isinstance(column, Number) or column.lower < 0):
                 raise SchemaError("is a weight: a number with bounds from 0 up", field=f"columns.{name}")
-            if column.role == "stratum" and not isinstance(column, Levels):
-                raise SchemaError("is a stratum: categorical or ordinal", field=f"columns.{name}")
+            if column.role in ("stratum", "psu") and not isinstance(column, Levels):
+                raise SchemaError(
+                    f"is a {column.role}: categorical or ordinal, with every one that was drawn among its levels",
+                    field=f"columns.{name}",
+                )
+            if isinstance(column, Levels) and (column.strata or column.drawn):
+                self._check_psu(column)
+
+    def _check_psu(self, column: Levels) -> None:
+        """Strata of units, or units drawn in strata: of a primary sampling unit, and one of the two."""
+        if column.role != "psu" or (column.strata and column.drawn):
+            raise SchemaError(
+                "gives strata or drawn, one of them, with role = 'psu'", field=f"columns.{column.name}"
+            )
 
 
 FORMAT = 2
@@ -176,7 +188,9 @@ class ColumnPart(Section):
     - `label`: for readers.
     - `unit`: of measurement.
     - `source`: the header in the file, the column's name where not said.
-    - `role`: what it is to the design, such as `"weight"` or `"stratum"`.
+    - `role`: what it is to the design: `"weight"`, `"stratum"` or `"psu"`.
+    - `strata`: for a psu, the stratum of each level; without it units are numbered within strata.
+    - `drawn`: for a psu numbered within strata, how many were drawn in each stratum, where not all levels.
     - `levels`: the answers, in order for an ordinal column.
     - `positions`: places of ordinal levels on a scale.
     - `bounds`: lowest and highest; what lies outside is clamped.
@@ -191,6 +205,8 @@ class ColumnPart(Section):
     unit: str = ""
     source: str = ""
     role: str = ""
+    strata: list[str | int] = Field(default=[])
+    drawn: list[int] = Field(default=[])
     levels: list[str | int] = Field(default=[])
     positions: list[Numeric] = Field(default=[])
     bounds: list[Numeric] = Field(default=[])
@@ -255,9 +271,10 @@ def _column(name: str, raw: dict[str, Any]) -> Column:
     part = fill(ColumnPart, raw, error=SchemaError, at=at)
     if part.kind not in KINDS:
         raise SchemaError(f"is one of {', '.join(KINDS)}{nearest(part.kind, KINDS)}", field=f"{at}.kind")
-    if part.role not in ("", "weight", "stratum"):
-        raise SchemaError("is 'weight' or 'stratum', where given", field=f"{at}.role")
-    for text in (part.label, part.unit, part.source, *map(str, part.levels), *map(str, part.missing_codes)):
+    if part.role not in ("", "weight", "stratum", "psu"):
+        raise SchemaError("is 'weight', 'stratum' or 'psu', where given", field=f"{at}.role")
+    texts = [*map(str, part.levels), *map(str, part.strata), *map(str, part.missing_codes)]
+    for text in (part.label, part.unit, part.source, *texts):
         _check_text(text, at)
     common = {
         "name": name,
@@ -280,11 +297,19 @@ def _levels(part: ColumnPart, common: dict[str, Any], at: str) -> Levels:
     positions = tuple(_exact(value, f"{at}.positions") for value in part.positions)
     levels = tuple(str(level) for level in part.levels)
     ordered = part.kind == "ordinal"
-    return Levels(**common, levels=levels, positions=positions, ordered=ordered, literal=part.text)
+    return Levels(
+        **common,
+        levels=levels,
+        positions=positions,
+        ordered=ordered,
+        literal=part.text,
+        strata=tuple(str(stratum) for stratum in part.strata),
+        drawn=tuple(part.drawn),
+    )
 
 
 def _number(part: ColumnPart, common: dict[str, Any], at: str) -> Number:
-    _refuse(part, at, "levels", "positions", "text")
+    _refuse(part, at, "levels", "positions", "text", "strata", "drawn")
     if len(part.bounds) != 2:
         raise SchemaError("give the lowest and the highest value: bounds = [0, 99]", field=f"{at}.bounds")
     lower, upper = (_exact(value, f"{at}.bounds") for value in part.bounds)

@@ -49,12 +49,16 @@ class Levels(Column):
     """A categorical or ordinal column: `levels` in order, `positions` where the order is a scale.
 
     A cell is the level that means the same (`schema/reading.py`); with `literal`, the one that is the same text.
+    Of a primary sampling unit, `strata` names the stratum of every level; or, where levels are numbers within strata, `drawn`
+    has for every stratum how many of them were drawn there.
     """
 
     levels: tuple[str, ...]
     positions: tuple[Fraction, ...] = ()
     ordered: bool = False
     literal: bool = False
+    strata: tuple[str, ...] = ()
+    drawn: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.levels:
@@ -70,6 +74,10 @@ class Levels(Column):
             raise SchemaError("needs one position for each level", field=self.name)
         if any(b <= a for a, b in pairwise(self.positions)):
             raise SchemaError("needs increasing positions; list the levels in order", field=self.name)
+        if self.strata and len(self.strata) != len(self.levels):
+            raise SchemaError("needs one stratum for each level", field=self.name)
+        if any(not 0 <= count <= len(self.levels) for count in self.drawn):
+            raise SchemaError("has no stratum of more units than levels, or of fewer than 0", field=self.name)
 
     def meaning(self, text: str) -> str:
         """The one text for all texts that are the same level."""

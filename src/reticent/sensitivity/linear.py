@@ -41,6 +41,25 @@ def bound_table(largest: int, *, neighbours: Neighbours) -> Global:
     return Global(bound=Fraction(max(1, cells * neighbours.records * largest)))
 
 
+def length_table(largest: int, *, neighbours: Neighbours) -> Global:
+    """The Euclidean length of such a table's move: for Gaussian noise, which needs no more than that.
+
+    Guarantee   no pair of neighbours has tables further apart, in the root of the sum of squares.
+    Adjacency   `neighbours`.
+    Theorem     a record that comes or goes moves the table by a vector of length at most `largest`; one that is exchanged
+                by the difference of two such vectors in the positive quadrant, of length at most sqrt(2) `largest`.
+    Proof       proofs/sensitivity/linear.md
+    Assumes     the cell and weight of a record depend on that record alone; integers.
+    Keeps back  nothing: every input is public.
+    """
+    each = ROOT_OF_TWO if neighbours.replaced else Fraction(1)
+    return Global(bound=max(Fraction(1), each * neighbours.records * largest))
+
+
+ROOT_OF_TWO = Fraction(99, 70)
+"""Just above it: 99 * 99 = 2 * 70 * 70 + 1."""
+
+
 def bound_rank(at: Fraction, largest: int, *, neighbours: Neighbours) -> Global:
     """The bound of the rank score -max(0, b B - a W, b A - (b - a) W) of every candidate, at = a/b.
 

@@ -99,10 +99,11 @@ class SynthNoise(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spend:
-    """What a synthesizer may spend. A `delta` of 0 asks for pure noise."""
+    """What a synthesizer may spend: epsilon alone for pure noise, epsilon and `delta`, or `rho` itself (zCDP)."""
 
-    epsilon: Fraction
+    epsilon: Fraction = Fraction(0)
     delta: Fraction = Fraction(0)
+    rho: Fraction = Fraction(0)
     change: Change = Change.ADD_REMOVE
     records: int = 1
     stability: int = 1
@@ -111,6 +112,11 @@ class Spend:
     def neighbours(self) -> Neighbours:
         records = self.records * self.stability
         return Neighbours(replaced=self.change is Change.REPLACE, records=records)
+
+    @property
+    def is_pure(self) -> bool:
+        """Whether tables get Laplace noise, and what is spent is counted in epsilon."""
+        return not (self.delta or self.rho)
 
 
 class Model(Protocol):

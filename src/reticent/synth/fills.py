@@ -78,17 +78,20 @@ def prepared(
 def parts(spend: Spend, share: Fraction) -> tuple[Spend, Spend]:
     """What is spent first and what after: together never more than `spend`.
 
-    Pure epsilon is cut in two. Otherwise rho is: each part is an epsilon at the same delta whose rho is not above its part.
+    Pure epsilon is cut in two, and so is rho. With a delta the rho behind it is: each part is an epsilon at the same delta
+    whose rho is not above its part.
     """
     if not 0 < share < 1:
         raise PlanError("the share for filling lies between 0 and 1", field="share")
-    if spend.delta == 0:
-        return replace(spend, epsilon=share * spend.epsilon), replace(
-            spend, epsilon=(1 - share) * spend.epsilon
-        )
+    if spend.is_pure or spend.rho:
+        return _scaled(spend, share), _scaled(spend, 1 - share)
     rho = rho_within(spend.epsilon, spend.delta)
     first = _spend_of(share * rho, spend)
     return first, _spend_of(rho - rho_within(first.epsilon, first.delta), spend)
+
+
+def _scaled(spend: Spend, share: Fraction) -> Spend:
+    return replace(spend, epsilon=share * spend.epsilon, rho=share * spend.rho)
 
 
 def _spend_of(rho: Fraction, spend: Spend) -> Spend:
@@ -160,8 +163,10 @@ def filling(missing: MissingMethod) -> tuple[tuple[str, str], ...]:
 
 def check_spend(missing: MissingMethod, spend: Spend, share: Fraction = SHARE) -> None:
     """Refuse an amount that cannot be spent, or not in two parts where the strategy needs two."""
-    if spend.epsilon <= 0 or not 0 <= spend.delta < 1:
-        raise PlanError("epsilon is positive, and delta from 0 up below 1", field="epsilon")
+    if spend.rho and (spend.epsilon or spend.delta):
+        raise PlanError("has two units; give epsilon and delta, or rho alone", field="rho")
+    if spend.rho < 0 or (not spend.rho and spend.epsilon <= 0) or not 0 <= spend.delta < 1:
+        raise PlanError("epsilon or rho is positive, and delta from 0 up below 1", field="epsilon")
     if missing in PAID:
         parts(spend, share)
     elif spend.delta:

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
-from math import isqrt, pi, sqrt
+from math import pi, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import PlanError
 from reticent.privacy.claim import Claim
-from reticent.privacy.convert import PLACES, zcdp_to_epsilon
+from reticent.privacy.convert import PLACES, root_below, zcdp_to_epsilon
 from reticent.sensitivity.donors import CAPPED_PAGES
 from reticent.synth.base import Counted, Floats, Spend, SynthNoise
 
@@ -43,12 +43,20 @@ def rho_within(epsilon: Fraction, delta: Fraction) -> Fraction:
     return Fraction(low, _ONE)
 
 
+def total_of(spend: Spend) -> Fraction:
+    """All that may be spent: epsilon where it is pure, else rho, given or certified for (epsilon, delta)."""
+    if spend.is_pure:
+        return spend.epsilon
+    return spend.rho or rho_within(spend.epsilon, spend.delta)
+
+
 def claim_of(spend: Spend, *rests_on: tuple[str, str]) -> Claim:
     """What is promised once a whole purse made of `spend` is spent."""
     return Claim(
-        measure="approximate" if spend.delta else "pure",
+        measure="zcdp" if spend.rho else "approximate" if spend.delta else "pure",
         epsilon=spend.epsilon,
         delta=spend.delta,
+        rho=spend.rho,
         change=spend.change,
         rests_on=(
             *rests_on,
@@ -76,12 +84,11 @@ class Accountant:
     spent: Fraction = field(init=False, default=Fraction(0))
 
     def __post_init__(self) -> None:
-        pure = self.is_pure
-        self.total = self.spend.epsilon if pure else rho_within(self.spend.epsilon, self.spend.delta)
+        self.total = total_of(self.spend)
 
     @property
     def is_pure(self) -> bool:
-        return self.spend.delta == 0
+        return self.spend.is_pure
 
     @property
     def left(self) -> Fraction:
@@ -139,14 +146,6 @@ class Accountant:
         """
         records = self.spend.neighbours.records
         return (ROOT[0] * records, ROOT[1]) if self.spend.neighbours.replaced else (records, 1)
-
-
-def root_below(square: Fraction) -> Fraction:
-    """A decimal of 12 places not above the root of `square`."""
-    found = Fraction(isqrt(int(square * _ONE * _ONE)), _ONE)
-    if found == 0:
-        raise PlanError("it is too small to choose anything with; use a larger one.", field="epsilon")
-    return found
 
 
 def _shaped(made: Sequence[int], table: NDArray[np.int64], fine: int) -> Floats:

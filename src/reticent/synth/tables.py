@@ -10,6 +10,12 @@ LEAST = 1 / 64
 """No table is scaled up further than this."""
 
 
+def total_of(noisy: list[NoisyCounts]) -> float:
+    """About how many respondents there are: every list has each of them once; the shorter, the better."""
+    weights = [1 / len(each.cells) for each in noisy]
+    return max(1.0, float(np.average([float(each.cells.sum()) for each in noisy], weights=weights)))
+
+
 def one_scale(noisy: NoisyCounts, total: float, blocks: NDArray[np.int64]) -> NoisyCounts:
     """A table of available cells on the scale of all `total` respondents, with its own noise level.
 

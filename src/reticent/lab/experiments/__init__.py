@@ -2,9 +2,11 @@
 
 from reticent.errors import PlanError, nearest
 from reticent.lab.experiments import (
+    add_up,
     amplification,
     amplification_missing,
     anonymity,
+    domains,
     donors_example,
     donors_figures,
     donors_income,
@@ -19,6 +21,7 @@ from reticent.lab.experiments import (
     poststratify_example,
     small_cells,
     small_cells_printed,
+    survey_intervals,
     synth_heaps,
     synth_missing,
 )
@@ -48,8 +51,11 @@ EXPERIMENTS: dict[str, Experiment] = {
         model_workers.experiment(),
         small_cells.experiment(),
         small_cells_printed.experiment(),
+        domains.experiment(),
+        add_up.experiment(),
         synth_missing.experiment(),
         synth_heaps.experiment(),
+        survey_intervals.experiment(),
     )
 }
 

@@ -40,12 +40,25 @@ def classes(columns: Columns, quasi: Sequence[str]) -> dict[tuple[Hashable, ...]
 
 
 def k_anonymity(columns: Columns, quasi: Sequence[str]) -> int:
-    """The largest k for which the table is k-anonymous: the size of its smallest class (Sweeney 2002); 0 if empty."""
+    """The largest k for which the table is k-anonymous: the size of its smallest class (Sweeney 2002); 0 if empty.
+
+    **Parameters**
+
+    - `columns`: the table, an array for each column.
+    - `quasi`: the quasi-identifiers, whose values together make a class.
+    """
     return min((len(rows) for rows in classes(columns, quasi).values()), default=0)
 
 
 def distinct_diversity(columns: Columns, quasi: Sequence[str], sensitive: str) -> int:
-    """The least number of distinct sensitive values in a class (Machanavajjhala and others 2007); 0 if empty."""
+    """Distinct l-diversity: the least number of distinct sensitive values in a class (Machanavajjhala and others 2007).
+
+    **Parameters**
+
+    - `columns`: the table, an array for each column.
+    - `quasi`: the quasi-identifiers, whose values together make a class.
+    - `sensitive`: the column whose values are counted. An empty table has 0.
+    """
     return min((len(counts) for counts in _within(columns, quasi, sensitive)), default=0)
 
 
@@ -148,7 +161,14 @@ class Hierarchy:
 
 
 def intervals(low: int, high: int, widths: Sequence[int]) -> Hierarchy:
-    """Whole numbers from `low` to `high`, in intervals of growing widths, each a multiple of the one before; then all."""
+    """Whole numbers from `low` to `high`, in intervals of growing widths, each a multiple of the one before; then all.
+
+    **Parameters**
+
+    - `low`: the smallest number.
+    - `high`: the largest.
+    - `widths`: of the intervals at each height, rising.
+    """
     for narrow, wide in zip((1, *widths), widths, strict=False):
         if narrow < 1 or wide % narrow:
             raise PlanError(f"{wide} is not a multiple of {narrow}.", field="widths")
@@ -174,9 +194,15 @@ class Recoded:
 
 
 def recode_globally(columns: Columns, hierarchies: Mapping[str, Hierarchy], *, k: int) -> Recoded:
-    """One height for each column, the same for all rows: of all heights that give k-anonymity, those that lose least.
+    """Global recoding: one height for each column, the same for all rows, that gives k-anonymity and loses least.
 
     The lattice of heights is searched from the bottom; whatever is coarser than a solution is not looked at.
+
+    **Parameters**
+
+    - `columns`: the table, an array for each quasi-identifier.
+    - `hierarchies`: for each of them, how its values are made coarser.
+    - `k`: the least size of a class.
     """
     rows = _rows(columns, hierarchies, k)
     solutions: list[tuple[int, ...]] = []
@@ -191,9 +217,15 @@ def recode_globally(columns: Columns, hierarchies: Mapping[str, Hierarchy], *, k
 
 
 def recode_locally(columns: Columns, hierarchies: Mapping[str, Hierarchy], *, k: int) -> Recoded:
-    """Each group of rows as fine as it can be: from the top, a group is split by one column if all parts keep k rows.
+    """Local recoding: from the top, a group of rows is split by one column if all parts keep k rows.
 
     Of several columns the one with most parts is split, then the first. Greedy, so seldom the best there is.
+
+    **Parameters**
+
+    - `columns`: the table, an array for each quasi-identifier.
+    - `hierarchies`: for each of them, how its values are made coarser.
+    - `k`: the least size of a class.
     """
     rows = _rows(columns, hierarchies, k)
     heights: list[tuple[int, ...]] = [()] * len(rows)

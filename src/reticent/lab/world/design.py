@@ -48,7 +48,15 @@ class DrawnSample:
 def frame(
     people: pa.Table, *, least_age: int = 0, coverage: Fraction = Fraction(1), seed: int = 0
 ) -> pa.Table:
-    """The list a sample is drawn from: people of an age, in the share of households that the list covers."""
+    """The sampling frame: people of an age, in the share of households that the list covers.
+
+    **Parameters**
+
+    - `people`: the population.
+    - `least_age`: who is younger is not on the list.
+    - `coverage`: the share of households on it.
+    - `seed`: of the draw of those households.
+    """
     listed = pc.greater_equal(people["age"], least_age).to_numpy()
     if coverage < 1:
         homes, at = np.unique(people["household"].to_numpy(), return_inverse=True)
@@ -58,12 +66,27 @@ def frame(
 
 
 def simple(frame: pa.Table, *, size: int, seed: int) -> DrawnSample:
-    """A simple random sample: every set of `size` rows is equally likely."""
+    """A simple random sample: every set of `size` rows is equally likely.
+
+    **Parameters**
+
+    - `frame`: the list that is drawn from.
+    - `size`: of the sample.
+    - `seed`: of the draw.
+    """
     return _within(np.zeros(frame.num_rows, dtype=int), [size], seed)
 
 
 def stratified(frame: pa.Table, *, sizes: Mapping[str, int], seed: int, by: str = "stratum") -> DrawnSample:
-    """A simple random sample of its own size in every stratum."""
+    """Stratified sampling: a simple random sample of its own size in every stratum.
+
+    **Parameters**
+
+    - `frame`: the list that is drawn from.
+    - `sizes`: for each stratum, as `allocate` gives them.
+    - `seed`: of the draw.
+    - `by`: the column that holds the stratum.
+    """
     strata, codes = _strata(frame, by)
     if set(strata) != set(sizes):
         raise PlanError("every stratum of the frame needs a size, and no other.", field="sizes")
@@ -77,9 +100,16 @@ def allocate(
     by: str = "stratum",
     rule: Literal["proportional", "root", "equal"] = "proportional",
 ) -> dict[str, int]:
-    """Split `size` over the strata by their population, its square root, or evenly, by largest remainder.
+    """Sample allocation: split `size` over the strata by their population, its square root, or evenly.
 
     No stratum is asked for more people than it has; what it cannot give goes to the others.
+
+    **Parameters**
+
+    - `frame`: the list that is drawn from.
+    - `size`: of the whole sample.
+    - `by`: the column that holds the stratum.
+    - `rule`: what a stratum's share goes by.
     """
     strata, codes = _strata(frame, by)
     room = np.bincount(codes)
@@ -105,7 +135,15 @@ def poisson(frame: pa.Table, *, size: int, measure: Array, seed: int) -> DrawnSa
 
 
 def systematic(frame: pa.Table, *, size: int, measure: Array, seed: int) -> DrawnSample:
-    """Exactly `size` rows, probability in proportion to `measure`, by equal steps along the list."""
+    """Systematic sampling with probability in proportion to `measure`: exactly `size` rows, by equal steps along the list.
+
+    **Parameters**
+
+    - `frame`: the list that is drawn from.
+    - `size`: of the sample.
+    - `measure`: of the size of each row.
+    - `seed`: of the draw.
+    """
     part, whole = probabilities(measure, size=size, rows=frame.num_rows)
     start = int(np.random.default_rng(seed).integers(whole.max(initial=1)))
     drawn = steps(part, whole, start)

@@ -58,9 +58,17 @@ def mnar(table: pa.Table, p: float, *, seed: int, columns: Sequence[str] | None 
 def self_masking(
     table: pa.Table, p: float, *, seed: int, columns: Sequence[str] | None = None, slope: float = SELF_SLOPE
 ) -> pa.Table:
-    """Not at random: probability logistic in the cell's own value, `slope` per standard deviation.
+    """Missing not at random: the probability is logistic in the cell's own value.
 
     Categorical values count by a random effect per level. `p` is the column's mean probability.
+
+    **Parameters**
+
+    - `table`: the complete answers.
+    - `p`: the mean probability of a column.
+    - `seed`: of the draw.
+    - `columns`: which lose answers, all where not said.
+    - `slope`: for each standard deviation of the value.
     """
     lots = _lots(table, columns, [p], seed)
     rng = np.random.default_rng([seed, 1])
@@ -98,10 +106,17 @@ def quantile_masking(
 
 
 def clustered(table: pa.Table, rates: Mapping[str, float], *, correlation: float, seed: int) -> pa.Table:
-    """Reluctant people skip many questions: each column has its own rate, losses go together.
+    """Correlated item nonresponse: reluctant people skip many questions, each column at its own rate.
 
     A respondent has one latent reluctance, shared by all questions. Its weight is set so that the mean
     correlation over pairs of columns is `correlation`; real surveys show 0.4 to 0.8.
+
+    **Parameters**
+
+    - `table`: the complete answers.
+    - `rates`: for each column, the share that is lost.
+    - `correlation`: of the flags, the mean over pairs of columns.
+    - `seed`: of the draw.
     """
     weight = latent_share(list(rates.values()), correlation)
     rng = np.random.default_rng([seed, 2])
@@ -114,7 +129,13 @@ def clustered(table: pa.Table, rates: Mapping[str, float], *, correlation: float
 
 
 def apply(table: pa.Table, *masks: pa.Table) -> pa.Table:
-    """The table with every cell emptied that some mask marks."""
+    """Item nonresponse applied: the table with every cell emptied that some mask marks.
+
+    **Parameters**
+
+    - `table`: the complete answers.
+    - `masks`: tables of flags, true where an answer is lost.
+    """
     for mask in masks:
         for name in mask.column_names:
             # Taking an empty position gives an empty cell, whatever the column's type.
@@ -244,7 +265,16 @@ def fit(answers: pa.Table, flags: pa.Table, form: Form) -> Silence:
 def validate(
     answers: pa.Table, flags: pa.Table, form: Form, *, seed: int, held: float = 0.3
 ) -> tuple[Silence, Score]:
-    """Fit without a share of the households, and score on those."""
+    """Out-of-sample check of a nonresponse model: fit without a share of the households, and score on those.
+
+    **Parameters**
+
+    - `answers`: the complete answers.
+    - `flags`: true where an answer is lost.
+    - `form`: what a flag may depend on.
+    - `seed`: of the split.
+    - `held`: the share of households that is scored.
+    """
     homes, at = np.unique(answers["household"].to_numpy(), return_inverse=True)
     out = (np.random.default_rng(seed).random(len(homes)) < held)[at]
     law = fit(answers.filter(pa.array(~out)), flags.filter(pa.array(~out)), form)

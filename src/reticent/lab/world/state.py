@@ -338,12 +338,25 @@ def codebook() -> str:
 
 
 def people(n: int, *, seed: int) -> pa.Table:
-    """The first `n` people of the state with this seed. Everybody stands for themselves: the weight is 1."""
+    """The first `n` people of the state with this seed. Everybody stands for themselves: the weight is 1.
+
+    **Parameters**
+
+    - `n`: how many people.
+    - `seed`: of the state; a smaller one is the beginning of a larger one.
+    """
     return pa.Table.from_batches(_blocks(n, seed), schema=SCHEMA)
 
 
 def write_people(path: str | Path, n: int, seed: int) -> None:
-    """Write `people(n, seed=seed)` to a Parquet file, holding only a few blocks in memory."""
+    """Write `people(n, seed=seed)` to a Parquet file, holding only a few blocks in memory.
+
+    **Parameters**
+
+    - `path`: of the file.
+    - `n`: how many people.
+    - `seed`: of the state.
+    """
     with pq.ParquetWriter(path, SCHEMA, compression="zstd") as writer:
         group: list[pa.RecordBatch] = []
         for block in _blocks(n, seed):
@@ -374,7 +387,12 @@ class KnownTotals:
 
 
 def known_totals(state: pa.Table) -> KnownTotals:
-    """Counts by age group and sex, and by region, of a complete population."""
+    """Population totals: counts by age group and sex, and by region, of a complete population.
+
+    **Parameters**
+
+    - `state`: the people, as `people` makes them.
+    """
     lowest = np.array([low for low, _ in AGE_GROUPS])
     group = np.searchsorted(lowest, state["age"].to_numpy(), side="right") - 1
     sex = _codes(state["sex"], LEVELS["sex"])

@@ -4,7 +4,18 @@ from reticent.privacy.ledger.book import receipts_in
 from reticent.privacy.ledger.entries import Entry, Receipt, Reservation
 from reticent.privacy.ledger.history import ChargedPiece
 from reticent.privacy.ledger.ledger import Ledger
-from reticent.privacy.ledger.nearby import same_rows
-from reticent.privacy.ledger.origins import Origin
+from reticent.privacy.ledger.origins import Origin, same_rows
+from reticent.privacy.ledger.waves import ChargedWave, Waves
 
-__all__ = ["ChargedPiece", "Entry", "Ledger", "Origin", "Receipt", "Reservation", "receipts_in", "same_rows"]
+__all__ = [
+    "ChargedPiece",
+    "ChargedWave",
+    "Entry",
+    "Ledger",
+    "Origin",
+    "Receipt",
+    "Reservation",
+    "Waves",
+    "receipts_in",
+    "same_rows",
+]

@@ -8,9 +8,15 @@ from typing import Any
 
 from reticent.errors import PlanError
 from reticent.privacy.ledger.entries import Facts, canonical, decimal_text, exact
+from reticent.privacy.units import UNITS
 
-UNITS = ("epsilon", "rho")
 _HASH = re.compile(r"[0-9a-f]{64}")
+_OTHER_UNIT = {
+    "epsilon": "write the plan without measure, and its amounts as epsilon, or use a ledger opened with --rho.",
+    "rho": 'write measure = "zcdp" and rho in [protect], where pure statistics may keep their epsilon, or use a ledger in '
+    "epsilon.",
+}
+"""What to write, by the unit of the ledger."""
 
 
 def words(text: object, *, field: str, limit: int = 200) -> str:
@@ -65,11 +71,15 @@ def plain_json(claim: Mapping[str, Any]) -> Any:
 
 
 def same_facts(facts: Facts, *, dataset: str, change: str, unit: str) -> None:
-    """Refuse a plan for another data set, change or unit than the ledger's (L12)."""
-    for field, given in (("dataset", dataset), ("change", change), ("unit", unit)):
+    """Refuse a plan for another data set, change or unit than the ledger's (L12). The unit of a ledger never changes."""
+    for field, given in (("dataset", dataset), ("change", change)):
         kept = getattr(facts, field)
         if given != kept:
             raise PlanError(f'the plan says "{given}", the ledger "{kept}"; use its own ledger.', field=field)
+    if unit != facts.unit:
+        raise PlanError(
+            f'the plan says "{unit}", the ledger "{facts.unit}"; {_OTHER_UNIT[facts.unit]}', field="unit"
+        )
 
 
 def same_plan(release_id: str, given: str, kept: str) -> None:

@@ -19,7 +19,7 @@ from typing import Any
 from reticent.errors import LedgerError, PlanError
 from reticent.exact import exact_text
 
-KINDS = ("open", "source", "rows", "partition", "reserve", "resume", "commit", "publish", "note")
+KINDS = ("open", "source", "rows", "partition", "waves", "reserve", "resume", "commit", "publish", "note")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,10 +80,15 @@ class Receipt:
     raises: tuple[Raise, ...]
     piece: str = ""
     separate_budget: bool = False
+    wave: str = ""
+    counted: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, in the order a reader would ask for them; a piece and a separate budget where there is one."""
-        seldom = ("piece", "separate_budget")
+        """Plain values, in the order a reader would ask for them; a piece, a wave and a separate budget where there is one.
+
+        In a wave, `counted` is what the charge adds to the lifetime sum: less than `charged` where other waves cost more.
+        """
+        seldom = ("piece", "separate_budget", "wave", "counted")
         plain = {
             name: getattr(self, name) for name in self.__slots__ if name not in seldom or getattr(self, name)
         }

@@ -1,7 +1,7 @@
 """What a ledger's entries add up to, read from the first to the last under the rules that held when they were written.
 
 The same `add` reads old entries and admits new ones, so a ledger can hold nothing that could not be written. Of a partition
-it knows how the survey is cut into pieces, under which secret key, and what each was charged.
+it knows how the survey is cut into pieces, under which secret key, and what each was charged; of a panel, its waves.
 """
 
 import re
@@ -15,6 +15,8 @@ from reticent.errors import LedgerError, PlanError, ReticentError
 from reticent.privacy.claim import Change
 from reticent.privacy.ledger.checks import words
 from reticent.privacy.ledger.entries import START, Entry, Facts, Raise, Receipt, decimal_text, digest, exact
+from reticent.privacy.ledger.waves import Waves
+from reticent.privacy.units import UNITS
 
 MOST_PIECES = 1000
 DRAWS = ("fixed sizes", "each on their own", "by values", "before the sample")
@@ -160,7 +162,8 @@ class History:
     `fingerprints` those of their rows, both under that key.
 
     `spent` is what was charged to the whole, and for every partition the most that was charged to one piece of it;
-    to two, where a replaced answer can take a respondent from one to the other.
+    to two, where a replaced answer can take a respondent from one to the other; and of the waves of a panel the largest
+    sums, as many as a respondent can be in.
     """
 
     number: int = 0
@@ -169,6 +172,7 @@ class History:
     spent: Fraction = Fraction(0)
     releases: dict[str, Standing] = field(default_factory=dict)
     cuts: dict[str, Cut] = field(default_factory=dict)
+    waves: Waves | None = None
     hashes: list[str] = field(default_factory=list)
     key: str = field(default="", repr=False)
     marks: set[str] = field(default_factory=set, repr=False)
@@ -183,6 +187,7 @@ class History:
                 "source": self._source,
                 "rows": self._rows,
                 "partition": self._partition,
+                "waves": self._waves,
                 "reserve": self._reserve,
                 "resume": self._resume,
                 "commit": self._commit,
@@ -221,7 +226,7 @@ class History:
             separate=body.get("separate", False) is True,
         )
         self.key = digest(f"key of rows|{body['ledger']}|{body['salt']}".encode())
-        return body["unit"] in ("epsilon", "rho")
+        return body["unit"] in UNITS
 
     def _source(self, entry: Entry) -> bool:
         return _gathered(self.marks, entry.body["marks"])
@@ -231,13 +236,22 @@ class History:
 
     def _partition(self, entry: Entry) -> bool:
         cut = Cut.read(entry.body)
-        if entry.body["name"] in self.cuts or not cut.fits(self.known()):
+        if entry.body["name"] in self.cuts or not cut.fits(self.known()) or self.waves is not None:
             return False
         self.cuts[entry.body["name"]] = cut
         return True
 
-    def more(self, amount: Fraction, piece: Mapping[str, Any] | None) -> Fraction:
-        """How much `spent` grows by a charge: by all of it, or by what it adds to what counts of its partition."""
+    def _waves(self, entry: Entry) -> bool:
+        if self.waves is not None or self.cuts:
+            return False
+        self.waves = Waves.read(entry.body)
+        return True
+
+    def more(self, amount: Fraction, body: Mapping[str, Any]) -> Fraction:
+        """How much `spent` grows by a charge: by all of it, or by what it adds to what counts of its partition or panel."""
+        piece, wave = body.get("piece"), body.get("wave")
+        if wave is not None and self.waves is not None:
+            return self.waves.counted(name=wave["name"], more=amount) - self.waves.counted()
         if piece is None:
             return amount
         cut, facts = self.cuts[piece["partition"]], self.known()
@@ -245,23 +259,39 @@ class History:
 
     def _reserve(self, entry: Entry) -> bool:
         amount = exact(entry.body["amount"], field="amount")
-        piece = entry.body.get("piece")
-        if piece is not None and not self.cuts[piece["partition"]].has(piece["number"]):
+        if not self._has(entry.body):
             return False
-        more = self.more(amount, piece)
+        more = self.more(amount, entry.body)
         if entry.body["release"] in self.releases or not (amount > 0 and more <= self.left):
             return False
         receipt = self._receipt(entry, amount, more)
         self.spent += more
+        piece, wave = entry.body.get("piece"), entry.body.get("wave")
         if piece is not None:
             self.cuts[piece["partition"]].spent[piece["number"] - 1] += amount
+        if wave is not None and self.waves is not None:
+            self.waves.charge(wave, amount)
         self.releases[entry.body["release"]] = Standing(
             plan=entry.body["plan"], receipt=receipt, holder=entry.hash
         )
         return True
 
+    def _has(self, body: Mapping[str, Any]) -> bool:
+        """Whether the piece or the wave that a charge names is there to be charged; never both."""
+        piece, wave = body.get("piece"), body.get("wave")
+        if piece is not None and wave is not None:
+            return False
+        if piece is not None:
+            return self.cuts[piece["partition"]].has(piece["number"])
+        if wave is None:
+            return True
+        named = words(wave["name"], field="wave.name", limit=100)
+        is_marked = all(_HASH.fullmatch(each) is not None for each in wave["marks"])
+        return bool(named) and is_marked and self.waves is not None and not self.waves.refusal(wave)
+
     def _receipt(self, entry: Entry, amount: Fraction, more: Fraction) -> Receipt:
-        facts, piece = self.known(), entry.body.get("piece")
+        facts, piece, wave = self.known(), entry.body.get("piece"), entry.body.get("wave")
+        panel = self.waves.counting(facts) if wave and self.waves else ""
         return Receipt(
             ledger=facts.ledger,
             dataset=facts.dataset,
@@ -276,6 +306,8 @@ class History:
             raises=facts.raises,
             piece=f"{piece['number']} of {piece['partition']}" if piece else "",
             separate_budget=facts.separate,
+            wave=f"{wave['name']}; of all waves {panel}" if wave else "",
+            counted=decimal_text(more, field="counted") if wave else "",
         )
 
     def _resume(self, entry: Entry) -> bool:

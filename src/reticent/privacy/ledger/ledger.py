@@ -7,12 +7,13 @@ from typing import Any, Self
 
 from reticent.errors import BudgetError, LedgerError, PlanError
 from reticent.privacy.ledger import book as audit
-from reticent.privacy.ledger import checks, nearby, origins
+from reticent.privacy.ledger import checks, origins
 from reticent.privacy.ledger.book import LedgerBook, Page, start
 from reticent.privacy.ledger.entries import Entry, Facts, Reservation, decimal_text, digest
 from reticent.privacy.ledger.history import ChargedPiece, Cut, History, Standing
 from reticent.privacy.ledger.origins import Origin
 from reticent.privacy.ledger.store import check_disk, check_file, read_head
+from reticent.privacy.ledger.waves import ChargedWave, Waves
 
 
 class Ledger:
@@ -20,9 +21,9 @@ class Ledger:
 
     Guarantee   the charges never sum to more than the budget, in exact arithmetic, whoever writes at once; of the
                 pieces of a partition the one that was charged most is counted, or two where answers that are
-                replaced decide who is in which.
+                replaced decide who is in which; of the waves of a panel as many as a respondent can be in.
     Adjacency   the one change the ledger was opened for; a release under another is refused.
-    Theorem     composition by addition up to a fixed budget, of epsilon or of rho; THEORY 5.2 for pieces.
+    Theorem     composition by addition up to a fixed budget, of epsilon or of rho; THEORY 5.2 for pieces, 16.4 for waves.
     Proof       proofs/privacy/ledger.md
     Assumes     a disk that keeps what was flushed; nobody rewrites the file and its head together.
     Keeps back  the keys of partitions, its own key, and what it keeps under that: marks of files and a fingerprint of
@@ -57,8 +58,8 @@ class Ledger:
         - `path`: where the file will lie.
         - `dataset`: the public name of the data set.
         - `change`: the adjacency that all releases share.
-        - `unit`: who is protected, as in the codebook.
-        - `budget`: the privacy budget, epsilon, a decimal as text.
+        - `unit`: what the budget is counted in, for good: `"epsilon"`, or `"rho"` for zCDP.
+        - `budget`: the privacy budget in that unit, a decimal as text.
         - `outputs`: the folder of published releases, looked through for receipts.
         - `files`: the files of rows that the ledger is for.
         - `separate_budget`: start a budget beside another ledger's.
@@ -73,8 +74,8 @@ class Ledger:
         found = origins.resolved(files)
         audit.check_unopened(path, dataset, None if separate_budget else outputs)
         if not separate_budget:
-            nearby.check_name(path, dataset)
-            nearby.check_files(path, "", found, outputs)
+            origins.check_name(path, dataset)
+            origins.check_files(path, "", found, outputs)
         check_disk(path.parent, allow_network=allow_network)
         start(path, facts)
         made = cls.open(path, allow_network=allow_network)
@@ -150,9 +151,9 @@ class Ledger:
         facts = self.facts
         if facts.separate:
             return
-        nearby.check_files(self._book.path, facts.ledger, origins.resolved(files), out)
+        origins.check_files(self._book.path, facts.ledger, origins.resolved(files), out)
         if out is not None:
-            nearby.check_published(out, facts.ledger, facts.dataset)
+            origins.check_published(out, facts.ledger, facts.dataset)
 
     def reserve(
         self,
@@ -165,12 +166,13 @@ class Ledger:
         amount: Fraction,
         claim: Mapping[str, Any],
         piece: ChargedPiece | None = None,
+        wave: ChargedWave | None = None,
         files: Sequence[Origin] = (),
     ) -> Reservation:
-        """Charge a release, on disk, before any row is read; to a `piece` of the survey, where it reads only that.
+        """Charge a release, on disk, before any row is read; to a `piece` or a `wave`, where it reads only that.
 
         A partition that is not known yet is made, with a fresh secret key. Of its pieces the one that was charged
-        most counts, or two (see `Cut.counted`).
+        most counts, or two (see `Cut.counted`). The first wave fixes the design of the panel (see `Waves.counted`).
 
         The same id and plan again: no charge, and the answer that was given. While there is none yet the
         call is refused: another run is at work on it, or was cut off and waits for `resume` (L06).
@@ -189,8 +191,11 @@ class Ledger:
                 return _given(page, release_id, standing)
             if piece is not None:
                 _cut(page, piece)
-            if page.history.more(amount, body.get("piece")) > page.history.left:
-                raise _too_little(page.history, amount)
+            if wave is not None:
+                body["wave"] = wave.charged(origins.marks(page.history.key, found))
+                _panel(page, wave, body)
+            if page.history.more(amount, body) > page.history.left:
+                raise _too_little(page.history, amount, page.history.more(amount, body))
             _source(page, found)
             page.add("reserve", body)
         self._claim(page.history.known(), found)
@@ -269,6 +274,10 @@ class Ledger:
         facts = history.known()
         return {name: cut.counting(facts) for name, cut in history.cuts.items()}
 
+    def waves(self) -> Waves | None:
+        """The design of the panel and what was charged to each wave; None where no wave was charged."""
+        return self._history().waves
+
     def note(self, text: str, *, raise_budget_to: str | None = None, separate_budget: bool = False) -> None:
         """A human's remark; with a new budget, the reason for the raise, which every later receipt repeats.
 
@@ -313,7 +322,30 @@ def _cut(page: Page, piece: ChargedPiece) -> None:
             "pieces are worked out for a ledger in epsilon, and pieces of fixed sizes for replaced answers.",
             field="partition",
         )
+    if page.history.waves is not None:
+        raise PlanError(_NOT_BOTH, field="partition")
     page.add("partition", body)
+
+
+_NOT_BOTH = (
+    "a respondent of several waves can be in another piece in each, so a ledger has pieces or waves; leave one of them out, "
+    "and the release is counted in full."
+)
+
+
+def _panel(page: Page, wave: ChargedWave, body: Mapping[str, Any]) -> None:
+    """Fix the design, or check that it is the one that was fixed, and that this wave may be charged."""
+    if page.history.cuts or body.get("piece") is not None:
+        raise PlanError(_NOT_BOTH, field="wave")
+    if page.history.waves is None:
+        page.add("waves", wave.opening())
+    known = page.history.waves
+    if known is None:
+        return
+    known.check(wave)
+    problem = known.refusal(body["wave"])
+    if problem:
+        raise PlanError(problem, field="wave")
 
 
 def _source(page: Page, found: Sequence[Origin]) -> None:
@@ -347,12 +379,13 @@ def _standing(history: History, release_id: str) -> Standing:
     return standing
 
 
-def _too_little(history: History, amount: Fraction) -> BudgetError:
+def _too_little(history: History, amount: Fraction, more: Fraction) -> BudgetError:
     facts = history.known()
-    left, budget, asked = (
-        decimal_text(each, field="budget") for each in (history.left, facts.budget, Fraction(amount))
+    left, budget, asked, adds = (
+        decimal_text(each, field="budget") for each in (history.left, facts.budget, Fraction(amount), more)
     )
+    counts = "" if history.waves is None else f" and adds {adds} to what counts"
     return BudgetError(
-        f'the release costs {asked}, but {left} of {budget} is left for "{facts.dataset}"; ask for less.',
+        f'the release costs {asked}{counts}, but {left} of {budget} is left for "{facts.dataset}"; ask for less.',
         field=facts.unit,
     )

@@ -18,11 +18,10 @@ from reticent.synth.domain import Domain
 from reticent.synth.fills import SHARE, check_spend, filling, prepared
 from reticent.synth.learned.descent import Pace, calibrated, descend, drawn, logits, starting
 from reticent.synth.learned.gradient import LENGTH, ChainGradient, ChainLayout, Whole
-from reticent.synth.marginals.independent import total_of
 from reticent.synth.marginals.mst import MST
 from reticent.synth.marginals.views import View, plain
 from reticent.synth.spending import Accountant, NoisyCounts, claim_of
-from reticent.synth.tables import one_scale, simplex
+from reticent.synth.tables import one_scale, simplex, total_of
 from reticent.synth.written import bytes_of, common, sealed
 
 CHAIN, PARAMETERS = "chain", "parameters.npy"
@@ -102,9 +101,10 @@ class AutoregressiveChain:
     name: str = CHAIN
 
     def check(self, domain: Domain, holes: MissingMethod, spend: Spend) -> None:
-        if spend.delta == 0:
+        if spend.is_pure:
             raise PlanError(
-                f'{self.name} adds Gaussian noise, which needs a delta, such as "0.000001"', field="delta"
+                f'{self.name} adds Gaussian noise, which needs a delta, such as "0.000001", or rho',
+                field="delta",
             )
         if not 2 <= len(domain.axes) <= MOST_COLUMNS:
             raise PlanError(

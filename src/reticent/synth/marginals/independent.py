@@ -3,16 +3,14 @@
 from dataclasses import dataclass
 from fractions import Fraction
 
-import numpy as np
-
 from reticent.privacy.claim import Claim
 from reticent.synth.base import Conditional, Counts, Floats, MissingMethod, Spend, Step, SynthNoise
 from reticent.synth.domain import Domain
 from reticent.synth.fills import SHARE, check_spend, filling, prepared
 from reticent.synth.marginals.views import plain
 from reticent.synth.network import Network
-from reticent.synth.spending import Accountant, NoisyCounts, claim_of
-from reticent.synth.tables import one_scale, simplex
+from reticent.synth.spending import Accountant, claim_of
+from reticent.synth.tables import one_scale, simplex, total_of
 
 PAGE = "proofs/synth/marginals/independent.md"
 
@@ -73,9 +71,3 @@ class Independent:
 def _alone(place: int, cells: Floats) -> Conditional:
     made = simplex(cells, max(float(cells.sum()), 1.0))
     return Conditional(place=place, given=(), table=made / made.sum())
-
-
-def total_of(noisy: list[NoisyCounts]) -> float:
-    """About how many respondents there are: every list has each of them once; the shorter, the better."""
-    weights = [1 / len(each.cells) for each in noisy]
-    return max(1.0, float(np.average([float(each.cells.sum()) for each in noisy], weights=weights)))

@@ -29,11 +29,11 @@ from reticent.synth.base import (
 )
 from reticent.synth.domain import Domain
 from reticent.synth.fills import SHARE, check_spend, filling, prepared
-from reticent.synth.marginals.independent import Independent, total_of
+from reticent.synth.marginals.independent import Independent
 from reticent.synth.marginals.privbayes import MOST_CELLS, ParentChoice, Search
 from reticent.synth.network import Network
 from reticent.synth.spending import Accountant, NoisyCounts, claim_of
-from reticent.synth.tables import clipped
+from reticent.synth.tables import clipped, total_of
 
 FINE = 20
 """Scores are in steps of 2**-FINE of a bit times n."""

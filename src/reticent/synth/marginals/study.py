@@ -12,12 +12,11 @@ from reticent.synth.base import Counted, Counts, Floats, MissingMethod, Places
 from reticent.synth.domain import Domain
 from reticent.synth.graph.beliefs import FittedGraph
 from reticent.synth.graph.estimate import NoisyTable, Zeroes, estimate
-from reticent.synth.marginals.independent import total_of
 from reticent.synth.marginals.views import SHARES, UNIT, Flags, View, distance, merged, misfit, plain
 from reticent.synth.network import Network
 from reticent.synth.rules import lawful_pairs
 from reticent.synth.spending import Accountant, NoisyCounts
-from reticent.synth.tables import one_scale, simplex
+from reticent.synth.tables import one_scale, simplex, total_of
 
 
 @dataclass(slots=True, kw_only=True)

@@ -1,0 +1,253 @@
+"""Tables that add up: margins of one table of respondents, measured once, made to agree, and written in whole numbers.
+
+What is measured, and at what share of epsilon, follows from public lengths. All that comes after the noise is free.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import product
+from math import ceil, floor, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.answer.grounds import GAUSS, LAPLACE, LINEAR, answered
+from reticent.answer.parts import Measurement, measure_table, plan_table
+from reticent.engine.results import Tallies
+from reticent.engine.wants import Table
+from reticent.noise.source import Noise
+from reticent.privacy.claim import Change, Claim
+from reticent.query.base import Subpopulation
+from reticent.query.sides import Sides
+from reticent.refine.allocation import choose_tables, measured_apart, shares_of
+from reticent.refine.combination import NoiseLaw
+from reticent.refine.residuals import Agreement, Axes, Floats, subsets
+from reticent.refine.whole import Margins, whole_tables
+from reticent.schema import Schema
+from reticent.sensitivity.bounds import Global, Neighbours
+from reticent.sensitivity.linear import bound_table, length_table
+
+ALL = "(all)"
+"""The cell of a total."""
+STEP = Fraction(1)
+AGREED = (
+    "covers the count of the same respondents without privacy noise, with at least the stated probability, computed from the "
+    "public law of what agreement leaves of the noise; for each cell by itself"
+)
+APART = "covers the count of the same respondents without privacy noise, with at least the stated probability; for each cell by itself"
+SLACK = 1e-9
+"""Whole numbers this near an end of an interval are inside."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarginTables:
+    """Margins that are asked for together, over columns of `sides`.
+
+    With `add_up` they are made to agree; `whole` besides that in whole numbers, none negative. Where `in_rho`, `epsilon` is an
+    amount of rho, and the noise is Gaussian.
+    """
+
+    name: str
+    sides: Sides
+    margins: tuple[Axes, ...]
+    among: Subpopulation
+    epsilon: Fraction
+    level: Fraction
+    add_up: bool = True
+    whole: bool = True
+    in_rho: bool = False
+
+    def shape(self, schema: Schema) -> tuple[int, ...]:
+        return tuple(key.size(schema) for key in self.sides.keys(schema))
+
+    def columns(self, axes: Axes) -> tuple[str, ...]:
+        return tuple(self.sides.columns[axis] for axis in axes)
+
+    def bound(self, neighbours: Neighbours) -> Global:
+        """How far one respondent moves each table: the sum over its cells, or where `in_rho` the Euclidean length."""
+        return (length_table if self.in_rho else bound_table)(1, neighbours=neighbours)
+
+    def _part(self, share: Fraction, what: str, neighbours: Neighbours) -> Measurement:
+        amount = self.epsilon * share
+        return plan_table(what, bound=self.bound(neighbours), grid=STEP, epsilon=amount, in_rho=self.in_rho)
+
+    @property
+    def law(self) -> NoiseLaw:
+        return NoiseLaw.GAUSSIAN if self.in_rho else NoiseLaw.LAPLACE
+
+    def agreement(self, schema: Schema, neighbours: Neighbours) -> Agreement:
+        """What is measured: the joint table or margins, whichever tells more; each margin by itself without `add_up`."""
+
+        def scale(share: Fraction) -> float:
+            return float(self._part(share, "table", neighbours).scale)
+
+        ways = choose_tables if self.add_up else measured_apart
+        return ways(self.shape(schema), self.margins, scale=scale, law=self.law)
+
+    def parts(self, schema: Schema, neighbours: Neighbours) -> tuple[Measurement, ...]:
+        """Every table that is measured, with its share of the budget."""
+        found = self.agreement(schema, neighbours)
+        shares = shares_of([found.cells(table.axes) for table in found.measured], self.law)
+        return tuple(
+            self._part(share, f"table of {' by '.join(self.columns(table.axes))}", neighbours)
+            for table, share in zip(found.measured, shares, strict=True)
+        )
+
+    def wants(self, schema: Schema, neighbours: Neighbours) -> tuple[Table, ...]:
+        """The tables that are measured, over the same rows, silent cells among them."""
+        keys, rows = self.sides.keys(schema), self.among.rows(schema)
+        measured = self.agreement(schema, neighbours).measured
+        return tuple(Table(rows=rows, keys=tuple(keys[axis] for axis in table.axes)) for table in measured)
+
+    def claim(self, change: Change) -> Claim:
+        rests_on = (answered("tables"), answered("margin"), LINEAR, GAUSS if self.in_rho else LAPLACE)
+        if self.in_rho:
+            return Claim(measure="zcdp", rho=self.epsilon, change=change, rests_on=rests_on)
+        return Claim(measure="pure", epsilon=self.epsilon, change=change, rests_on=rests_on)
+
+    def words(self) -> str:
+        listed = "; ".join(" by ".join(self.columns(axes)) for axes in self.margins)
+        kind = (
+            "whole numbers that add up"
+            if self.whole
+            else "made to add up"
+            if self.add_up
+            else "each by itself"
+        )
+        return f"tables of {listed} over {self.among.words()}, {kind}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableLine:
+    """A cell of a margin, or a total: the names of its cells, its value, interval, and the spread of its noise."""
+
+    cell: tuple[tuple[str, str], ...]
+    value: float
+    low: float
+    high: float
+    noise_sd: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarginAnswer:
+    """The lines of every margin asked for, cells first and then its totals, and what was measured for them."""
+
+    margins: tuple[tuple[TableLine, ...], ...] = field(repr=False)
+    parts: tuple[Measurement, ...]
+    meaning: str
+
+    @property
+    def epsilon(self) -> Fraction:
+        """What was spent, of epsilon or of rho."""
+        return sum((part.amount for part in self.parts), Fraction(0))
+
+    @property
+    def amount(self) -> Fraction:
+        """What was spent: epsilon, or rho."""
+        return sum((part.amount for part in self.parts), Fraction(0))
+
+
+def answer_tables(
+    asked: MarginTables, tallies: Tallies, noise: Noise, *, schema: Schema, neighbours: Neighbours
+) -> MarginAnswer:
+    """Every margin with its totals.
+
+    Guarantee   epsilon-DP for all margins together; `epsilon`-zCDP where asked.in_rho.
+    Adjacency   `neighbours`.
+    Theorem     `bound_table` or `length_table`, and `measure_table`, once for each table measured; budgets add. The rest is
+                post-processing.
+    Proof       proofs/answer/tables.md
+    Assumes     tallies of `asked.wants`; cells come from the codebook and the plan; exact arithmetic before the noise.
+    Keeps back  the exact tables.
+    """
+    agreement, bound = asked.agreement(schema, neighbours), asked.bound(neighbours)
+    parts = asked.parts(schema, neighbours)
+    noisy = []
+    for table, part, want in zip(agreement.measured, parts, asked.wants(schema, neighbours), strict=True):
+        cells = measure_table(
+            tallies.tables[want].cells,
+            part.what,
+            bound=bound,
+            grid=STEP,
+            epsilon=part.amount,
+            noise=noise,
+            in_rho=asked.in_rho,
+        )
+        lengths = [agreement.shape[axis] for axis in table.axes]
+        noisy.append(np.array([cell.steps for cell in cells], dtype=np.float64).reshape(lengths))
+    if asked.add_up:
+        told = _together(asked, agreement, noisy)
+        margins = tuple(_lines(asked, axes, told, schema) for axes in asked.margins)
+    else:
+        alone = [Agreement(agreement.shape, (table,)) for table in agreement.measured]
+        margins = tuple(
+            _lines(asked, axes, _told(each, [table], subsets(axes)), schema)
+            for axes, each, table in zip(asked.margins, alone, noisy, strict=True)
+        )
+    return MarginAnswer(margins=margins, parts=parts, meaning=AGREED if asked.add_up else APART)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToldMargin:
+    """A margin as it is told: what least squares says, what is published, and the law of what is left of the noise."""
+
+    linear: Floats
+    published: NDArray[np.generic]
+    agreement: Agreement
+    axes: Axes
+
+    @property
+    def sd(self) -> float:
+        return sqrt(self.agreement.variance(self.axes))
+
+
+def _told(agreement: Agreement, noisy: Sequence[Floats], margins: Sequence[Axes]) -> dict[Axes, ToldMargin]:
+    residuals = agreement.estimate(noisy)
+    linear = {axes: agreement.margin(residuals, axes) for axes in margins}
+    return {
+        axes: ToldMargin(linear=table, published=table, agreement=agreement, axes=axes)
+        for axes, table in linear.items()
+    }
+
+
+def _together(asked: MarginTables, agreement: Agreement, noisy: Sequence[Floats]) -> dict[Axes, ToldMargin]:
+    """All margins and their totals from one table."""
+    wanted = list(dict.fromkeys(s for axes in asked.margins for s in subsets(axes)))
+    told = _told(agreement, noisy, wanted)
+    if not asked.whole:
+        return told
+    tables = {axes: (each.linear, agreement.variance(axes)) for axes, each in told.items()}
+    whole = whole_tables(Margins(agreement.shape, tables))
+    return {
+        axes: ToldMargin(linear=each.linear, published=whole[axes], agreement=agreement, axes=axes)
+        for axes, each in told.items()
+    }
+
+
+def _lines(
+    asked: MarginTables, axes: Axes, told: Mapping[Axes, ToldMargin], schema: Schema
+) -> tuple[TableLine, ...]:
+    """The cells of a margin, then its totals, the grand total last."""
+    found: list[TableLine] = []
+    for s in reversed(subsets(axes)):
+        each = told[s]
+        width, sd = each.agreement.half_width(s, float(asked.level)), each.sd
+        sides = (
+            asked.sides.labels(schema, asked.sides.columns[axis]) if axis in s else (ALL,) for axis in axes
+        )
+        values = zip(np.ravel(each.linear).tolist(), np.ravel(each.published).tolist(), strict=True)
+        for names, (linear, value) in zip(product(*sides), values, strict=True):
+            low, high = _ends(linear, width, value, whole=asked.whole)
+            cell = tuple(zip(asked.columns(axes), names, strict=True))
+            found.append(TableLine(cell=cell, value=value, low=low, high=high, noise_sd=sd))
+    return tuple(found)
+
+
+def _ends(linear: float, width: float, value: float, *, whole: bool) -> tuple[float, float]:
+    """The interval of least squares. Counts are whole and not negative, so it loses nothing by being cut to such numbers;
+    it is widened to hold what is published."""
+    if not whole:
+        return linear - width, linear + width
+    low, high = max(0, ceil(linear - width - SLACK)), max(0, floor(linear + width + SLACK))
+    return min(low, value), max(high, value)

@@ -1,0 +1,209 @@
+"""Do the two intervals of an estimate cover? Surveys drawn in clusters, asked with privacy, against the truth.
+
+Every run draws one survey of a case, answers its plan with noise, and looks at both intervals of every estimate: that for
+privacy noise against what the same respondents say without noise, and the total against the population. Coverage is over
+runs and estimates of a case; the width is that of the median interval over 2 x 1.96 standard deviations of the error that it
+is about. Cases marked leading are shares and means of everybody and of large domains.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from reticent.lab.noise import QuickNoise
+from reticent.lab.run.experiment import Experiment, Outcome, Row
+from reticent.lab.run.summary import Floats, groups
+from reticent.lab.world.clusters import SHARES, Clusters
+from reticent.plan.plan import Plan, plan_from
+from reticent.release.asks import evaluate_sampled, wants_of
+from reticent.release.document import document
+from reticent.release.statistics import StatisticsResult
+from reticent.release.survey import Survey
+
+LEVEL = 0.95
+Z = 1.959963984540054
+EPSILON = "0.2"
+INTERVALS = ("privacy", "total")
+NOISE_ONLY = "noise interval as if total"
+"""The twin that must fail: the interval for privacy noise, taken for a confidence interval."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One design, what is asked of it, and where the sampling error comes from.
+
+    `domain` is a condition and the suffix of its truth. `own` is the price of a standard error for each statistic; `effect` a
+    declared design effect; else `factor` is the price of one design factor.
+    """
+
+    world: Clusters
+    factor: str = "0.2"
+    own: str | None = None
+    effect: str | None = None
+    domain: tuple[str, str] | None = None
+    wage: bool = False
+    leading: bool = True
+
+
+def _world(people: int, units: int, effect: float, **more: Any) -> Clusters:
+    return Clusters(people=people, units=units, effect=effect, **more)
+
+
+SMALL, LARGE = partial(_world, 5_000, 100), partial(_world, 20_000, 200)
+CASES: dict[str, Case] = {
+    "5000, effect 1.5": Case(world=SMALL(1.5)),
+    "5000, effect 3": Case(world=SMALL(3.0)),
+    "5000, effect 3, weighted": Case(world=SMALL(3.0, weighted=True)),
+    "5000, no clusters": Case(world=SMALL(1.0), leading=False),
+    "20000, effect 1.5": Case(world=LARGE(1.5), factor="0.1"),
+    "20000, effect 1.5, weighted": Case(world=LARGE(1.5, weighted=True), factor="0.1"),
+    "20000, effect 3, weighted": Case(world=LARGE(3.0, weighted=True)),
+    "20000, effect 2, uneven strata": Case(world=LARGE(2.0, spread=0.6)),
+    "20000, effect 2, own error": Case(world=LARGE(2.0), own="0.2", wage=True),
+    "20000, effect 2, weighted, own error": Case(world=LARGE(2.0, weighted=True), own="0.2", wage=True),
+    "20000, effect 2, one region of four": Case(world=LARGE(2.0), domain=("region = 'r0'", " in r0")),
+    "20000, effect 2, a tenth everywhere": Case(world=LARGE(2.0), domain=("tenth = 'in'", ""), leading=False),
+    "20000, effect 2, declared": Case(world=LARGE(2.0), effect="2", leading=False),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A case's plan, and the same without noise to come: what the respondents themselves say."""
+
+    plan: Plan = field(repr=False)
+    truth: Mapping[str, float]
+
+
+@cache
+def asked(name: str) -> Asked:
+    """Made once in every worker."""
+    case = CASES[name]
+    weight = {"weight": "w"} if case.world.weighted else {}
+    where = {"where": case.domain[0]} if case.domain else {}
+    sampling = {"sampling": {"epsilon": case.own}} if case.own else {}
+    items = [_share(j, weight, {}, {}) for j in range(len(SHARES))]
+    asks = [_share(j, weight, where, sampling) for j in range(len(SHARES))]
+    if case.wage:
+        query = {"mean": "wage", "centre": "30", **weight, **where}
+        asks.append({"name": "wage", "query": query, "epsilon": EPSILON, **sampling})
+    if case.domain:
+        items = [{**item, "name": f"all {item['name']}"} for item in items]
+    design: dict[str, Any] = {}
+    if case.effect:
+        design = {"design": {"design_effect": case.effect}}
+    elif case.own is None:
+        design = {"design": {"items": [item["name"] for item in items], "epsilon": case.factor}}
+    data = {
+        "survey": {"source": "rows", "codebook": "codebook", "ledger": "none"},
+        "release": {"id": "intervals"},
+        "protect": {"change": "one respondent added or removed", "epsilon": "10"},
+        "statistic": [*(items if case.domain else []), *asks],
+        **design,
+    }
+    suffix = case.domain[1] if case.domain else ""
+    truth = {
+        ask["name"]: case.world.truth[ask["name"] + ("" if ask["name"] == "wage" else suffix)] for ask in asks
+    }
+    return Asked(plan=plan_from(data, case.world.codebook()), truth=truth)
+
+
+def _share(place: int, weight: Row, where: Row, sampling: Row) -> Row:
+    name = f"y{place + 1}"
+    query = {"proportion": f"{name} = 'yes'", **weight, **where}
+    return {"name": name, "query": query, "epsilon": EPSILON, **sampling}
+
+
+def run(index: int, seed: int) -> list[Outcome]:
+    """One survey of one case."""
+    name = list(CASES)[index % len(CASES)]
+    case, held = CASES[name], asked(name)
+    draw, loud = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(2))
+    rows = case.world.draw(draw)
+    engine = Survey(rows, codebook={}, threads=1).open()
+    try:
+        tallies = engine.tally(held.plan.schema, wants_of(held.plan), held.plan.repair)
+    finally:
+        engine.close()
+    made = evaluate_sampled(held.plan, tallies, QuickNoise(loud))
+    result = StatisticsResult(plan=held.plan, answers=made.answers, sampled=made.sampled)
+    told = document(held.plan, [result], receipt=None, engine="lab")
+    exact = _exact(rows, case, held.truth)
+    outcomes = []
+    for answer in told["statistics"]:
+        item = answer["name"]
+        if item in held.truth:
+            outcomes += _lines(f"{name}|{item}", answer["estimates"][0], exact[item], held.truth[item])
+    return outcomes
+
+
+def _lines(query: str, one: Row, exact: float, truth: float) -> list[Outcome]:
+    """Both intervals, and the noise's against the population."""
+    noise = {"low": one["privacy_low"], "high": one["privacy_high"]}
+    total = {"low": one["total_low"], "high": one["total_high"]}
+    at: Row = {"query": query, "estimate": one["value"]}
+    return [
+        Outcome(method="privacy", truth=exact, **noise, **at),
+        Outcome(method="total", truth=truth, **total, **at),
+        Outcome(method=NOISE_ONLY, truth=truth, **noise, **at),
+    ]
+
+
+def _exact(rows: pa.Table, case: Case, names: Mapping[str, float]) -> dict[str, float]:
+    """What the respondents say, without noise and without our engine."""
+    weight = rows["w"].to_numpy()
+    if case.domain:
+        column, level = case.domain[0].replace("'", "").split(" = ")
+        weight = weight * (np.asarray(rows[column].to_pylist()) == level)
+    found = {}
+    for name in names:
+        values = rows[name].to_numpy() if name == "wage" else np.asarray(rows[name].to_pylist()) == "yes"
+        found[name] = float((weight * values).sum() / weight.sum())
+    return found
+
+
+def told(outcomes: pa.Table) -> list[Row]:
+    """A row for each case and interval: coverage over runs and estimates, and the width beside the ideal one."""
+    found: dict[tuple[str, str], list[tuple[Floats, float]]] = {}
+    for key, lines in groups(outcomes):
+        case = str(key["query"]).split("|")[0]
+        held = (lines["low"] <= lines["truth"]) & (lines["truth"] <= lines["high"])
+        error = lines["estimate"] - lines["truth"]
+        width = float(np.median(lines["high"] - lines["low"]) / (2 * Z * np.sqrt(np.mean(error**2))))
+        found.setdefault((case, str(key["method"])), []).append((np.asarray(held, dtype=float), width))
+    return [_row(case, method, each) for (case, method), each in found.items()]
+
+
+def _row(case: str, method: str, found: list[tuple[Floats, float]]) -> Row:
+    runs = len(found[0][0])
+    by_run = np.mean([held for held, _ in found], axis=0)
+    return {
+        "case": case,
+        "leading": CASES[case].leading and method in INTERVALS,
+        "interval": method,
+        "level": LEVEL,
+        "coverage": round(float(np.mean(by_run)), 4),
+        "coverage_se": round(float(np.std(by_run) / np.sqrt(runs)), 4),
+        "width_ratio": round(float(np.median([width for _, width in found])), 3),
+        "estimates": len(found),
+        "runs": runs,
+    }
+
+
+def experiment() -> Experiment:
+    """The experiment of the list."""
+    return Experiment(
+        name="survey-intervals",
+        title="Do intervals for privacy noise, and total intervals, cover?",
+        source="the library's own sampling errors, THEORY 13",
+        run=run,
+        params={"cases": list(CASES), "epsilon": EPSILON, "level": LEVEL},
+        runs=400,
+        batch=5,
+        pieces=tuple(name.replace(", ", "/") for name in CASES),
+        told=told,
+    )

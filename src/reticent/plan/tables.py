@@ -1,0 +1,172 @@
+"""Read the `[[tables]]` sections of a plan: margins that are measured together, and add up."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import prod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pydantic import Field
+
+from reticent.answer.add_up import MarginTables
+from reticent.engine.wants import MOST_CELLS
+from reticent.errors import PlanError, is_printable
+from reticent.exact import read_decimal
+from reticent.files import Section, fill
+from reticent.plan.budgets import read_spent
+from reticent.plan.product import Given, Product
+from reticent.privacy.claim import Claim
+from reticent.query.base import AVAILABLE, EVERYONE, Subpopulation
+from reticent.query.sides import Sides
+from reticent.query.written import WrittenQuery, predicate_of
+from reticent.refine.residuals import Axes
+from reticent.refine.whole import MOST_JOINT
+from reticent.schema import Schema
+from reticent.schema.predicate import columns_compared
+
+if TYPE_CHECKING:
+    from reticent.plan.plan import Plan
+
+MOST_MARGINS = 50
+MOST_AXES = 6
+"""Columns of one margin: it has a total for every set of them."""
+LIKE = 'margins = [["sex", "age"], ["age", "region"]]'
+
+
+class TablesSection(Section):
+    """A `[[tables]]` section: margins that are measured together.
+
+    **Keys**
+
+    - `name`: its name in the release.
+    - `margins`: lists of columns, one for each table.
+    - `epsilon`: the privacy budget of all of them together.
+    - `rho`: the same in zCDP, in place of epsilon; the noise is then Gaussian.
+    - `bins`: the edges of the bins of columns that are numbers.
+    - `where`: a condition on the respondents counted.
+    - `level`: of the intervals for privacy noise, 0.95 where not said.
+    - `add_up`: whether they are made to agree; true where not said.
+    - `whole`: whether they are whole numbers, none negative; as `add_up` where not said.
+    """
+
+    name: str = Field(min_length=1, max_length=200)
+    margins: list[Any] = Field(min_length=1, max_length=MOST_MARGINS)
+    epsilon: str | None = None
+    rho: str | None = None
+    bins: dict[str, Any] = Field(default={})
+    where: str | None = None
+    level: Any = "0.95"
+    add_up: bool = True
+    whole: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddUpTables(Product):
+    """The tables of a plan that add up, in order."""
+
+    section: ClassVar[str] = "tables"
+    noun: ClassVar[str] = "a table that adds up"
+    plural: ClassVar[str] = "tables that add up"
+
+    tables: tuple[MarginTables, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(table.name for table in self.tables)
+
+    def claims(self, plan: "Plan") -> tuple[Claim, ...]:
+        return tuple(table.claim(plan.change) for table in self.tables)
+
+
+def read_tables(raw: Sequence[Mapping[str, Any]], given: Given) -> AddUpTables:
+    """All `[[tables]]` sections, in order."""
+    filled = given.repairs.repair.filled() | {model.column for model in given.repairs.models}
+    found = []
+    for place, each in enumerate(raw):
+        at = f"tables[{place}]"
+        found.append(_read(fill(TablesSection, each, error=PlanError, at=at), given, at))
+        _check_filled(found[-1], filled, at)
+    return AddUpTables(tables=tuple(found))
+
+
+def _read(section: TablesSection, given: Given, at: str) -> MarginTables:
+    schema = given.schema
+    if section.epsilon is None and section.rho is None and given.unit == "epsilon":
+        raise PlanError("Field required", field=f"{at}.epsilon")
+    spent, in_rho = read_spent(section.epsilon, section.rho, unit=given.unit, no_rho="", at=at)
+    if not is_printable(section.name):
+        raise PlanError("holds a control character", field=f"{at}.name")
+    where = EVERYONE if section.where is None else predicate_of(section.where, schema, f"{at}.where")
+    among = Subpopulation(where=where, missing=AVAILABLE)
+    sides, margins = _margins(section, schema, among, f"{at}.margins")
+    whole = section.add_up if section.whole is None else section.whole
+    if whole and not section.add_up:
+        raise PlanError(
+            "whole numbers are those of one table, so they add up; say add_up = true", field=f"{at}.whole"
+        )
+    made = MarginTables(
+        name=section.name,
+        sides=sides,
+        margins=margins,
+        among=among,
+        epsilon=spent,
+        in_rho=in_rho,
+        level=_level(section.level, f"{at}.level"),
+        add_up=section.add_up,
+        whole=whole,
+    )
+    _check_sizes(made, schema, f"{at}.margins")
+    return made
+
+
+def _margins(
+    section: TablesSection, schema: Schema, among: Subpopulation, at: str
+) -> tuple[Sides, tuple[Axes, ...]]:
+    """All columns as sides, in the order in which they are named, and each margin by their numbers."""
+    for margin in section.margins:
+        if not isinstance(margin, list) or not margin or len(set(map(str, margin))) < len(margin):
+            raise PlanError(f"lists columns, each once in a margin: {LIKE}", field=at)
+        if len(margin) > MOST_AXES:
+            raise PlanError(f"has a margin of more than {MOST_AXES} columns", field=at)
+    columns = list(dict.fromkeys(str(name) for margin in section.margins for name in margin))
+    written = WrittenQuery(
+        raw={"bins": section.bins}, key="margins", schema=schema, among=among, size=None, field=at
+    )
+    sides = written.sides(columns, like=LIKE)
+    margins = [tuple(sorted(columns.index(str(name)) for name in margin)) for margin in section.margins]
+    if len(set(margins)) < len(margins):
+        raise PlanError("lists a margin twice", field=at)
+    return sides, tuple(margins)
+
+
+def _level(raw: Any, field: str) -> Fraction:
+    level = read_decimal(raw)
+    if level is None or not Fraction(1, 2) <= level <= Fraction(9999, 10000):
+        raise PlanError("is a decimal from 0.5 to 0.9999", field=field)
+    return level
+
+
+def _check_sizes(made: MarginTables, schema: Schema, at: str) -> None:
+    shape = made.shape(schema)
+    for axes in made.margins:
+        if prod(shape[axis] for axis in axes) > MOST_CELLS:
+            raise PlanError(
+                f"has a margin of more than {MOST_CELLS} cells; drop a column or use wider bins", field=at
+            )
+    if made.whole and prod(shape) > MOST_JOINT:
+        raise PlanError(
+            f"spans a joint table of {prod(shape):,} cells, more than {MOST_JOINT:,}; use wider bins, ask for the margins "
+            "in several tables, or say whole = false",
+            field=at,
+        )
+
+
+def _check_filled(made: MarginTables, filled: frozenset[str], at: str) -> None:
+    """Refuse columns that were filled: one donor's answer stands in several rows, and copies differ."""
+    used = {*made.sides.columns, *columns_compared(made.among.where)}
+    for name in sorted(used & filled):
+        raise PlanError(
+            f"{name} is filled, and no theorem bounds a table of imputed answers yet; leave it out, or release the table "
+            "from a plan without this imputation",
+            field=f"{at}.margins",
+        )

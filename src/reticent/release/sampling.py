@@ -1,0 +1,213 @@
+"""The sampling error of a release: what is declared, what was bought, and the total interval of every estimate.
+
+A statistic's own standard error comes first, then a design effect declared for it, then the survey's design factor, bought or
+declared. Where none is known, or the estimate does not say how it varies from sample to sample, the total stays empty, and
+the release says why.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import isfinite
+from typing import Any
+
+from reticent.answer.design import BoughtDesign, SamplingError
+from reticent.answer.parts import UNBOUNDED, Answer, Estimate, Interval, Measurement
+from reticent.answer.statistic import Statistic
+from reticent.answer.unit_sums import ReleasedValue
+from reticent.engine.results import Tallies
+from reticent.exact import show
+from reticent.noise.source import Noise
+from reticent.plan.design import claims_of
+from reticent.plan.plan import Plan
+from reticent.privacy.claim import Claim
+from reticent.refine.total import DesignFactor, SampleSize, TotalError, total_interval
+
+TOTAL_WORDS = (
+    "sampling under the design and privacy noise together; it does not cover nonresponse bias, clamped values or a frame "
+    "that misses people"
+)
+NO_FACTOR = "no sampling error is known: add [design] to the plan, or sampling to the statistic"
+NO_INTERVAL = "the estimate has no interval for privacy noise, so there is none for both"
+NO_SPREAD = (
+    "its sampling error cannot be told from what was released: give the statistic sampling = { epsilon = ... }, or, for a "
+    "mean, name a released variance"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sampled:
+    """What is known of the sampling error of a plan's statistics. All of it is public or was paid for."""
+
+    plan: Plan
+    bought: BoughtDesign | None = None
+    own: Mapping[str, SamplingError] = field(default_factory=dict)
+
+    @property
+    def parts(self) -> tuple[Measurement, ...]:
+        """Everything that was measured for it."""
+        pooled = self.bought.parts if self.bought else ()
+        return (*pooled, *(part for each in self.own.values() for part in each.parts))
+
+    @property
+    def epsilon(self) -> Fraction:
+        """What was spent on it."""
+        return sum((part.epsilon for part in self.parts), Fraction(0))
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """One for each purchase that was made, asked of its measurements."""
+        bought = [self.bought.parts] if self.bought else []
+        runs = [*bought, *(each.parts for each in self.own.values())]
+        return claims_of(
+            [sum((part.epsilon for part in parts), Fraction(0)) for parts in runs], self.plan.change
+        )
+
+    @property
+    def size(self) -> SampleSize | None:
+        """How large the sample is: as bought, or as expected."""
+        heads = self.bought.size.respondents if self.bought is not None else self.plan.rows
+        if heads is None:
+            return None
+        weights = dict(self.bought.size.weights) if self.bought is not None else {}
+        if self.plan.weight is not None:
+            totals = self.plan.weight.candidates.strategies[0].totals
+            weights[self.plan.weight.name] = float(sum(totals))
+        return SampleSize(respondents=float(heads), weights=weights)
+
+    def factor(self, name: str) -> DesignFactor | None:
+        """The design factor of a statistic; None where none is known."""
+        design = self.plan.design
+        if name in design.effects or self.bought is None:
+            return design.factor(name)
+        return self.bought.factor
+
+    def total(self, ask: Statistic, answers: Mapping[str, Answer], place: int) -> TotalError | None:
+        """Sampling and noise of one estimate of a statistic; None where that is not known."""
+        return self._at(ask, answers[ask.name].estimates[place], answers, ask.level)
+
+    def _at(
+        self, ask: Statistic, estimate: Estimate, answers: Mapping[str, Answer], level: Fraction
+    ) -> TotalError | None:
+        if estimate.total is not None:
+            return _of_interval(estimate, estimate.total(level), level)
+        if estimate.combine is not None:
+            return self._derived(ask, estimate, answers, level)
+        found = self._spread(ask.name, estimate)
+        if found is None or not estimate.has_interval:
+            return None
+        variance, factor = found
+        low, high = estimate.interval(level)
+        return total_interval(
+            float(estimate.value),
+            privacy=(float(low), float(high)),
+            noise_sd=estimate.noise_sd,
+            variance=variance,
+            factor=factor,
+            level=float(level),
+            limits=_limits(estimate),
+        )
+
+    def _derived(
+        self, ask: Statistic, estimate: Estimate, answers: Mapping[str, Answer], level: Fraction
+    ) -> TotalError | None:
+        """From the totals of both parts, each at half the allowed chance of error, whatever they have to do with each other."""
+        by_name, each = {one.name: one for one in self.plan.asks}, 1 - (1 - level) / 2
+        ends: list[Interval] = []
+        for name in ask.query.uses:
+            held = self._at(by_name[name], answers[name].estimates[0], answers, each)
+            if held is None:
+                return None
+            ends.append((Fraction(held.low), Fraction(held.high)))
+        if estimate.combine is None:
+            return None
+        joined = estimate.combine(ends[0], ends[1])
+        return None if max(map(abs, joined)) >= UNBOUNDED else _of_interval(estimate, joined, level)
+
+    def _spread(self, name: str, estimate: Estimate) -> tuple[float, DesignFactor] | None:
+        """The variance of sampling and the factor to take with it: the statistic's own, or the survey's."""
+        plain = estimate.sampling(self.size) if estimate.sampling is not None else None
+        if name in self.own:
+            own = self.own[name]
+            return max(own.se**2, plain or 0.0), own.factor
+        factor = self.factor(name)
+        return None if factor is None or plain is None else (plain, factor)
+
+    def why(self, ask: Statistic, answers: Mapping[str, Answer]) -> str:
+        """Why a statistic has no total interval."""
+        estimate = answers[ask.name].estimates[0]
+        if self.factor(ask.name) is None and ask.name not in self.own:
+            return NO_FACTOR
+        return NO_INTERVAL if not estimate.has_interval else NO_SPREAD
+
+    def section(self) -> dict[str, Any]:
+        """The `sampling` section of a release: how much of it has total intervals is said by the statistics themselves."""
+        design, told = self.plan.design, dict[str, Any]()
+        if self.bought is not None:
+            told = {
+                "source": "bought",
+                "items": list(self.bought.items),
+                "design_effect": round(self.bought.factor.effect, 4),
+                "degrees_of_freedom": round(self.bought.factor.df, 1),
+                "units": self.bought.units,
+                "groups": self.bought.groups,
+                "respondents": round(self.bought.size.respondents, 1),
+                "weights": {name: round(each, 3) for name, each in self.bought.size.weights.items()},
+                "cautions": list(self.bought.factor.cautions),
+            }
+        elif design.declared is not None:
+            told = {"source": "declared", "design_effect": show(design.declared)}
+        if not told and not self.own and not design.effects:
+            return {}
+        claims = [{"words": str(claim), **claim.as_dict()} for claim in self.claims]
+        own = {
+            name: {"se": each.se, "degrees_of_freedom": round(each.df, 1)} for name, each in self.own.items()
+        }
+        return {
+            "sampling": {
+                **told,
+                **({"guarantees": claims} if claims else {}),
+                **({"own": own} if own else {}),
+            }
+        }
+
+
+def _limits(estimate: Estimate) -> tuple[float | None, float | None]:
+    low, high = estimate.limits
+    return (None if low is None else float(low)), (None if high is None else float(high))
+
+
+def _of_interval(estimate: Estimate, ends: Interval, level: Fraction) -> TotalError:
+    """A total interval that is there already, with the coefficient of variation that a normal law of its width has."""
+    value, low, high = float(estimate.value), float(ends[0]), float(ends[1])
+    spread = (high - low) / 2 / DesignFactor(deft=1).quantile(float(level))
+    cv = spread / abs(value) if value and isfinite(spread) else None
+    return TotalError(low=low, high=high, margin=max(high - value, value - low), cv=cv)
+
+
+def buy_design(
+    plan: Plan, answers: Mapping[str, Answer], tallies: Tallies, noise: Noise
+) -> BoughtDesign | None:
+    """The plan's design factor, after its items were answered; None where it buys none."""
+    pooled = plan.design.pooled
+    if pooled is None:
+        return None
+    released = {name: _released(answers[name]) for name in pooled.items}
+    return pooled.run(tallies, released, schema=plan.schema, neighbours=plan.neighbours, noise=noise)
+
+
+def buy_errors(
+    plan: Plan, answers: Mapping[str, Answer], tallies: Tallies, noise: Noise
+) -> dict[str, SamplingError]:
+    """The standard errors that statistics buy for themselves, after they were answered."""
+    return {
+        name: own.run(
+            tallies, _released(answers[name]), schema=plan.schema, neighbours=plan.neighbours, noise=noise
+        )
+        for name, own in plan.design.own.items()
+    }
+
+
+def _released(answer: Answer) -> ReleasedValue:
+    (estimate,) = answer.estimates
+    return ReleasedValue(value=estimate.value, size=estimate.size)
