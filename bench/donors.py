@@ -61,8 +61,7 @@ def places(rows: int) -> Path:
     path = OUT / f"donors-places-{rows}.parquet"
     if not path.exists():
         schema, repair = survey.schema(), survey.repair()
-        columns = schema.in_universe_order
-        with opened(survey.parquet(rows)) as engine, engine._holding(schema, columns, repair) as held:
+        with opened(survey.parquet(rows)) as engine, engine._holding(schema, repair) as held:
             income = held.packing.digits["income"].code().sql("duckdb")
             statement = f"SELECT cell0 AS cell, place, {income} AS income FROM {PEOPLE}"
             pq.write_table(engine._connection.sql(statement).to_arrow_table(), path)

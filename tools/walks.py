@@ -41,6 +41,7 @@ epsilon = "8"
 MEAN = """
 [[impute]]
 method = "donors"
+bound = "hubs"
 column = "wage"
 match = [{ column = "age", by = "10" }, "sex", "employment"]
 default = "40000"

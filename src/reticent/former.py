@@ -122,14 +122,37 @@ def _with_repairs(data: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class FormerDigests:
-    """What a ledger of before may call a plan: a digest of its dictionary, with or without `format = 1`."""
+    """What a ledger of before may call a plan: a digest of its dictionary, with or without `format = 1`.
+
+    Donors were bounded by hubs where a plan said nothing of it (decision 23), so such a plan is the same with and without
+    the word; `others` are its digests of format 2 without it.
+    """
 
     plan: Mapping[str, Any]
     codebook: Mapping[str, Any]
+    others: tuple[str, ...] = ()
 
     def __contains__(self, digest: object) -> bool:
-        plans, books = (_either(as_format_1(dict(each))) for each in (self.plan, self.codebook))
-        return any(digest == _digest(plan, book) for plan, book in product(plans, books))
+        said = [dict(self.plan), without_hubs(self.plan)]
+        plans = [each for one in said for each in _either(as_format_1(one))]
+        books = _either(as_format_1(dict(self.codebook)))
+        return digest in self.others or any(
+            digest == _digest(plan, book) for plan, book in product(plans, books)
+        )
+
+
+def without_hubs(plan: Mapping[str, Any]) -> dict[str, Any]:
+    """The plan as it could be written when hubs went without saying."""
+    imputed = plan.get(IMPUTES)
+    if not isinstance(imputed, list):
+        return dict(plan)
+    left = [
+        {key: value for key, value in each.items() if (key, value) != ("bound", "hubs")}
+        if isinstance(each, Mapping)
+        else each
+        for each in imputed
+    ]
+    return {**plan, IMPUTES: left}
 
 
 def _either(data: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -27,7 +27,7 @@ COLUMNS = {
     "y": {"kind": "integer", "bounds": [0, 10]},
     "z": {"kind": "integer", "bounds": [0, 10]},
 }
-DONORS = [{"method": "donors", "columns": ["y"], "match": ["g"]}]
+DONORS = [{"method": "donors", "bound": "hubs", "columns": ["y"], "match": ["g"]}]
 SIZE = 240
 PEOPLE = [
     {"g": i % 2, "y": None if i % 4 == 0 else (7 * i) % 11, "z": (5 * i + i // 7) % 11} for i in range(SIZE)

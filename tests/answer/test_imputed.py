@@ -42,13 +42,13 @@ QUERIES: list[dict[str, Any]] = [
     {"correlation": ["y", "z"], "where": "s = 'p'"},
 ]
 NEAREST = [
-    {"method": "donors", "column": "y", "match": ["g"], "default": 0},
-    {"method": "donors", "columns": ["z", "s"], "match": ["g", "u"]},
+    {"method": "donors", "bound": "hubs", "column": "y", "match": ["g"], "default": 0},
+    {"method": "donors", "bound": "hubs", "columns": ["z", "s"], "match": ["g", "u"]},
 ]
 SEVERAL = [
-    {"method": "donors", "column": "y", "match": ["g"], "k": 3, "default": [0, 3, -1]},
-    {"method": "donors", "columns": ["s"], "match": ["g"], "k": 2},
-    {"method": "donors", "column": "z", "match": ["g"], "k": 2, "default": [0, 2]},
+    {"method": "donors", "bound": "hubs", "column": "y", "match": ["g"], "k": 3, "default": [0, 3, -1]},
+    {"method": "donors", "bound": "hubs", "columns": ["s"], "match": ["g"], "k": 2},
+    {"method": "donors", "bound": "hubs", "column": "z", "match": ["g"], "k": 2, "default": [0, 2]},
 ]
 
 
@@ -170,7 +170,7 @@ LINE = {
 
 def line_world(query: dict[str, Any], there: list[tuple[int, int | None]], **repair: Any) -> World:
     """People at places of a line, nearest first; all but the last are in the table."""
-    donors = [{"method": "donors", "column": "y", "match": ["x"], "default": 0, **repair}]
+    donors = [{"method": "donors", "bound": "hubs", "column": "y", "match": ["x"], "default": 0, **repair}]
     plan = make_plan([query], book(LINE), epsilon="90", repair=donors)
     return World(plan, [{"x": x, "y": y} for x, y in there])
 

@@ -34,14 +34,36 @@ COLUMNS: dict[str, dict[str, Any]] = {
 EDIT = {"if": "hours > 0", "then": {"job": "yes"}}
 SITE = {"column": "site", "weight": 2}
 REPAIRS: dict[str, list[dict[str, Any]]] = {
-    "nearest": [EDIT, {"method": "donors", "column": "pay", "match": [SITE, "sex"], "default": 5}],
+    "nearest": [
+        EDIT,
+        {"method": "donors", "bound": "hubs", "column": "pay", "match": [SITE, "sex"], "default": 5},
+    ],
     "mean of three": [
         EDIT,
-        {"method": "donors", "column": "pay", "match": [SITE], "k": 3, "default": [-3, 5, 0]},
+        {
+            "method": "donors",
+            "bound": "hubs",
+            "column": "pay",
+            "match": [SITE],
+            "k": 3,
+            "default": [-3, 5, 0],
+        },
     ],
     "several": [
-        {"method": "donors", "column": "pay", "match": ["sex", {"column": "site", "groups": [0, 4, 9]}]},
-        {"method": "donors", "column": "mood", "match": [SITE], "k": 3, "default": ["high", "low", "mid"]},
+        {
+            "method": "donors",
+            "bound": "hubs",
+            "column": "pay",
+            "match": ["sex", {"column": "site", "groups": [0, 4, 9]}],
+        },
+        {
+            "method": "donors",
+            "bound": "hubs",
+            "column": "mood",
+            "match": [SITE],
+            "k": 3,
+            "default": ["high", "low", "mid"],
+        },
     ],
 }
 QUERIES: dict[str, list[dict[str, Any]]] = {

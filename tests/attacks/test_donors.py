@@ -33,7 +33,7 @@ from tests.tables import ADD, REPLACE, Row, book, make_plan
 
 KINDS = {"nearest": (), "mean of three": (), "several": (1, 3)}
 """The asks looked at: all of them, or those that the random surveys leave out."""
-ONLY_PAY = [{"method": "donors", "column": "pay", "match": ["site"], "default": 0}]
+ONLY_PAY = [{"method": "donors", "bound": "hubs", "column": "pay", "match": ["site"], "default": 0}]
 TOTAL = make_plan([{"total": "pay", "where": "sex = 'f'"}], book(COLUMNS), repair=ONLY_PAY)
 
 
@@ -159,7 +159,7 @@ def test_a_tie_break_common_to_all_makes_one_donor_serve_its_cell(monkeypatch: p
     plan = make_plan(
         [{"count": "*", "where": "pay > 0 and hours >= 0 and mood = 'low'", "weight": "w"}],
         book(COLUMNS),
-        repair=[ONLY_PAY[0], {"method": "donors", "column": "mood", "match": ["site"]}],
+        repair=[ONLY_PAY[0], {"method": "donors", "bound": "hubs", "column": "mood", "match": ["site"]}],
         epsilon="8",
     )
     ring = [float(evaluated(plan, survey(n))[0].sensitivity) for n in (30, 120)]

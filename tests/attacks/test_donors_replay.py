@@ -38,7 +38,10 @@ def plan_of(epsilon: str, *, for_silence: str) -> Plan:
         epsilon=epsilon,
         asks={**BARS, 3: {"epsilon": for_silence}},
         expect={"rows": 40},
-        repair=[EDIT, {"method": "donors", "column": "pay", "match": [SITE, "sex"], "default": 5}],
+        repair=[
+            EDIT,
+            {"method": "donors", "bound": "hubs", "column": "pay", "match": [SITE, "sex"], "default": 5},
+        ],
     )
 
 

@@ -56,7 +56,7 @@ def _closing() -> Iterator[None]:
 
 
 def plan_of(k: int) -> Plan:
-    donors = {"method": "donors", "match": ["g"], "k": k}
+    donors = {"method": "donors", "bound": "hubs", "match": ["g"], "k": k}
     repair = [{**donors, "column": "y", "default": 2}, {**donors, "column": "z", "default": 0}]
     return make_plan(QUERIES, book(COLUMNS), repair=repair)
 

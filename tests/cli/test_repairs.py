@@ -13,6 +13,7 @@ then = { rent = "0" }
 
 [[impute]]
 method = "donors"
+bound = "hubs"
 column = "rent"
 match = [{ column = "age", by = "20" }, "sex"]
 default = "400"
@@ -106,7 +107,7 @@ REFUSED = [
     ('"sex"]', '"rent"]', ("impute.match", "chain")),
     ('"sex"]', '"weight"]', ("impute[0].match[1]", "base weight")),
     ('default = "400"', 'default = "4000"', ("impute[0].default", "bounds")),
-    ('default = "400"', 'bound = "published"', ("statistic[0].interval.epsilon", "published")),
+    ('bound = "hubs"', 'bound = "published"', ("statistic[0].interval.epsilon", "published")),
     (
         'query = { total = "rent" }',
         'query = { total = "age" }',

@@ -52,11 +52,16 @@ def records(
     for (owner, _), row in zip(owned, rows, strict=True):
         told = words(schema, columns, row)
         seen[owner, told] += 1
-        named = [int(sha256(owner.encode()).hexdigest()[:15], 16)] * (schema.unit != "row")
+        named = [owner_number(owner)] * (schema.unit != "row")
         label = [*told, seen[owner, told], *named]
         point = (place(repair.key, label), *told, seen[owner, told], owner)
         found.append(Record(row, point))
     return found
+
+
+def owner_number(owner: str) -> int:
+    """The first 60 bits of the identifier's digest."""
+    return int(sha256(owner.encode()).hexdigest()[:15], 16)
 
 
 def words(schema: Schema, columns: Sequence[str], row: Row) -> tuple[int, ...]:

@@ -55,7 +55,7 @@ def finished(
     for row in coded:
         for edit in edits:
             if (edit.replaces or row[edit.column] is MISSING) and truth(edit.when, row) is True:
-                row[edit.column] = edit.code
+                row[edit.column] = MISSING if edit.code is None else edit.code
     for row in coded:
         for column in columns:  # each comes after those its universe speaks of
             if not _was_asked(schema.universe(column), row):

@@ -21,7 +21,6 @@ from reticent.engine.donors import local as placing
 from reticent.engine.donors import records as labels
 from reticent.engine.protocol import CuratorEngine
 from reticent.engine.sources.open import open_frame, open_path
-from reticent.engine.sql.clean import needed
 from reticent.engine.wants import Aggregate, Ring, Rows, Sum, Table
 from reticent.errors import EngineError, PlanError
 from reticent.prepare.distance import distances_of
@@ -100,8 +99,9 @@ def some_donors(dice: Random, column: str, schema: Schema) -> Donors:
 def some_edit(dice: Random, schema: Schema) -> Edit:
     column = dice.choice(list(schema.coded))
     known = schema.coded[column]
-    code = dice.randint(known.low, min(known.high, 20))
-    return Edit(when=slow.some_bound(dice, schema), column=column, code=code, replaces=dice.random() < 0.3)
+    code = dice.randint(known.low, min(known.high, 20)) if dice.random() < 0.7 else None
+    replaces = code is None or dice.random() < 0.3
+    return Edit(when=slow.some_bound(dice, schema), column=column, code=code, replaces=replaces)
 
 
 def some_repair(dice: Random, schema: Schema) -> Repair:
@@ -187,7 +187,7 @@ def told(found: Any, wants: list[Aggregate]) -> list[object]:
 def by_hand(
     people: list[Raw], schema: Schema, wants: list[Aggregate], repair: Repair, **how: Any
 ) -> list[object]:
-    found = reference.records(schema, people, needed(schema, wants, repair), repair, **how)
+    found = reference.records(schema, people, schema.in_universe_order, repair, **how)
     rows = reference.impute(schema, found, repair)
     says: list[object] = []
     for want in wants:
@@ -350,7 +350,7 @@ Points = Counter[tuple[object, ...]]
 def places(schema: Schema, people: list[Raw], columns: tuple[str, ...], repair: Repair) -> Points:
     """Every record as it stands on the ring: its words and its place."""
     engine = engine_on(people, 2)
-    with engine._holding(schema, columns, repair):
+    with engine._holding(schema, repair):
         return Counter(engine._connection.execute("SELECT * EXCLUDE (id) FROM people_").fetchall())
 
 

@@ -92,7 +92,7 @@ def seen(source: Source) -> Seen:
             lot = Lot(key="ab" * 32, chance=True, **ends)
             clean, rows = engine._clean(engine._source, BOOK, COLUMNS, NO_REPAIR, lot=lot)
             found[f"piece {piece}"] = Counter(engine.fetch(rows, clean.values))
-        with engine._holding(BOOK, COLUMNS, REPAIR):
+        with engine._holding(BOOK, REPAIR):
             found["ring"] = Counter(
                 engine._connection.execute(f"SELECT * EXCLUDE (id) FROM {PEOPLE}").fetchall()
             )

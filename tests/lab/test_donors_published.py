@@ -18,10 +18,13 @@ def test_all_three_answer_from_the_same_filled_rows() -> None:
     rows = silent(SIZE, 0)
     told = [
         {name: value_of(answer) for name, answer in evaluate(plan, rows.filled, NoNoise()).items()}
-        for plan in pairs.plans(SIZE, "2").values()
+        for name, plan in pairs.plans(SIZE, "2").items()
+        if name != OURS
     ]
     assert told[0] == pytest.approx(told[1], abs=1e-9) and told[0] == pytest.approx(told[2], abs=1e-9)
     assert told[1] == pytest.approx(rows.exact)
+    capped = evaluate(pairs.plans(SIZE, "2")[OURS], rows.capped, NoNoise())
+    assert {name: value_of(answer) for name, answer in capped.items()} == pytest.approx(rows.capped_exact)
 
 
 def test_ours_with_the_size_known_is_on_the_published_ones_terms() -> None:
@@ -34,9 +37,9 @@ def test_ours_with_the_size_known_is_on_the_published_ones_terms() -> None:
 
 
 def test_a_run_has_all_lines() -> None:
-    """Three methods, six asks, against the truth and against the filled answers."""
+    """Four methods, six asks, against the truth and against the filled answers."""
     outcomes = pairs.run(0, 1, size=SIZE, runs_a_mask=2, epsilons=("2",))
-    assert len(outcomes) == 3 * 6 * 2 and all(np.isfinite(line.estimate or 0) for line in outcomes)
+    assert len(outcomes) == 4 * 6 * 2 and all(np.isfinite(line.estimate or 0) for line in outcomes)
 
 
 def made(spread: float, runs: int = 400) -> pa.Table:
@@ -45,6 +48,7 @@ def made(spread: float, runs: int = 400) -> pa.Table:
     for run in range(runs):
         shared = np.random.default_rng(run // 10).normal()
         drawn = {pairs.THEIRS: rng.normal(), OURS: spread * rng.normal(), pairs.KNOWN: spread * rng.normal()}
+        drawn[pairs.HUBS] = drawn[pairs.KNOWN]
         found[run] = [
             Outcome(method=name + alone, query="q", epsilon=2.0, truth=0.0, estimate=error + here)
             for alone, here in (("", shared), (pairs.ALONE, 0.0))

@@ -11,7 +11,7 @@ from reticent.privacy.claim import Change
 from tests.doubles import FrozenNoise
 from tests.tables import ADD, EVERY_KIND, REPLACE, answer, every_plan, make_plan
 
-DONORS = {"method": "donors", "column": "pay", "match": ["sex", {"column": "age", "by": 10}]}
+DONORS = {"method": "donors", "bound": "hubs", "column": "pay", "match": ["sex", {"column": "age", "by": 10}]}
 BAR = {"interval": {"epsilon": "0.25"}}
 SMOOTH = [
     {"total": "pay"},

@@ -17,8 +17,8 @@ COLUMNS = {
     "debt": {"kind": "integer", "bounds": [0, 50]},
     "w": {"kind": "decimal", "bounds": [0, 4], "grid": "0.5", "role": "weight"},
 }
-DONORS = {"method": "donors", "column": "pay", "match": ["age"]}
-BOTH = {"method": "donors", "columns": ["pay", "debt"], "match": ["age"]}
+DONORS = {"method": "donors", "bound": "hubs", "column": "pay", "match": ["age"]}
+BOTH = {"method": "donors", "bound": "hubs", "columns": ["pay", "debt"], "match": ["age"]}
 COUNT = {"count": "*", "where": "pay > 20"}
 
 

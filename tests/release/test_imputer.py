@@ -7,7 +7,12 @@ import pyarrow as pa
 import pytest
 
 import reticent
+from reticent.engine.duckdb.engine import DuckDBEngine
+from reticent.engine.sources.open import open_frame
 from reticent.errors import PlanError
+from reticent.release.asks import evaluate, wants_of
+from tests.doubles import ZeroNoise
+from tests.tables import make_plan
 
 CODEBOOK = {
     "survey": {"name": "small", "unit": "row"},
@@ -24,7 +29,7 @@ ROWS = {
     "rent": [10.15, None, 70.05, None, None],
     "work": ["yes", None, "no", "yes", None],
 }
-SAID = {"column": "rent", "match": ["sex", "age"]}
+SAID = {"column": "rent", "match": ["sex", "age"], "bound": "hubs"}
 
 
 def test_gaps_take_the_nearest_donor_and_keep_a_mark():
@@ -48,7 +53,9 @@ def test_the_frame_comes_back_as_it_came():
 
 def test_edits_come_first_and_several_columns_are_filled_from_given_answers():
     edits = [{"if": "rent > 50", "then": {"work": "yes"}, "replace": True}]
-    imputer = reticent.DonorImputer(CODEBOOK, columns=["rent", "work"], match=["sex", "age"], edits=edits)
+    imputer = reticent.DonorImputer(
+        CODEBOOK, columns=["rent", "work"], match=["sex", "age"], bound="hubs", edits=edits
+    )
     made = imputer.fit_transform(pd.DataFrame(ROWS))
     # The first man's rent is above 50, so he works; the second man's rent is filled after the edits.
     assert made["work"].tolist() == ["yes", "yes", "yes", "yes", "yes"]
@@ -90,3 +97,29 @@ def test_refusals_are_those_of_a_plan():
 
 def test_the_docstring_says_that_it_is_no_release():
     assert "not a release" in (reticent.DonorImputer.__doc__ or "")
+
+
+def test_capped_donors_fill_as_a_release_of_the_same_words_does():
+    """Once a release labelled records by the columns it was asked about, and the two disagreed."""
+    rng = np.random.default_rng(7)
+    frame = pd.DataFrame(
+        {
+            "sex": rng.choice(["f", "m"], 400),
+            "age": rng.integers(0, 10, 400),
+            "rent": np.where(rng.random(400) < 0.2, np.nan, rng.integers(0, 100, 400)),
+            "work": rng.choice(["no", "yes"], 400),
+        }
+    )
+    said = {"column": "rent", "match": ["sex", "age"], "default": "50"}
+    filled = reticent.DonorImputer(CODEBOOK, **said).fit_transform(frame)
+    plan = make_plan(
+        [{"total": "rent"}, {"count": "*", "where": "rent < 50"}, {"count": "*", "where": "work = 'yes'"}],
+        CODEBOOK,
+        repair=[{"method": "donors", **said, "donors": 1}],
+    )
+    engine = DuckDBEngine(open_frame(frame), threads=2)
+    answers = evaluate(plan, engine.tally(plan.schema, wants_of(plan), plan.repair), ZeroNoise())
+    engine.close()
+    assert float(answers["ask 0"].estimates[0].value) == pytest.approx(filled["rent"].sum())
+    assert answers["ask 1"].estimates[0].value == (filled["rent"] < 50).sum()
+    assert filled["rent"].notna().all() and filled["rent_filled"].sum() == frame["rent"].isna().sum()

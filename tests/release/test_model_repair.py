@@ -131,7 +131,7 @@ def test_a_model_that_cannot_be_is_refused_before_any_row(change: dict[str, Any]
 
 
 def test_kinds_that_no_theorem_covers_together_are_refused() -> None:
-    donors = {"method": "donors", "column": "hours", "match": ["sex"]}
+    donors = {"method": "donors", "bound": "hubs", "column": "hours", "match": ["sex"]}
     for repair, word in (((PAY, donors), "do not go"), ((PAY, PAY), "twice")):
         with pytest.raises(PlanError, match=word):
             plan_of(*repair)

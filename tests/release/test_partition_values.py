@@ -177,7 +177,9 @@ PERSONS = book({**COLUMNS, "pid": {"kind": "identifier"}}, unit="pid", at_most=2
             "not proved for both",
             {
                 "change": REPLACE,
-                "options": {"repair": [{"method": "donors", "column": "age", "match": ["region"]}]},
+                "options": {
+                    "repair": [{"method": "donors", "bound": "hubs", "column": "age", "match": ["region"]}]
+                },
             },
         ),
     ],

@@ -26,7 +26,13 @@ COLUMNS = {
 }
 REPAIR = [
     {"if": "pay > 0", "then": {"job": "yes"}},
-    {"method": "donors", "column": "pay", "match": ["sex", {"column": "age", "by": 25}], "default": 50},
+    {
+        "method": "donors",
+        "bound": "hubs",
+        "column": "pay",
+        "match": ["sex", {"column": "age", "by": 25}],
+        "default": 50,
+    },
 ]
 ASKS = [
     {"name": "pay bill", "query": {"total": "pay"}, "epsilon": "1", "interval": {"epsilon": "0.5"}},

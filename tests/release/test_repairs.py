@@ -25,7 +25,7 @@ COLUMNS = {
 }
 SCHEMA = schema_from({"survey": {"name": "tiny", "unit": "who"}, "columns": COLUMNS})
 EDIT = {"if": "job > 0", "then": {"employed": "yes"}}
-DONORS = {"method": "donors", "column": "income", "match": ["age", "sex"]}
+DONORS = {"method": "donors", "column": "income", "match": ["age", "sex"], "bound": "hubs"}
 
 
 def read(*repairs, **options) -> Repair:
@@ -268,7 +268,7 @@ def test_a_plan_cannot_ask_for_endless_comparing():  # covers B099
     columns = {f"y{i}": {"kind": "integer", "bounds": [0, 9]} for i in range(20)}
     wide = {name: {"kind": "integer", "bounds": [0, 2000]} for name in ("a", "b", "c", "d", "e")}
     schema = schema_from({"survey": {"name": "wide", "unit": "row"}, "columns": {**columns, **wide}})
-    same = [{"method": "donors", "column": f"y{i}", "match": ["a"]} for i in range(20)]
+    same = [{"method": "donors", "column": f"y{i}", "match": ["a"], "bound": "hubs"} for i in range(20)]
     assert len(read_repairs(same, schema).repair.donors) == 20
     other = [{**each, "match": [name]} for each, name in zip(same, wide, strict=False)]
     with pytest.raises(PlanError, match="too many values, taken together"):

@@ -20,6 +20,7 @@ from reticent.plan import synth as synth_section
 from reticent.release import synth as synth_run
 from reticent.release.synth import run_synths
 from reticent.synth.noise import SystemSynthNoise
+from reticent.synth.spending import claim_of
 from tests.doubles import passed
 from tests.release.synthetic import COLUMNS, Flat, open_ledger, plan, rows, survey
 from tests.tables import REPLACE, book, steps, synths_of
@@ -207,9 +208,29 @@ def test_edits_and_lines_come_before_the_cells(flat: Flat, tmp_path: Path):
     assert wanted.cost == 2
     made = Curator(open_ledger(tmp_path)).release(wanted, survey(), tmp_path)
     assert made.document["models"] and flat.seen == [0, 400]
-    donors = {"method": "donors", "column": "pay", "match": ["age"]}
-    with pytest.raises(PlanError, match="impute: donors do not go together with counting rows as cells"):
+    donors = {"method": "donors", "bound": "hubs", "column": "pay", "match": ["age"]}
+    with pytest.raises(PlanError, match="impute: the nearest donors do not go together"):
         plan({}, **steps([donors]))
+
+
+def test_rows_that_capped_donors_filled_are_counted_as_filled_and_paid_for(flat: Flat, tmp_path: Path):
+    """Nobody's pay is missing then; one respondent is 1 + 2 tau rows, and the claim says what it rests on."""
+    donors = {
+        "method": "donors",
+        "column": "pay",
+        "match": [{"on": ["age"], "serve": 2}, {"on": [], "serve": 1}],
+    }
+    wanted = plan({}, **steps([donors]))
+    spend = synths_of(wanted)[0].spend
+    assert (
+        spend.neighbours.steps == 7 == spend.stability
+        and spend.epsilon == synths_of(plan({}))[0].spend.epsilon
+    )
+    assert "proofs/sensitivity/capped.md" in [page for _, page in claim_of(spend).rests_on]
+    made = Curator(open_ledger(tmp_path)).release(wanted, survey(), tmp_path)
+    assert "one respondent is 7" in str(made.document["synth"]) and flat.seen == [0, 400]
+    other = plan({}, **steps([{**donors, "column": "sex"}]))
+    assert synths_of(other)[0].spend.stability == 7  # its columns have sex among them
 
 
 def test_several_records_of_a_respondent_scale_the_spend():

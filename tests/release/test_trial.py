@@ -38,7 +38,7 @@ WIDTHS += (
 LEVELS = st.sampled_from(["0.5", "0.9", "0.95", "0.9999"])
 MANY = st.sampled_from([1, 2, 3, 40, 10**6, 2**40])
 WEIGHTS = ((1, "1"), (4, "0.25"), (10**6, "0.001"), (10**12, "1"))
-DONORS = {"method": "donors", "match": ["sex"]}
+DONORS = {"method": "donors", "bound": "hubs", "match": ["sex"]}
 REPAIRS: tuple[list[dict[str, Any]], ...] = (
     [],
     [DONORS | {"column": "pay"}],
@@ -214,7 +214,8 @@ def test_every_door_tells_the_same_refusal(command, tmp_path):
     house.edit('epsilon = "20"', 'epsilon = "2016"\naccept_large = true')
     house.edit('centre = "400" }\nepsilon = "6"', 'centre = "400" }\nepsilon = "2000"')
     house.edit(
-        "[[statistic]]", '[[impute]]\nmethod = "donors"\ncolumn = "rent"\nmatch = ["sex"]\n\n[[statistic]]'
+        "[[statistic]]",
+        '[[impute]]\nmethod = "donors"\nbound = "hubs"\ncolumn = "rent"\nmatch = ["sex"]\n\n[[statistic]]',
     )
     before = house.digests()
     assert_refused(run(command, str(house.plan)), "statistic[1] 'mean rent of adults': no noise")
@@ -225,7 +226,12 @@ TRIED: dict[str, dict[str, Any]] = {
     "asks": {},
     "donors": {
         "repair": [
-            {"method": "donors", "column": "pay", "match": ["sex", {"column": "age", "groups": [0, 30, 99]}]}
+            {
+                "method": "donors",
+                "bound": "hubs",
+                "column": "pay",
+                "match": ["sex", {"column": "age", "groups": [0, 30, 99]}],
+            }
         ]
     },
 }

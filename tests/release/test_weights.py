@@ -70,7 +70,7 @@ def test_what_contradicts_itself_is_refused_from_public_words(match, weight):
 
 
 def test_donors_and_derived_weights_do_not_go_together():
-    donors = [{"method": "donors", "column": "pay", "match": ["sex"]}]
+    donors = [{"method": "donors", "bound": "hubs", "column": "pay", "match": ["sex"]}]
     with pytest.raises(PlanError, match="nothing bounds"):
         weighted_plan(repair=donors, queries=COUNT, asks={})
 

@@ -160,7 +160,7 @@ def test_an_edit_comes_first_and_donors_of_another_column_change_nothing(monkeyp
     wide = book({**COLUMNS, "rooms": {"kind": "integer", "bounds": [1, 9]}})
     mean = {key: value for key, value in SMOOTH.items() if key != "x"} | {"estimate": {"mean": True}}
     edit = {"if": "parent > 50", "then": {"kid": "20"}, "replace": True}
-    donors = {"method": "donors", "column": "rooms", "match": ["tract"]}
+    donors = {"method": "donors", "bound": "hubs", "column": "rooms", "match": ["tract"]}
     rows = people()
     table = frame(rows).append_column("rooms", pa.array(["3", None] * 15))
     plan = Survey(table, codebook=wide).plan("r-1", epsilon="20", cells=[mean], **steps([edit, donors]))

@@ -7,12 +7,15 @@ import pytest
 
 from reticent.errors import PlanError
 from reticent.plan.cells import read_cells
-from reticent.prepare.repair import Donors, Match, Repair
+from reticent.prepare.repair import CappedDonors, Default, Donors, Match, MatchLevel, Repair
 from reticent.privacy.claim import Change
 from reticent.schema.codebook import schema_from
 from reticent.schema.public_files import PublicFiles
+from reticent.sensitivity.bounds import Neighbours
 from reticent.smallcells.cells import Method, with_file
 from reticent.smallcells.estimators import Predict
+from reticent.smallcells.run import spec_of
+from reticent.smallcells.smooth import SmoothCells
 
 COLUMNS: dict[str, Any] = {
     "tract": {"kind": "integer", "bounds": [1, 6]},
@@ -167,12 +170,30 @@ def test_donated_answers_are_refused_and_others_are_not():
         repair = Repair(donors=(Donors(column=column, near=near, defaults=(0,)),), key="k")
         raw = [{**SMOOTH, "where": "age >= 30"}]
         if is_refused:
-            with pytest.raises(PlanError, match=f"{column} is filled by donors"):
+            with pytest.raises(PlanError, match=f"{column} is filled by the nearest donors"):
                 read_cells(raw, SCHEMA, repair=repair)
         else:
             assert len(read_cells(raw, SCHEMA, repair=repair)) == 1
-            with pytest.raises(PlanError, match="filled by donors"):
+            with pytest.raises(PlanError, match="filled by the nearest donors"):
                 read_cells([{**raw[0], "missing": "complete"}], SCHEMA, repair=repair)
+
+
+def test_answers_of_capped_donors_are_paid_for():
+    """Of filled rows one respondent is 1 + 2 tau; of a table that looks at no filled column, 1."""
+    group = CappedDonors(
+        columns=("kid",), levels=(MatchLevel(serve=2), MatchLevel()), defaults=(Default(code=0),)
+    )
+    (cells,) = read_cells([SMOOTH], SCHEMA, repair=Repair(capped=(group,), key="k"))
+    assert cells.stability == 7 and "one respondent is 7" in cells.words()
+    assert "proofs/engine/capped.md" in [page for _, page in cells.claim(Change.ADD_REMOVE).rests_on]
+    (own,) = read_cells([SMOOTH], SCHEMA)
+    one, seven = (spec_of(each, SCHEMA, Neighbours()) for each in (own, cells))
+    assert (
+        isinstance(one, SmoothCells) and isinstance(seven, SmoothCells) and seven.epsilon == one.epsilon / 7
+    )
+    other = CappedDonors(columns=("share",), levels=(MatchLevel(),), defaults=(Default(code=0),))
+    (plain,) = read_cells([SMOOTH], SCHEMA, repair=Repair(capped=(other,), key="k"))
+    assert plain.stability == 1
 
 
 # --- groups -------------------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """What every answer needs: the codebook, the tallies, who is protected, the noise, and the planning values."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from reticent.answer.choose_bins import Weighed
@@ -68,6 +68,12 @@ class Context:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "book", self.known or HubCache(self.tallies, self.schema, self.repair))
+
+    @property
+    def fractional(self) -> "Context":
+        """The same with the completions of all rings that capped donors fill, each recipient as so many fractions."""
+        found = self.tallies.fractions
+        return self if found is None else replace(self, tallies=found, copies=self.repair.rings)
 
     def measure(
         self, exact: int, what: str, *, bound: Global, grid: Fraction, epsilon: Fraction

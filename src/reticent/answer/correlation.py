@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import floor, hypot, isqrt, sqrt
 
+from reticent.answer.capped import NO_BAR
 from reticent.answer.context import Context
+from reticent.answer.donees import completions, rests_on_caps
 from reticent.answer.donors import (
     NO_PUBLISHED,
     answer_of,
@@ -15,7 +17,7 @@ from reticent.answer.donors import (
     parts_with_donors,
 )
 from reticent.answer.expect import OPEN, Expected
-from reticent.answer.grounds import GAUSS, LAPLACE, LINEAR, Ground, answered
+from reticent.answer.grounds import CAPPED, GAUSS, LAPLACE, LINEAR, Ground, answered
 from reticent.answer.parts import Answer, AnyMeasurement, Estimate, Interval
 from reticent.answer.readings import Quotient, Reading, purse, told_count
 from reticent.answer.shares import Tasks, planned
@@ -86,8 +88,8 @@ def answer_correlation(query: Correlation, epsilon: Fraction, bar: Fraction, con
     parts = tuple(part for reading in moments.readings for part in reading.parts)
     is_told = all(reading.told is not None for reading in moments.readings)
     interval = _interval(moments)
-    if moments.sd is None:
-        return answer_of(moments.value, interval, is_told, parts)
+    if moments.sd is None or rests_on_caps(query, context.schema, context.repair):
+        return answer_of(moments.value, interval, is_told, parts, moments.sd)
     estimate = Estimate(value=moments.value, interval=interval, noise_sd=moments.sd)
     return Answer(estimates=(estimate,), parts=parts, meaning=CORRELATION_WORDS)
 
@@ -185,8 +187,13 @@ class CorrelationRoute(BaseRoute[Correlation]):
 
     @property
     def is_filled(self) -> bool:
-        """Whether donors' answers enter it."""
+        """Whether answers of nearest donors enter it."""
         return filled.uses_smooth(self.query, self.setting.schema, self.setting.repair)
+
+    @property
+    def is_capped(self) -> bool:
+        """Whether those of capped donors do."""
+        return rests_on_caps(self.query, self.setting.schema, self.setting.repair)
 
     @property
     def aggregates(self) -> tuple[Aggregate, ...]:
@@ -200,6 +207,8 @@ class CorrelationRoute(BaseRoute[Correlation]):
     def rests_on(self) -> tuple[Ground, ...]:
         noise = GAUSS if self.statistic.in_rho else LAPLACE
         own = (answered("ratio"), answered("correlation"), LINEAR, noise)
+        if self.is_capped:
+            return (*own, *CAPPED)
         bar = self.statistic.bar
         return (*own, *donor_grounds(self.query, self.setting, bar)) if self.is_filled else own
 
@@ -210,7 +219,7 @@ class CorrelationRoute(BaseRoute[Correlation]):
     @property
     def no_bar(self) -> str:
         if not self.is_filled:
-            return FREE
+            return NO_BAR if self.is_capped else FREE
         return NO_PUBLISHED if is_published(self.query, self.setting) else ""
 
     def check_budget(self, field: str) -> None:
@@ -221,4 +230,5 @@ class CorrelationRoute(BaseRoute[Correlation]):
         return Expected(margin=None, how=OPEN)
 
     def measured(self, context: Context) -> Answer:
-        return answer_correlation(self.query, self.statistic.epsilon, self.statistic.bar, context)
+        held = completions(self.query, context)
+        return answer_correlation(self.query, self.statistic.epsilon, self.statistic.bar, held)

@@ -5,6 +5,8 @@ from fractions import Fraction
 from itertools import product
 
 from reticent.answer.context import Context, weight_of
+from reticent.answer.donees import completions, imputed, rests_on_caps, rings_of, times, with_donees
+from reticent.answer.grounds import CAPPED, GAUSS, LAPLACE, LINEAR, Ground, answered
 from reticent.answer.parts import (
     EXACT_WORDS,
     Answer,
@@ -16,6 +18,7 @@ from reticent.answer.parts import (
     plan_table,
 )
 from reticent.answer.statistic import PublicRoute
+from reticent.prepare.repair import NO_REPAIR, Repair
 from reticent.query.base import Subpopulation
 from reticent.query.kinds import Count, CrossTabulation, Total
 from reticent.refine.total import SampleSize, share_variance
@@ -115,13 +118,20 @@ def _answer(
 
 
 def margin_bound(
-    among: Subpopulation, schema: Schema, neighbours: Neighbours, *, in_rho: bool = False
+    query: CrossTabulation,
+    schema: Schema,
+    neighbours: Neighbours,
+    repair: Repair = NO_REPAIR,
+    *,
+    in_rho: bool = False,
 ) -> tuple[Global, Fraction]:
-    """The L1 bound of the table in steps, or where `in_rho` the Euclidean one, and the step."""
-    weight = weight_of(among, schema)
+    """The L1 bound of the table in steps, or where `in_rho` the Euclidean one, with what capped donees add, and the step;
+    over all rings, both of them finer."""
+    weight = weight_of(query.among, schema)
     top, grid = (weight.high, weight.grid) if weight else (1, Fraction(1))
-    bound = length_table if in_rho else bound_table
-    return bound(top, neighbours=neighbours), grid
+    own = (length_table if in_rho else bound_table)(top, neighbours=neighbours)
+    donees, rings = imputed(query, schema, repair).table(), rings_of(query, schema, repair)
+    return times(with_donees(own, donees, neighbours, repair), rings), grid / rings
 
 
 def answer_margin(query: CrossTabulation, epsilon: Fraction, context: Context) -> Answer:
@@ -129,14 +139,15 @@ def answer_margin(query: CrossTabulation, epsilon: Fraction, context: Context) -
 
     Guarantee   epsilon-DP for the whole table; `epsilon`-zCDP where context.in_rho.
     Adjacency   context.neighbours.
-    Theorem     `bound_table` or `length_table`, and `measure_table`.
+    Theorem     `bound_table` or `length_table`, and `measure_table`; THEORY 11.3 (b) for capped donors.
     Proof       proofs/answer/margin.md
     Assumes     tallies of `query.wants`; cells come from the codebook and the plan; exact arithmetic.
     Keeps back  the exact table.
     """
     schema = context.schema
-    bound, grid = margin_bound(query.among, schema, context.neighbours, in_rho=context.in_rho)
-    exact = context.tallies.tables[query.table(schema)].cells
+    bound, grid = margin_bound(query, schema, context.neighbours, context.repair, in_rho=context.in_rho)
+    exact = completions(query, context).tallies.tables[query.table(schema)].cells
+    is_filled = rests_on_caps(query, schema, context.repair)
     table = measure_table(
         exact, "table", bound=bound, grid=grid, epsilon=epsilon, noise=context.noise, in_rho=context.in_rho
     )
@@ -146,7 +157,7 @@ def answer_margin(query: CrossTabulation, epsilon: Fraction, context: Context) -
             value=cell.estimate,
             interval=covering(cell),
             noise_sd=cell.part.sd,
-            sampling=binomial(cell.estimate, context.rows, query.among.weight),
+            sampling=None if is_filled else binomial(cell.estimate, context.rows, query.among.weight),
             limits=(Fraction(0), None),
             cell=tuple(zip(query.columns, name, strict=True)),
         )
@@ -197,9 +208,15 @@ class TableRoute(PublicRoute[CrossTabulation]):
 
     @property
     def parts(self) -> tuple[Measurement, ...]:
-        setting, ask = self.setting, self.statistic
-        bound, grid = margin_bound(self.query.among, setting.schema, setting.neighbours, in_rho=ask.in_rho)
+        here, ask = self.setting, self.statistic
+        bound, grid = margin_bound(self.query, here.schema, here.neighbours, here.repair, in_rho=ask.in_rho)
         return (plan_table("table", bound=bound, grid=grid, epsilon=ask.epsilon, in_rho=ask.in_rho),)
+
+    @property
+    def rests_on(self) -> tuple[Ground, ...]:
+        is_capped = rests_on_caps(self.query, self.setting.schema, self.setting.repair)
+        noise = GAUSS if self.statistic.in_rho else LAPLACE
+        return (answered("margin"), LINEAR, noise, *(CAPPED if is_capped else ()))
 
     def measured(self, context: Context) -> Answer:
         return answer_margin(self.query, self.statistic.epsilon, context)

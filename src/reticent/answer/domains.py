@@ -41,6 +41,16 @@ def tallies_by_domain(query: ByDomain, tallies: Tallies, schema: Schema) -> Iter
         yield Tallies(statistics=SufficientStatistics(sums=sums), tables=tables)
 
 
+def _with_fractions(query: ByDomain, tallies: Tallies, schema: Schema) -> Iterator[Tallies]:
+    """The same, with the sums over all rings where capped donors have several."""
+    if tallies.fractions is None:
+        yield from tallies_by_domain(query, tallies, schema)
+        return
+    both = (tallies_by_domain(query, each, schema) for each in (tallies, tallies.fractions))
+    for first, every in zip(*both, strict=True):
+        yield replace(first, fractions=every)
+
+
 def _part_of(want: Table, cells: Sequence[int], place: int, schema: Schema) -> ContingencyTable:
     size = want.size(schema)
     return ContingencyTable(want=want, cells=tuple(cells[place * size : (place + 1) * size]))
@@ -108,7 +118,7 @@ class DomainRoute(BaseRoute[ByDomain]):
         schema, neighbours = context.schema, within_domains(context.neighbours)
         answers = [
             self.inside.answer(replace(context, neighbours=neighbours, tallies=tallies, known=None))
-            for tallies in tallies_by_domain(self.query, context.tallies, schema)
+            for tallies in _with_fractions(self.query, context.tallies, schema)
         ]
         if not all(is_as_planned(answer.parts, self.parts) for answer in answers):
             raise ResourceError("was planned otherwise than it ran; nothing is published", field="statistic")
@@ -135,6 +145,13 @@ def domain_route(
     query: ByDomain, inside: BaseRoute[Query], statistic: Statistic, setting: Setting, *, field: str
 ) -> DomainRoute:
     """The route by domains, where that of the query in one of them is proved to go there."""
+    moved = sorted(setting.repair.filled() & set(query.sides.columns))
+    if moved:
+        raise PlanError(
+            f"{moved[0]} is filled by donors, so a recipient can change its domain; ask for a table, or for one domain "
+            "with where",
+            field=f"{field}.by",
+        )
     if not inside.goes_by_domain:
         raise PlanError(
             "is proved for answers that respondents gave themselves, not for columns that were filled; ask for it "

@@ -7,13 +7,13 @@ others have noise scaled by a smooth bound, which is confidential, and an error 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import floor, inf
+from math import floor, hypot, inf
 
 from reticent.answer.context import Context
 from reticent.answer.expect import AT_LEAST, UNKNOWN, Assumed, Expected, Noises, least_epsilon
 from reticent.answer.expect_donors import ASSUMED_HUB, HUBS, foreseen_parts
 from reticent.answer.grounds import DONORS, HEAVY, PIVOT, Ground
-from reticent.answer.parts import UNBOUNDED, Answer, AnyMeasurement, Estimate, Interval
+from reticent.answer.parts import UNBOUNDED, Answer, AnyMeasurement, Estimate, Interval, Measurement
 from reticent.answer.readings import Quotient, Reading, purse, told_count
 from reticent.answer.shares import Shares, Tasks, check_budget, planned, planned_parts
 from reticent.answer.statistic import BaseRoute, PublicRoute, Setting, Statistic
@@ -32,6 +32,12 @@ PIVOT_WORDS = (
 )
 
 
+FILLED_WORDS = (
+    "covers the value that the same respondents, their gaps filled, would give without privacy noise, with at least the "
+    "stated probability; how far filled answers are from true ones is not in it"
+)
+
+
 def answer_imputed(query: RowQuery, epsilon: Fraction, bar: Fraction, context: Context) -> Answer:
     """The noisy answer to an ask that rests on filled columns.
 
@@ -47,8 +53,8 @@ def answer_imputed(query: RowQuery, epsilon: Fraction, bar: Fraction, context: C
         case CodedSum(sum=want):
             return _single(want, shares, epsilon, bar, context)
         case CodedMean() as mean:
-            found = _quotient(mean, shares, epsilon, bar, context)
-            return answer_of(found.value, found.interval, found.has_interval, found.parts)
+            found = measured_quotient(mean, shares, epsilon, bar, context)
+            return answer_of(found.value, found.interval, found.has_interval, found.parts, found.sd)
         case SquaresAboutMean() as squares:
             return _variance(query, squares, shares, epsilon, bar, context)
         case _:
@@ -56,11 +62,16 @@ def answer_imputed(query: RowQuery, epsilon: Fraction, bar: Fraction, context: C
 
 
 def answer_of(
-    value: Fraction, interval: Callable[[Fraction], Interval], is_told: bool, parts: Sequence[AnyMeasurement]
+    value: Fraction,
+    interval: Callable[[Fraction], Interval],
+    is_told: bool,
+    parts: Sequence[AnyMeasurement],
+    sd: float | None = None,
 ) -> Answer:
-    """One number whose noise has a confidential scale."""
-    estimate = Estimate(value=value, interval=interval, noise_sd=None, has_interval=is_told)
-    return Answer(estimates=(estimate,), parts=tuple(parts), meaning=PIVOT_WORDS if is_told else HIDDEN_WORDS)
+    """One number whose noise has a confidential scale or, with a standard deviation to tell, a public one."""
+    estimate = Estimate(value=value, interval=interval, noise_sd=sd, has_interval=is_told)
+    hidden = PIVOT_WORDS if is_told else HIDDEN_WORDS
+    return Answer(estimates=(estimate,), parts=tuple(parts), meaning=hidden if sd is None else FILLED_WORDS)
 
 
 def _single(want: Sum, shares: Shares, epsilon: Fraction, bar: Fraction, context: Context) -> Answer:
@@ -71,12 +82,14 @@ def _single(want: Sum, shares: Shares, epsilon: Fraction, bar: Fraction, context
         if reading.told is None:
             return -UNBOUNDED, UNBOUNDED
         width = Fraction(reading.told.width(float(level)) + reading.told.blur)
+        if isinstance(part := reading.parts[0], Measurement):
+            width = part.half_width(level) + (part.blur if part.is_coarse else 0)
         return reading.estimate - width, reading.estimate + width
 
-    return answer_of(reading.estimate, interval, reading.told is not None, reading.parts)
+    return answer_of(reading.estimate, interval, reading.told is not None, reading.parts, reading.sd)
 
 
-def _quotient(
+def measured_quotient(
     mean: CodedMean, shares: Shares, epsilon: Fraction, bar: Fraction, context: Context
 ) -> Quotient:
     """Count and centred sum, the first of the shares, measured in this order; no count where the size is public."""
@@ -99,7 +112,7 @@ def _variance(
     """Squares about the released mean, which is measured first."""
     statistics, column = context.tallies.statistics, shape.number
     tasks = Tasks(query, context.schema, context.neighbours, context.repair)
-    mean = _quotient(shape.mean, shares, epsilon, bar, context)
+    mean = measured_quotient(shape.mean, shares, epsilon, bar, context)
     about = floor(mean.value / column.grid + Fraction(1, 2))
     n, s1, s2 = (statistics[want] for want in (shape.mean.count, shape.mean.total, shape.squares))
     exact = s2 - 2 * about * s1 + about * about * n
@@ -110,7 +123,10 @@ def _variance(
     value = min(highest, max(Fraction(0), squares.estimate / max(Fraction(1), mean.count - less)))
     interval = _variance_interval(mean, squares, less, highest, column.grid / 2)
     is_told = mean.has_interval and squares.told is not None
-    return answer_of(value, interval, is_told, (*mean.parts, *squares.parts))
+    below = mean.bottom.sd if mean.bottom else 0.0
+    divisor, sd = float(max(Fraction(1), mean.count - less)), squares.sd
+    noise = None if sd is None or below is None else hypot(sd, float(value) * below) / divisor
+    return answer_of(value, interval, is_told, (*mean.parts, *squares.parts), noise)
 
 
 def _variance_interval(

@@ -1,5 +1,7 @@
 """What claims of statistics rest on: a theorem's name, and the page that proves it."""
 
+from reticent.sensitivity.donors import CAPPED_PAGES
+
 Ground = tuple[str, str]
 
 LAPLACE = ("discrete Laplace mechanism", "proofs/noise/laplace.md")
@@ -26,6 +28,7 @@ WEIGHTS = (
     ("the largest weight within k steps", "proofs/sensitivity/poststrata.md"),
     ("smooth bound of a ladder", "proofs/sensitivity/ladder.md"),
 )
+CAPPED = (("answer: capped donors", "proofs/answer/capped.md"), *CAPPED_PAGES)
 COPIED = ("answer: copied", "proofs/answer/copied.md")
 
 

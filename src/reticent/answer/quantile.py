@@ -8,10 +8,12 @@ from itertools import accumulate
 from math import ceil, log
 
 from reticent.answer.context import Context, weight_of
+from reticent.answer.donees import completions, imputed, rests_on_caps, times, with_donees
 from reticent.answer.expect import IN_RANKS, Expected
-from reticent.answer.grounds import CHOICE, FLIP, LINEAR, Ground, answered
+from reticent.answer.grounds import CAPPED, CHOICE, FLIP, LINEAR, Ground, answered
 from reticent.answer.parts import RANK_WORDS, SELECTED_WORDS, Answer, Estimate, Interval, Measurement
 from reticent.answer.statistic import BaseRoute
+from reticent.prepare.repair import NO_REPAIR, Repair
 from reticent.privacy.convert import root_below
 from reticent.query.kinds import Quantile
 from reticent.schema import Schema
@@ -19,9 +21,11 @@ from reticent.sensitivity.bounds import Global, Neighbours
 from reticent.sensitivity.linear import bound_rank
 
 
-def rank_bound(query: Quantile, schema: Schema, neighbours: Neighbours) -> Global:
+def rank_bound(query: Quantile, schema: Schema, neighbours: Neighbours, repair: Repair = NO_REPAIR) -> Global:
+    """How far one respondent moves a score, with what capped donees add."""
     weight = weight_of(query.among, schema)
-    return bound_rank(query.at, weight.high if weight else 1, neighbours=neighbours)
+    own = bound_rank(query.at, weight.high if weight else 1, neighbours=neighbours)
+    return with_donees(own, imputed(query, schema, repair).ranks(query.at), neighbours, repair)
 
 
 def scores(cells: tuple[int, ...], at: Fraction, shift: int = 0) -> list[int]:
@@ -84,14 +88,15 @@ def answer_quantile(
 
     Guarantee   (epsilon + bar)-DP for one call; (epsilon + bar)-zCDP where context.in_rho.
     Adjacency   context.neighbours.
-    Theorem     `choose`, once or three times; budgets add.
+    Theorem     `choose`, once or three times; budgets add. Scores over several completions move as often.
     Proof       proofs/answer/quantile.md
     Assumes     tallies of `query.wants`; exact arithmetic.
     Keeps back  the exact table and the scores.
     """
-    schema = context.schema
+    schema, copies = context.schema, context.copies
     column = schema.number(query.column, field="query")
-    bound = rank_bound(query, schema, context.neighbours)
+    one = rank_bound(query, schema, context.neighbours, context.repair)
+    bound = times(one, copies)
     cells = context.tallies.tables[query.table(schema)].cells
 
     def value(index: int) -> Fraction:
@@ -114,8 +119,8 @@ def answer_quantile(
 
     estimate = Estimate(value=point, interval=covering, noise_sd=float("nan"), has_interval=bool(bar))
     rate = rate_of(epsilon, in_rho=context.in_rho)
-    meaning = SELECTED_WORDS if bar else _rank_words(len(cells), bound, rate, level, query, schema)
-    parts = quantile_parts(query, epsilon, bar, bound, in_rho=context.in_rho)
+    meaning = SELECTED_WORDS if bar else _rank_words(len(cells), one, rate, level, query, schema)
+    parts = quantile_parts(query, epsilon, bar, one, in_rho=context.in_rho)
     return Answer(estimates=(estimate,), parts=parts, meaning=meaning)
 
 
@@ -159,14 +164,20 @@ class QuantileRoute(BaseRoute[Quantile]):
     goes_by_domain = True
 
     @property
+    def bound(self) -> Global:
+        """How far one respondent moves a score."""
+        return rank_bound(self.query, self.setting.schema, self.setting.neighbours, self.setting.repair)
+
+    @property
     def parts(self) -> tuple[Measurement, ...]:
-        bound = rank_bound(self.query, self.setting.schema, self.setting.neighbours)
         ask = self.statistic
-        return quantile_parts(self.query, ask.epsilon, ask.bar, bound, in_rho=ask.in_rho)
+        return quantile_parts(self.query, ask.epsilon, ask.bar, self.bound, in_rho=ask.in_rho)
 
     @property
     def rests_on(self) -> tuple[Ground, ...]:
-        return (answered("quantile"), LINEAR, CHOICE if self.statistic.in_rho else FLIP)
+        own = (answered("quantile"), LINEAR, CHOICE if self.statistic.in_rho else FLIP)
+        is_capped = rests_on_caps(self.query, self.setting.schema, self.setting.repair)
+        return (*own, *CAPPED) if is_capped else own
 
     @property
     def no_rho(self) -> str:
@@ -179,7 +190,7 @@ class QuantileRoute(BaseRoute[Quantile]):
     def expect(self) -> Expected:
         """In ranks: respondents between the answer and the exact one."""
         schema, ask = self.setting.schema, self.statistic
-        bound = rank_bound(self.query, schema, self.setting.neighbours)
+        bound = self.bound
         candidates = self.query.table(schema).size(schema)
         rate = rate_of(ask.epsilon, in_rho=ask.in_rho)
         ranks = slack(candidates, bound=bound, epsilon=rate, chance=1 - ask.level)
@@ -187,4 +198,5 @@ class QuantileRoute(BaseRoute[Quantile]):
 
     def measured(self, context: Context) -> Answer:
         ask = self.statistic
-        return answer_quantile(self.query, ask.epsilon, context, bar=ask.bar, level=ask.level)
+        held = completions(self.query, context)
+        return answer_quantile(self.query, ask.epsilon, held, bar=ask.bar, level=ask.level)

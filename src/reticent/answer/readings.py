@@ -6,9 +6,10 @@ A quotient of two readings is centre + (noisy centred sum) / (noisy count), what
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import hypot
 
 from reticent.answer.context import Context
-from reticent.answer.parts import AnyMeasurement, Interval, measure
+from reticent.answer.parts import AnyMeasurement, Interval
 from reticent.answer.ratio import noisy
 from reticent.answer.shares import Shares, SumSpec, is_published, smooth_parts
 from reticent.refine.pivot import HiddenNoise, LogScale, Pivot, pivot
@@ -25,6 +26,11 @@ class Reading:
     estimate: Fraction
     parts: tuple[AnyMeasurement, ...]
     told: Told | None
+
+    @property
+    def sd(self) -> float | None:
+        """Standard deviation of the noise; not told where its scale is confidential."""
+        return self.parts[0].sd
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,16 +56,8 @@ def purse(epsilon: Fraction, bar: Fraction, shares: Shares) -> Budget:
 
 
 def read_plain(task: SumSpec, exact: int, *, epsilon: Fraction, context: Context) -> Reading:
-    """A sum that no donor's answer enters: see `measure`."""
-    measured = measure(
-        exact,
-        task.what,
-        bound=task.bound,
-        grid=task.grid,
-        epsilon=epsilon,
-        noise=context.noise,
-        in_rho=context.in_rho,
-    )
+    """A sum that no donor's answer enters, or those of capped donors: see `Context.measure`."""
+    measured = context.measure(exact, task.what, bound=task.bound, grid=task.grid, epsilon=epsilon)
     return Reading(estimate=measured.estimate, parts=(measured.part,), told=noisy(measured))
 
 
@@ -167,6 +165,14 @@ class Quotient:
         low, high = float(self.low - self.centre), float(self.high - self.centre)
         left, right = quotient_interval(self.top.told, bottom, level=float(level), low=low, high=high)
         return self.centre + Fraction(left), self.centre + Fraction(right)
+
+    @property
+    def sd(self) -> float | None:
+        """First-order standard deviation of the noise; not told where a scale is confidential."""
+        top, below = self.top.sd, self.bottom.sd if self.bottom else 0.0
+        if top is None or below is None:
+            return None
+        return hypot(top, float(abs(self.value - self.centre)) * below) / float(self.count)
 
     def off(self, level: Fraction) -> Fraction:
         """How far the exact value may lie from the one that was released."""

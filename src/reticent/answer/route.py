@@ -1,7 +1,7 @@
 """An ask knows its own way: the one place that looks at the kind of a query, and that chooses how it is answered.
 
-There are four ways: noise of public scale, donors' answers with noise scaled by a smooth bound, weights to known totals, and
-the mean over copies. Which one a statistic takes follows from public words. The route then says all that others need:
+There are five ways: noise of public scale, the same with what capped donors' recipients add to it, nearest donors' answers with
+noise scaled by a smooth bound, weights to known totals, and the mean over copies. Which one a statistic takes follows from public words. The route then says all that others need:
 what the engine must sum, which measurements are made at what price, what the claim rests on, what to expect. It answers, too.
 """
 
@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, Protocol
 
+from reticent.answer.capped import CappedRoute
 from reticent.answer.cells import FromCellsRoute
 from reticent.answer.context import Context
 from reticent.answer.copies import Copiable, CopiesRoute
@@ -16,6 +17,7 @@ from reticent.answer.correlation import CorrelationRoute
 from reticent.answer.count import CountRoute, TableRoute, TotalRoute
 from reticent.answer.derived import DerivedRoute
 from reticent.answer.domains import asked_in_one, domain_route
+from reticent.answer.donees import rests_on_caps
 from reticent.answer.donors import DonorsRoute
 from reticent.answer.expect import Expected
 from reticent.answer.grounds import Ground
@@ -134,6 +136,8 @@ def route_of(statistic: Statistic, setting: Setting, *, field: str = "query") ->
 def _of_sums(plain: PublicRoute[RowQuery]) -> Route:
     """Donors' answers or copies where a query of sums rests on columns that are filled; else as it is."""
     query, setting = plain.query, plain.setting
+    if rests_on_caps(query, setting.schema, setting.repair):
+        return CappedRoute(query=query, statistic=plain.statistic, setting=setting, plain=plain)
     if roles(query, setting.schema, setting.repair):
         return DonorsRoute(query=query, statistic=plain.statistic, setting=setting, plain=plain)
     if isinstance(query, Copiable) and roles(query, setting.schema, setting.copied):

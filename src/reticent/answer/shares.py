@@ -9,6 +9,7 @@ from fractions import Fraction
 
 from reticent.answer.context import weight_of
 from reticent.answer.count import count_bound, total_bound
+from reticent.answer.donees import imputed, rings_of, times, with_donees
 from reticent.answer.parts import AnyMeasurement, HiddenScale, Measurement, plan_part
 from reticent.answer.ratio import SQUARES_SHARE, split, squares_bound
 from reticent.errors import PlanError
@@ -19,7 +20,7 @@ from reticent.query.shapes import CodedMean, CodedSum, ProductsAboutMeans, Squar
 from reticent.refine.pivot import pivot
 from reticent.schema import Number, Schema
 from reticent.sensitivity.bounds import Global, Neighbours
-from reticent.sensitivity.donors import Imputed, Moves, Span
+from reticent.sensitivity.donors import Moves, Span
 from reticent.sensitivity.hubs import LN2, published_beta
 from reticent.sensitivity.linear import bound_sum
 
@@ -44,7 +45,7 @@ class Tasks:
 
     Guarantee   each task's bound, or c0 and c1 of its moves, covers what one record can move the sum.
     Adjacency   `neighbours` for the bounds, one record added or removed for the moves.
-    Theorem     `bound_sum`; THEORY 3.3.
+    Theorem     `bound_sum`; THEORY 3.3, and 11.3 (a) for capped donors.
     Proof       proofs/answer/imputed.md
     Assumes     codes lie in the columns' bounds; centres are public or were released.
     Keeps back  nothing: no row is read.
@@ -56,18 +57,18 @@ class Tasks:
         weight = weight_of(query.among, schema)
         self._top, self._grid = (weight.high, weight.grid) if weight else (1, Fraction(1))
         self._among, self._schema, self._neighbours = query.among, schema, neighbours
-        self._imputed = Imputed(roles=roles(query, schema, repair), repair=repair, heaviest=self._top)
+        self._imputed = imputed(query, schema, repair)
 
     def count(self) -> SumSpec:
         """Members, or their weight."""
         bound, grid = count_bound(self._among, self._schema, self._neighbours)
-        return SumSpec(what="count", bound=bound, moves=self._imputed.count(), grid=grid)
+        return self._spec(what="count", bound=bound, moves=self._imputed.count(), grid=grid)
 
     def total(self, column: Number) -> SumSpec:
         """The sum of a column."""
         bound, grid = total_bound(column, self._among, self._schema, self._neighbours)
         moves = self._imputed.total(_span(column, Fraction(0)), of=column.name)
-        return SumSpec(what="total", bound=bound, moves=moves, grid=grid)
+        return self._spec(what="total", bound=bound, moves=moves, grid=grid)
 
     def centred(self, mean: CodedMean, *, named: str = "") -> SumSpec:
         """The sum of 2y - 2c, in half steps of the column's grid; without a column, that of a condition."""
@@ -78,7 +79,7 @@ class Tasks:
         span = Span(low=Fraction(low), high=Fraction(high), centre=Fraction(twice))
         bound = bound_sum(self._top * (low - twice), self._top * (high - twice), neighbours=self._neighbours)
         moves = self._imputed.total(span, of=column.name, step=2)
-        return SumSpec(
+        return self._spec(
             what=f"centred sum{named}", bound=bound, moves=moves, grid=self._grid * column.grid / 2
         )
 
@@ -86,13 +87,13 @@ class Tasks:
         """The sum of 2 [true] - 1 over those decided, in halves."""
         bound = bound_sum(-self._top, self._top, neighbours=self._neighbours)
         moves = self._imputed.total(Span(low=Fraction(-1), high=Fraction(1)), of=None)
-        return SumSpec(what="centred sum", bound=bound, moves=moves, grid=self._grid / 2)
+        return self._spec(what="centred sum", bound=bound, moves=moves, grid=self._grid / 2)
 
     def squares(self, column: Number, about: int, *, what: str = "squares about the mean") -> SumSpec:
         """The sum of (y - about)^2, in squared steps."""
         bound = squares_bound(column, about, self._top, self._neighbours)
         moves = self._imputed.squares(_span(column, Fraction(about)), of=column.name)
-        return SumSpec(what=what, bound=bound, moves=moves, grid=self._grid * column.grid**2)
+        return self._spec(what=what, bound=bound, moves=moves, grid=self._grid * column.grid**2)
 
     def squares_of(self, column: Number, about: int) -> SumSpec:
         """The same where two columns have squares."""
@@ -105,9 +106,14 @@ class Tasks:
         moves = self._imputed.products(
             _span(y, Fraction(about[0])), _span(z, Fraction(about[1])), of=(y.name, z.name)
         )
-        return SumSpec(
+        return self._spec(
             what="products about the means", bound=bound, moves=moves, grid=self._grid * y.grid * z.grid
         )
+
+    def _spec(self, *, what: str, bound: Global, moves: Moves, grid: Fraction) -> SumSpec:
+        """With what capped donees add, for each record between neighbours: a public number (THEORY 11.3 a)."""
+        whole = with_donees(bound, moves.donees, self._neighbours, self._imputed.repair)
+        return SumSpec(what=what, bound=whole, moves=moves, grid=grid)
 
 
 def _span(column: Number, centre: Fraction) -> Span:
@@ -175,8 +181,10 @@ def planned_parts(
     repair: Repair,
     in_rho: bool = False,
 ) -> tuple[AnyMeasurement, ...]:
-    """The parts an ask will be made of, from public numbers alone. Smooth ones are paid in epsilon."""
+    """The parts an ask will be made of, from public numbers alone; with several rings, in steps as much finer. Smooth ones
+    are paid in epsilon."""
     shares = planned(query, schema, neighbours, repair)
+    copies = rings_of(query, schema, repair)
     smooth = sum((share for task, share in shares if task.is_smooth), Fraction(0))
     found: list[AnyMeasurement] = []
     for task, share in shares:
@@ -184,8 +192,8 @@ def planned_parts(
             mine = bar * share / smooth
             found += smooth_parts(task, epsilon * share, mine, neighbours=neighbours, repair=repair)
         else:
-            mine = epsilon * share
-            found.append(plan_part(task.what, bound=task.bound, grid=task.grid, epsilon=mine, in_rho=in_rho))
+            bound, grid, mine = times(task.bound, copies), task.grid / copies, epsilon * share
+            found.append(plan_part(task.what, bound=bound, grid=grid, epsilon=mine, in_rho=in_rho))
     return tuple(found)
 
 

@@ -1,6 +1,6 @@
 """What may leave an engine. Confidential until noise is added, so no value is ever part of a repr."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -73,10 +73,32 @@ class BinTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tallies:
-    """Everything one plan needs from the rows."""
+    """Everything one plan needs from the rows.
+
+    Where recipients have a donor in each of several rings, all of it is of the rows as the first ring completes them, and
+    `fractions` has the sums and tables added over the completions of all rings.
+    """
 
     statistics: SufficientStatistics
     tables: Mapping[Table, ContingencyTable]
     rings: Mapping[Ring, RingTable] = field(default_factory=dict, repr=False)
     points: Mapping[PointsByCell, PointTable] = field(default_factory=dict, repr=False)
     bins: Mapping[Bins, BinTable] = field(default_factory=dict, repr=False)
+    fractions: "Tallies | None" = field(default=None, repr=False)
+
+
+def added(parts: Sequence[tuple[int, Tallies]]) -> Tallies:
+    """Sums and tables added up, each part so many times."""
+    _, first = parts[0]
+    sums = {want: sum(k * part.statistics[want] for k, part in parts) for want in first.statistics.sums}
+    tables = {
+        want: ContingencyTable(
+            want=want,
+            cells=tuple(
+                sum(k * cell for (k, _), cell in zip(parts, cells, strict=True))
+                for cells in zip(*(part.tables[want].cells for _, part in parts), strict=True)
+            ),
+        )
+        for want in first.tables
+    }
+    return Tallies(statistics=SufficientStatistics(sums=sums), tables=tables)

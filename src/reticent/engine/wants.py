@@ -6,7 +6,7 @@ a constant number of passes over the rows.
 
 from dataclasses import dataclass, replace
 
-from reticent.prepare.repair import Donors
+from reticent.prepare.repair import Donors, MatchLevel
 from reticent.schema import Schema
 from reticent.schema.bind import Always, Bound
 
@@ -77,6 +77,11 @@ class Key:
 def keys_of(donors: Donors) -> tuple[Key, ...]:
     """The sides of the domain on which a column's donors are matched: cells are numbered as in a table."""
     return tuple(Key(column=match.column, starts=match.starts, silent=True) for match in donors.near)
+
+
+def level_keys(level: MatchLevel) -> tuple[Key, ...]:
+    """The sides of the partition that a level of capped rings makes; none where everybody is in one cell."""
+    return tuple(Key(column=match.column, starts=match.starts, silent=True) for match in level.on)
 
 
 def has_universe(schema: Schema, column: str) -> bool:

@@ -4,7 +4,7 @@ What does not fit is named by its key. No row has been read.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -23,6 +23,7 @@ from reticent.schema import Levels, Schema
 from reticent.schema.bind import bind
 from reticent.schema.parse import parse
 from reticent.schema.predicate import Everyone, Predicate, columns_used
+from reticent.sensitivity.donors import stability
 from reticent.smallcells.cells import (
     CHANGES,
     DEFAULT_LEVEL,
@@ -291,15 +292,20 @@ def check_level(cells: SmallCells, at: str) -> None:
 
 
 def check_repair(cells: SmallCells, repair: Repair, at: str) -> None:
-    filled = {donors.column for donors in repair.donors}
-    used = {cells.cell, cells.y, cells.x or cells.y, *columns_used(cells.among.where)}
-    touched = sorted(filled if cells.among.missing == COMPLETE else filled & used)
-    if touched:
+    """Nearest donors have no bound here; the recipients of capped ones are paid for as if they were the respondent's."""
+    touched = sorted(_seen(cells, repair))
+    if touched and not repair.capped:
         raise PlanError(
-            f"{touched[0]} is filled by donors, and nothing bounds a small cell of donated answers; "
-            "use a column that no donor fills",
+            f"{touched[0]} is filled by the nearest donors, and nothing bounds a small cell of donated answers; "
+            "use a column that no donor fills, or leave bound = 'hubs' out, so that donors are capped",
             field=at,
         )
+
+
+def _seen(cells: SmallCells, repair: Repair) -> set[str]:
+    """The filled columns that a table looks at."""
+    used = {cells.cell, cells.y, cells.x or cells.y, *columns_used(cells.among.where)}
+    return set(repair.filled()) if cells.among.missing == COMPLETE else set(repair.filled()) & used
 
 
 MOST_SECTIONS = 100
@@ -360,7 +366,7 @@ def _cells(
     check_given(cells, at)
     check_level(cells, at)
     check_repair(cells, repair, at)
-    return cells
+    return replace(cells, stability=stability(repair, _seen(cells, repair)))
 
 
 def _groups(section: CellsSection, schema: Schema, at: str) -> Groups | None:

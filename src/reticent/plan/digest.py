@@ -13,6 +13,7 @@ from typing import Any
 from reticent.errors import PlanError
 from reticent.exact import read_decimal, show
 from reticent.files import Section, fill
+from reticent.plan.capped import LevelSection, is_level
 from reticent.plan.donors import DonorsSection, MatchSection
 from reticent.plan.models import ModelSection
 from reticent.plan.partition import PartitionSection
@@ -32,6 +33,7 @@ READ: dict[str, type[Section]] = {
     "wave": WaveSection,
     "imputed_before": BroughtSection,
     "match": MatchSection,
+    "on": MatchSection,
     "columns": ColumnPart,
 }
 """Sections that are read by themselves, by their key."""
@@ -112,7 +114,7 @@ def _plain(value: Any, key: str) -> Any:
 
 def _read(key: str, value: Any) -> Any:
     """One entry: by the section it is, where it is one; else as it stands, the keys of a query being ours."""
-    if key == "match" and isinstance(value, str):
+    if key in ("match", "on") and isinstance(value, str):
         return {"column": value}
     if isinstance(value, Mapping) and key != "columns":
         model = _model(key, value)
@@ -125,6 +127,8 @@ def _read(key: str, value: Any) -> Any:
 def _model(key: str, value: Mapping[str, Any]) -> type[Section] | None:
     if key == "impute":
         return DonorsSection if value.get("method") == "donors" else ModelSection
+    if key == "match" and is_level(value):
+        return LevelSection
     return READ.get(key)
 
 

@@ -3,7 +3,8 @@
 A value is a level by its name, or a number on its column's grid.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -13,8 +14,9 @@ from pydantic import Field
 from reticent.errors import PlanError, nearest
 from reticent.exact import read_decimal, show
 from reticent.files import Section, fill
+from reticent.plan.capped import LevelSection, expected_share, is_level, ladder_of, levels_of, read_default
 from reticent.prepare.distance import MOST_VALUES
-from reticent.prepare.repair import Bounding, Donors, Match, Metric, Scheme
+from reticent.prepare.repair import MOST_RINGS, Bounding, CappedDonors, Donors, Match, Metric, Scheme
 from reticent.schema import Identifier, Levels, Number, Schema
 
 
@@ -64,31 +66,35 @@ HEAVIEST = 1000
 
 
 class DonorsSection(Section):
-    """An `[[impute]]` section of method "donors": nearest neighbour hot deck.
+    """An `[[impute]]` section of method "donors": hot deck imputation.
 
     **Keys**
 
     - `method`: `"donors"`.
     - `column`: what is filled.
     - `columns`: several columns, each from donors of its own.
-    - `match`: attributes to match on.
-    - `k`: how many donors.
+    - `together`: fill the columns from one donor, who answered them all.
+    - `match`: attributes to match on, the most important first, or levels from fine to coarse.
+    - `donors`: how many donors a recipient has, each for a fraction of its record.
+    - `default`: the value of a recipient whom nobody serves; under `"hubs"`, of public donors who stand last.
+    - `bound`: `"capped"`, where a donor serves few; or `"hubs"`, where everybody gets the nearest; others are for comparison.
+    - `k`: how many nearest donors are averaged; `"hubs"` only, as all below.
     - `scheme`: `"nearest"`, `"mean"` or `"majority"`.
-    - `default`: the value, or values, of public donors who stand last.
     - `distance`: `"declared"` or `"one-hot euclidean"`.
-    - `bound`: the ladder that bounds a donor's reach; all but `"hubs"` are for comparison.
     - `smoothness`: m of the noise.
     """
 
     method: str
     column: str | None = None
     columns: list[str] | None = Field(default=None, min_length=1, max_length=100)
+    together: bool = False
     match: list[str | dict[str, Any]] = Field(min_length=1, max_length=100)
+    donors: int | None = Field(default=None, ge=1, le=MOST_RINGS)
+    default: Any = None
+    bound: str | None = None
     k: int = Field(default=1, ge=1, le=MOST_DONORS)
     scheme: str | None = None
-    default: Any = None
     distance: str = Metric.DECLARED.value
-    bound: str = Bounding.HUBS.value
     smoothness: int | None = Field(default=None, ge=3, le=64)
 
 
@@ -109,17 +115,147 @@ class MatchSection(Section):
     weight: Any = 1
 
 
-def read_donors(raw: Mapping[str, Any], schema: Schema, at: str) -> tuple[tuple[Donors, ...], int | None]:
-    """One scheme of donors for each column that `raw` names, and its smoothness where it says one."""
+CAPPED = "capped"
+BOUNDS = [CAPPED, *(each.value for each in Bounding)]
+USUAL_DONORS = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DonorsRead:
+    """What one section says: nearest donors with their smoothness, or capped ones with how many each recipient has."""
+
+    nearest: tuple[Donors, ...] = ()
+    capped: tuple[CappedDonors, ...] = ()
+    smoothness: int | None = None
+    rings: int | None = None
+
+
+def read_donors(
+    raw: Mapping[str, Any], schema: Schema, at: str, shares: Mapping[str, Fraction] | None = None
+) -> DonorsRead:
+    """The donors of each column that `raw` names. `shares` are expected to be missing."""
     section = fill(DonorsSection, raw, error=PlanError, at=at)
     if (section.column is None) == (section.columns is None):
         raise PlanError("fills one column or several: write column or columns", field=f"{at}.column")
     named = section.columns if section.columns is not None else [str(section.column)]
     field = f"{at}.columns" if section.columns is not None else f"{at}.column"
+    targets = [repairable(name, schema, verb="imputed", field=field) for name in named]
+    if section.bound is not None:
+        _one_of(section.bound, BOUNDS, f"{at}.bound")
+    if section.bound in (None, CAPPED):
+        return _read_capped(section, targets, schema, at, shares or {})
+    _check_hubs(section, at)
     near = tuple(_match(each, schema, f"{at}.match[{i}]") for i, each in enumerate(section.match))
     _check_once([match.column for match in near], f"{at}.match")
-    targets = [repairable(name, schema, verb="imputed", field=field) for name in named]
-    return tuple(_donors(section, target, near, at) for target in targets), section.smoothness
+    made = tuple(_donors(section, target, near, at) for target in targets)
+    return DonorsRead(nearest=made, smoothness=section.smoothness)
+
+
+def _check_hubs(section: DonorsSection, at: str) -> None:
+    """Levels, caps and fractions are for capped donors alone."""
+    if any(is_level(each) for each in section.match):
+        raise PlanError(
+            "levels go with capped donors; list attributes, or leave bound out", field=f"{at}.match"
+        )
+    for key in ("donors", "together"):
+        if key in section.model_fields_set:
+            raise PlanError("goes with capped donors; remove it, or leave bound out", field=f"{at}.{key}")
+
+
+HUBS_ONLY = {
+    "k": "averages of the k nearest have no public bound; write donors = {k} for fractions of several donors, or bound = 'hubs'",
+    "scheme": "is for the nearest donors; remove it, or write bound = 'hubs'",
+    "distance": "is for the nearest donors; order the list of attributes, or write bound = 'hubs'",
+    "smoothness": "is for noise of confidential scale; remove it, or write bound = 'hubs'",
+}
+
+
+def _read_capped(
+    section: DonorsSection,
+    targets: list[Levels | Number],
+    schema: Schema,
+    at: str,
+    shares: Mapping[str, Fraction],
+) -> DonorsRead:
+    for key, why in HUBS_ONLY.items():
+        if key in section.model_fields_set and getattr(section, key) not in (None, 1, Metric.DECLARED.value):
+            raise PlanError(why.format(k=section.k), field=f"{at}.{key}")
+    if section.together and len(targets) == 1:
+        raise PlanError("takes several columns; write columns, or remove it", field=f"{at}.together")
+    on, caps = _levels(section, schema, at)
+    groups = [targets] if section.together else [[target] for target in targets]
+    made = tuple(_group(section, group, on, caps, schema, at, shares) for group in groups)
+    return DonorsRead(capped=made, rings=section.donors)
+
+
+def _group(
+    section: DonorsSection,
+    columns: list[Levels | Number],
+    on: list[tuple[Match, ...]],
+    caps: list[int | None],
+    schema: Schema,
+    at: str,
+    shares: Mapping[str, Fraction],
+) -> CappedDonors:
+    names = tuple(column.name for column in columns)
+    if len(set(names)) < len(names):
+        raise PlanError("names a column twice; keep one", field=f"{at}.columns")
+    share = expected_share(names, shares)
+    raw, field = section.default, f"{at}.default"
+    each = isinstance(raw, Mapping) and "by" not in raw
+    if each:
+        _check_each(raw, section, field)
+    defaults = tuple(
+        read_default(
+            raw.get(column.name) if each else raw,
+            column,
+            schema,
+            read_code,
+            f"{field}.{column.name}" if each else field,
+        )
+        for column in columns
+    )
+    return CappedDonors(columns=names, levels=levels_of(on, caps, share), defaults=defaults, expected=share)
+
+
+def _check_each(raw: Mapping[str, Any], section: DonorsSection, field: str) -> None:
+    known = section.columns or [str(section.column)]
+    odd = next((name for name in raw if name not in known), None)
+    if odd is not None:
+        raise PlanError(f"{odd[:80]!r} is not filled here{nearest(odd, known)}", field=field)
+
+
+def _levels(
+    section: DonorsSection, schema: Schema, at: str
+) -> tuple[list[tuple[Match, ...]], list[int | None]]:
+    """Each level's attributes and cap; a list of attributes is made into levels."""
+    if not any(is_level(each) for each in section.match):
+        near = _agreeing(section.match, schema, f"{at}.match")
+        ladder = ladder_of(near)
+        return list(ladder), [None] * len(ladder)
+    on, caps = list[tuple[Match, ...]](), list[int | None]()
+    for place, raw in enumerate(section.match):
+        here = f"{at}.match[{place}]"
+        if not isinstance(raw, Mapping) or not is_level(raw):
+            raise PlanError("is a level like the others: on = [...], serve = 1", field=here)
+        level = fill(LevelSection, raw, error=PlanError, at=here)
+        on.append(_agreeing(level.on, schema, f"{here}.on"))
+        caps.append(level.serve)
+    return on, caps
+
+
+def _agreeing(raw: Sequence[str | dict[str, Any]], schema: Schema, at: str) -> tuple[Match, ...]:
+    """Attributes in which donor and recipient agree; there is no distance, so no weight."""
+    found = tuple(_match(each, schema, f"{at}[{i}]") for i, each in enumerate(raw))
+    _check_once([match.column for match in found], at)
+    for place, match in enumerate(found):
+        if match.weight != 1:
+            raise PlanError(
+                "weights are for distances, and capped donors agree or do not; put the attribute later in the list, or "
+                "write bound = 'hubs'",
+                field=f"{at}[{place}].weight",
+            )
+    return found
 
 
 def _donors(section: DonorsSection, column: Levels | Number, near: tuple[Match, ...], at: str) -> Donors:
@@ -131,7 +267,7 @@ def _donors(section: DonorsSection, column: Levels | Number, near: tuple[Match, 
         scheme=scheme,
         defaults=_defaults(section, column, f"{at}.default"),
         metric=Metric(_one_of(section.distance, [each.value for each in Metric], f"{at}.distance")),
-        bounding=Bounding(_one_of(section.bound, [each.value for each in Bounding], f"{at}.bound")),
+        bounding=Bounding(str(section.bound)),
     )
 
 

@@ -345,7 +345,7 @@ def check_moved(
     """By values and against replacing, only asks: their noise holds for a respondent who comes or goes, too."""
     if partition is None or not partition.is_by_values or change is not Change.REPLACE:
         return
-    if repair.donors or repair.lines or others:
+    if repair.donors or repair.capped or repair.lines or others:
         raise PlanError(
             "a replaced answer can take a respondent out of a piece by values, and donors, models and tables of other "
             f"kinds are not proved for both; ask plainly, or protect {Change.ADD_REMOVE.value!r}",

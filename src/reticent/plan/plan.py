@@ -18,8 +18,9 @@ from reticent.answer.weighting import Weighting
 from reticent.errors import PlanError, is_printable
 from reticent.exact import read_decimal, show
 from reticent.files import fill, read_toml
-from reticent.former import FormerDigests, check_format
+from reticent.former import FormerDigests, check_format, without_hubs
 from reticent.plan.budgets import read_protection
+from reticent.plan.capped import read_shares
 from reticent.plan.design import NO_DESIGN, SurveyDesign, read_design, read_effect
 from reticent.plan.digest import plan_digest
 from reticent.plan.models import AnyModel, ImputationModels
@@ -260,10 +261,16 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
     weight = None
     if sections.weight is not None:
         weight = read_weight(sections.weight, schema, rows=rows, neighbours=neighbours)
-    repairs = Repairs()
+    repairs, shares = Repairs(), read_shares(sections.expect.missing, schema)
     if sections.impute or sections.edit:
         derived = [weight.name] if weight else []
-        repairs = read_repairs(sections.impute, schema, edited=sections.edit, derived_weights=derived)
+        repairs = read_repairs(
+            sections.impute,
+            schema,
+            edited=sections.edit,
+            derived_weights=derived,
+            shares=shares,
+        )
     protection = read_protection(sections.protect)
     given = Given(
         schema=schema,
@@ -293,7 +300,7 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
         repair_words=repairs.words,
         brought=read_external(before) if (before := sections.survey.imputed_before) is not None else None,
         digest=plan_digest(data, codebook),
-        former=FormerDigests(data, codebook),
+        former=FormerDigests(data, codebook, (plan_digest(without_hubs(data), codebook),)),
         rows=rows,
         mean_weight=_mean_weight(sections.expect.mean_weight),
         design=_design(sections, products, schema, repairs, pieces=partition is not None),

@@ -16,14 +16,14 @@ from pydantic import Field
 from reticent.errors import PlanError, nearest
 from reticent.exact import show
 from reticent.files import Section, fill
-from reticent.plan.donors import read_code, read_donors, repairable
+from reticent.plan.donors import USUAL_DONORS, read_code, read_donors, repairable
 from reticent.plan.models import CLASSES, REGRESSION, AnyModel, ModelRepair, read_model
-from reticent.plan.words import donors_words
-from reticent.prepare.distance import distances_of, values
-from reticent.prepare.repair import NO_REPAIR, Donors, Edit, Repair
+from reticent.plan.words import capped_words, donors_words
+from reticent.prepare.distance import check_repair, distances_of, values
+from reticent.prepare.repair import NO_REPAIR, CappedDonors, Donors, Edit, Repair
 from reticent.privacy.claim import Change, Claim
 from reticent.privacy.convert import group
-from reticent.schema import Schema
+from reticent.schema import Levels, Number, Schema
 from reticent.schema.bind import AllOf, AnyOf, Bound, Is, Negation, bind
 from reticent.schema.parse import parse
 from reticent.schema.predicate import Predicate, columns_used
@@ -35,7 +35,7 @@ class EditSection(Section):
     **Keys**
 
     - `if`: a filter expression.
-    - `then`: the value that each column gets.
+    - `then`: the value that each column gets; `"missing"` takes an answer out.
     - `replace`: whether an answer that is there is replaced.
     """
 
@@ -55,11 +55,24 @@ def read_edit(raw: Mapping[str, Any], schema: Schema, at: str) -> tuple[tuple[Ed
     for name, value in section.then.items():
         field = f"{at}.then.{name}"
         column = repairable(name, schema, verb="edited", field=field)
+        if is_blank(value, column):
+            edits.append(Edit(when=when, column=name, code=None, replaces=True))
+            said.append(f"{name} was taken for missing")
+            continue
         code = read_code(value, column, field=field)
         edits.append(Edit(when=when, column=name, code=code, replaces=section.replace))
         said.append(f"{name} was set to {column.text(code)}")
-    which = "whatever was answered" if section.replace else "if it was missing"
+    only_blanks = all(edit.code is None for edit in edits)
+    which = "whatever was answered" if section.replace or only_blanks else "if it was missing"
     return tuple(edits), f"where {predicate}, {' and '.join(said)}, {which}"
+
+
+BLANK = "missing"
+
+
+def is_blank(value: Any, column: Levels | Number) -> bool:
+    """Whether an edit takes the answer out: "missing", unless the column has a level of that name."""
+    return value == BLANK and not (isinstance(column, Levels) and BLANK in column.levels)
 
 
 def _check_decided(when: Bound, schema: Schema, field: str) -> None:
@@ -120,8 +133,10 @@ def read_repairs(
     *,
     edited: Sequence[Mapping[str, Any]] = (),
     derived_weights: Sequence[str] = (),
+    shares: Mapping[str, Fraction] | None = None,
 ) -> Repairs:
-    """All edits and imputations of a plan. `derived_weights` name weights that depend on who answered."""
+    """All edits and imputations of a plan. `derived_weights` name weights that depend on who answered; of the columns in
+    `shares` so much is expected to be missing."""
     if not (edited or imputed):
         return Repairs()
     for key, raw in (("edit", edited), ("impute", imputed)):
@@ -129,9 +144,11 @@ def read_repairs(
             raise PlanError(f"has more than {MOST} entries; drop some", field=key)
     edits: list[Edit] = []
     donors: list[Donors] = []
+    capped: list[CappedDonors] = []
     models: list[AnyModel] = []
     said: list[str] = []
     smooth: list[int] = []
+    rings: list[int] = []
     for place, each in enumerate(edited):
         made, words = read_edit(each, schema, f"edit[{place}]")
         edits += made
@@ -144,19 +161,28 @@ def read_repairs(
             models.append(model)
             said.append(model.words())
         else:
-            filled, smoothness = read_donors(each, schema, at)
-            _check_not_filled(filled, donors, at)
-            donors += filled
-            smooth += [smoothness] if smoothness is not None else []
-            said += [donors_words(one, schema) for one in filled]
-    _check_not_both(donors, models)
+            read = read_donors(each, schema, at, shares)
+            donors, capped = [*donors, *read.nearest], [*capped, *read.capped]
+            _check_filled_once(donors, capped, at)
+            smooth += [read.smoothness] if read.smoothness is not None else []
+            rings += [read.rings] if read.rings is not None else []
+            said += [donors_words(one, schema) for one in read.nearest]
+    _check_not_both([*donors, *capped], models)
+    _check_one_bound(donors, capped)
     _check_copies(models)
-    _check_not_chained(donors)
+    _check_not_chained(donors, capped)
     _check_domains(donors, schema)
-    _check_weights(donors, derived_weights)
+    _check_weights([*donors, *capped], derived_weights)
     repair = Repair(
-        edits=tuple(edits), donors=tuple(donors), key=ring_key(schema.name), smoothness=_smoothness(smooth)
+        edits=tuple(edits),
+        donors=tuple(donors),
+        capped=tuple(capped),
+        rings=_rings(rings) if capped else 1,
+        key=ring_key(schema.name),
+        smoothness=_smoothness(smooth),
     )
+    check_repair(repair, schema)
+    said += [capped_words(group, schema, repair.rings) for group in capped]
     return Repairs(repair=repair, models=tuple(models), words=tuple(said))
 
 
@@ -180,7 +206,7 @@ def _check_new(model: AnyModel, before: Sequence[AnyModel], at: str) -> None:
         raise PlanError(f"{model.column} is filled twice; keep one", field=f"{at}.column")
 
 
-def _check_not_both(donors: Sequence[Donors], models: Sequence[AnyModel]) -> None:
+def _check_not_both(donors: Sequence[Donors | CappedDonors], models: Sequence[AnyModel]) -> None:
     if donors and models:
         raise PlanError(
             "donors and models do not go together in one plan: no theorem bounds the two; keep one method",
@@ -195,8 +221,23 @@ def _check_copies(models: Sequence[AnyModel]) -> None:
         )
 
 
-def _check_not_filled(new: Sequence[Donors], before: Sequence[Donors], at: str) -> None:
-    names = [each.column for each in (*before, *new)]
+def _check_one_bound(donors: Sequence[Donors], capped: Sequence[CappedDonors]) -> None:
+    if donors and capped:
+        raise PlanError(
+            f"is 'hubs' for {donors[0].column} and 'capped' for {capped[0].columns[0]}; say one for all columns of a plan",
+            field="impute.bound",
+        )
+
+
+def _rings(said: Sequence[int]) -> int:
+    """One number for the plan: one statistic may rest on several columns."""
+    if len(set(said)) > 1:
+        raise PlanError("differs between imputations; say one number", field="impute.donors")
+    return said[0] if said else USUAL_DONORS
+
+
+def _check_filled_once(donors: Sequence[Donors], capped: Sequence[CappedDonors], at: str) -> None:
+    names = [*(each.column for each in donors), *(name for group in capped for name in group.columns)]
     if len(names) > MOST:
         raise PlanError(f"more than {MOST} columns are filled; leave some out", field=f"{at}.columns")
     twice = next((name for name in names if names.count(name) > 1), None)
@@ -219,19 +260,21 @@ def _check_domains(donors: Sequence[Donors], schema: Schema) -> None:
             raise PlanError(str(problem.args[0]), field=f"impute.{problem.field}") from None
 
 
-def _check_not_chained(donors: Sequence[Donors]) -> None:
-    filled = {each.column for each in donors}
-    for each in donors:
-        chained = next((match.column for match in each.near if match.column in filled), None)
+def _check_not_chained(donors: Sequence[Donors], capped: Sequence[CappedDonors]) -> None:
+    looks = [(each.column, [match.column for match in each.near]) for each in donors]
+    looks += [(group.columns[0], sorted(group.matched)) for group in capped]
+    filled = {each.column for each in donors} | {name for group in capped for name in group.columns}
+    for column, matched in looks:
+        chained = next((name for name in matched if name in filled), None)
         if chained is not None:
             raise PlanError(
-                f"{each.column} is matched on {chained}, which is imputed itself; changes would chain from donor to "
+                f"{column} is matched on {chained}, which is imputed itself; changes would chain from donor to "
                 "donor and nothing bounds them; match on columns that no donor fills",
                 field="impute.match",
             )
 
 
-def _check_weights(donors: Sequence[Donors], derived: Sequence[str]) -> None:
+def _check_weights(donors: Sequence[Donors | CappedDonors], derived: Sequence[str]) -> None:
     if donors and derived:
         raise PlanError(
             f"donors do not go together with {derived[0]}, a weight that depends on who answered: nothing bounds "

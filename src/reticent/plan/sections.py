@@ -77,11 +77,13 @@ class ExpectSection(Section):
     - `rows`: how many respondents.
     - `mean_weight`: what a respondent weighs on average, by the base weight.
     - `design_effect`: for total intervals.
+    - `missing`: for columns, the share of answers that are missing; capped donors take their caps from it.
     """
 
     rows: int | None = Field(default=None, ge=1, le=2**40)
     mean_weight: str | int | Decimal | None = None
     design_effect: str | int | Decimal | None = None
+    missing: dict[str, Any] | None = None
 
 
 class ProtectSection(Section):

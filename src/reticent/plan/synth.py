@@ -21,6 +21,7 @@ from reticent.prepare.repair import NO_REPAIR, Repair
 from reticent.privacy.claim import Change, Claim, amount
 from reticent.privacy.units import Unit
 from reticent.schema import Schema
+from reticent.sensitivity.donors import stability
 from reticent.synth.base import MissingMethod, Spend, SynthesisMethod
 from reticent.synth.domain import BINS, Domain, domain_of, point_mass_words
 from reticent.synth.rules import Rules, read_rules
@@ -81,6 +82,9 @@ class Synth:
         """`30,000 rows of 15 columns by aim (epsilon 1, delta 0.000001); each table was counted over those ...`."""
         cost = f"rho {show(self.spend.rho)}" if self.spend.rho else f"epsilon {show(self.spend.epsilon)}"
         cost += f", delta {show(self.spend.delta)}" if self.spend.delta else ""
+        cost += (
+            f"; of filled rows one respondent is {self.spend.stability}" if self.spend.stability > 1 else ""
+        )
         said = f"{self.rows:,} rows of {len(self.domain.axes)} columns by {self.method.name} ({cost})"
         return f"{said}; {self.holes_words()}"
 
@@ -184,7 +188,12 @@ def read_synth(
         bins=section.bins,
         heaps=point_mass_words(section.point_masses, schema, domain.columns),
         domain=domain,
-        spend=replace(_spend(section, unit, at), change=change, records=schema.at_most),
+        spend=replace(
+            _spend(section, unit, at),
+            change=change,
+            records=schema.at_most,
+            stability=stability(repair, domain.columns),
+        ),
         rules=rules,
         copies=_copies(section, at),
         never=tuple(section.never),

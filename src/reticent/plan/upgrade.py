@@ -1,5 +1,7 @@
 """Plans and codebooks of format 1 rewritten in the words of format 2. Comments, order and spacing stay as they were.
 
+Where a plan left its donors' bound to the default of then, the new text says it.
+
 The words are moved in the text itself: keys and values of a valid TOML text are found, not interpreted. The new text is
 then read, and must hold exactly what the dictionary of the old one holds in today's words, or nothing is written.
 """
@@ -185,6 +187,7 @@ def in_todays_words(data: Data, models: Iterable[str] = ()) -> Data:
     for each, model in zip(_repairs(data), models, strict=True):
         name = EDITS if _kind(each) == "edit" else IMPUTES
         entry = _moved({k: v for k, v in each.items() if name == IMPUTES or k != "kind"}, (name,))
+        entry |= {"bound": HUBS} if _is_silent(each) else {}
         made.setdefault(name, []).append({**entry, "method": model} if model else entry)
     return {**made, "format": FORMAT}
 
@@ -220,6 +223,14 @@ def _kind(entry: Data) -> str:
     return str(entry.get("kind"))
 
 
+HUBS = "hubs"
+
+
+def _is_silent(entry: Data) -> bool:
+    """Whether donors say nothing of their bound: it was that of hubs then (decision 23)."""
+    return _kind(entry) == "donors" and "bound" not in entry
+
+
 def _model(entry: Data, codebook: Mapping[str, Any] | None) -> str:
     """Regression for numbers, classes for levels: by what goes with one of them alone, or by the codebook."""
     regression, classes = MODELS
@@ -248,7 +259,19 @@ def _edits(text: str, data: Data, models: list[str]) -> list[Edit]:
         if _is_edit_kind(statement.path, data):
             found = [edit for edit in found if not statement.start <= edit[0] < statement.end]
             found.append((statement.start, _after(text, statement.end), ""))
+    found += [edit for statement in scan.statements for edit in _bound_edit(text, statement, data)]
     return [*found, *_format_edit(text, data, scan)]
+
+
+def _bound_edit(text: str, statement: Place, data: Data) -> list[Edit]:
+    """Say of donors, behind their kind, how they were bounded."""
+    place = next((part for part in statement.path if isinstance(part, int)), None)
+    if statement.path[0] != REPAIR or _today(statement.path, data) != (IMPUTES, "method") or place is None:
+        return []
+    if not _is_silent(_repairs(data)[place]):
+        return []
+    is_line = not text[text.rfind("\n", 0, statement.start) + 1 : statement.start].strip()
+    return [(statement.end, statement.end, f'{chr(10) if is_line else ", "}bound = "{HUBS}"')]
 
 
 def _key_edit(key: Place, data: Data) -> list[Edit]:

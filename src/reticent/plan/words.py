@@ -5,8 +5,9 @@ from fractions import Fraction
 
 from reticent.answer.parts import Answer, HiddenScale
 from reticent.exact import show
+from reticent.plan.capped import USUAL_SHARE, unserved
 from reticent.plan.models import AnyModel
-from reticent.prepare.repair import Donors, Match, Metric, Repair, Scheme
+from reticent.prepare.repair import CappedDonors, Default, Donors, Match, Metric, Repair, Scheme
 from reticent.query.base import Query
 from reticent.query.filled import roles
 from reticent.schema import Schema
@@ -24,6 +25,37 @@ def donors_words(donors: Donors, schema: Schema) -> str:
     how = ", by one-hot Euclidean distance" if donors.metric is Metric.ONE_HOT else ""
     last = _listed(list(dict.fromkeys(column.text(code) for code in donors.defaults)))
     return f"missing {donors.column} was {who} in {near}{how}; where donors were lacking, {last} stood in"
+
+
+def capped_words(group: CappedDonors, schema: Schema, rings: int) -> str:
+    """`missing wage was taken from a donor ...`, level by level, how many each serves, and who stands in.
+
+    How many recipients are left to the default is what 11.4 expects: nothing is read.
+    """
+    names = _listed(list(group.columns))
+    levels = "; else ".join(
+        f"from one who agrees in {_listed([_near(match) for match in level.on])} (serving at most {level.serve})"
+        if level.on
+        else f"from anybody (serving at most {level.serve})"
+        for level in group.levels
+    )
+    last = _listed(
+        [_default(name, default, schema) for name, default in zip(group.columns, group.defaults, strict=True)]
+    )
+    who = "a donor" if rings == 1 else f"{rings} donors, each for a fraction of the record"
+    expected = "expected" if group.expected is not None else "taken as usual"
+    return (
+        f"missing {names} was taken from {who}: {levels}; so one respondent changes at most {group.serve} filled rows of "
+        f"others; where no donor had room, {last} stood in (about {100 * unserved(group):.2g} % of gaps, if "
+        f"{show(100 * (group.expected or USUAL_SHARE))} % are missing, as {expected})"
+    )
+
+
+def _default(name: str, default: Default, schema: Schema) -> str:
+    column = schema.coded[name]
+    if default.by is None:
+        return column.text(default.code)
+    return f"a value for each {default.by}, {column.text(default.code)} where that is missing,"
 
 
 def ask_words(query: Query, schema: Schema, repair: Repair, models: Sequence[AnyModel] = ()) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import PlanError
-from reticent.prepare.repair import Chances, Donors, Edit, Match, Metric, RegressionLine, Repair
+from reticent.prepare.repair import CappedDonors, Chances, Donors, Edit, Match, Metric, RegressionLine, Repair
 from reticent.schema import Levels, Number, Schema
 
 Row = NDArray[np.uint16]
@@ -262,8 +262,10 @@ def check_repair(repair: Repair, schema: Schema) -> None:
     """Every code within its column's, every match on a column that no donor fills."""
     for edit in repair.edits:
         _check_edit(edit, schema)
-    if len(repair.filled()) < len(repair.donors):
+    if len(repair.filled()) < len(repair.donors) + sum(len(group.columns) for group in repair.capped):
         raise PlanError("two repairs fill the same column; keep one.", field="column")
+    for group in repair.capped:
+        _check_capped(group, repair, schema)
     for donors in repair.donors:
         _check_donors(donors, repair, schema)
     for line in repair.lines:
@@ -272,7 +274,7 @@ def check_repair(repair: Repair, schema: Schema) -> None:
 
 def _check_edit(edit: Edit, schema: Schema) -> None:
     column = schema.column(edit.column, field="column")
-    if not column.low <= edit.code <= column.high:
+    if edit.code is not None and not column.low <= edit.code <= column.high:
         raise PlanError(f"{edit.column} has no such answer; take one of its own.", field="value")
 
 
@@ -286,6 +288,24 @@ def _check_donors(donors: Donors, repair: Repair, schema: Schema) -> None:
     if filled:
         raise PlanError(f"{filled[0]} is filled by donors itself; match on another column.", field="match")
     distances_of(donors, schema)
+
+
+MOST_LEVEL_CELLS = 2**24
+
+
+def _check_capped(group: CappedDonors, repair: Repair, schema: Schema) -> None:
+    for name, default in zip(group.columns, group.defaults, strict=True):
+        column = schema.column(name, field="column")
+        if column.role == "weight":
+            raise PlanError(f"{name} is the base weight; donors do not fill it.", field="column")
+        if any(not column.low <= each <= column.high for each in (default.code, *default.codes)):
+            raise PlanError(f"a default of {name} is outside its bounds.", field="default")
+    chained = sorted(group.matched & repair.filled())
+    if chained:
+        raise PlanError(f"{chained[0]} is filled by donors itself; match on another column.", field="match")
+    for level in group.levels:
+        if prod(values(match, schema) for match in level.on) > MOST_LEVEL_CELLS:
+            raise PlanError("a level has too many cells; group its attributes.", field="match")
 
 
 def _check_line(line: RegressionLine | Chances, schema: Schema) -> None:

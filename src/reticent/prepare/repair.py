@@ -20,12 +20,19 @@ from reticent.schema.bind import Bound
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
-    """Where `when` is true of a record, its missing `column` becomes `code`; with `replaces`, any other answer too."""
+    """Where `when` is true of a record, its missing `column` becomes `code`; with `replaces`, any other answer too.
+
+    Without a code the answer is taken out: the cell is missing from then on.
+    """
 
     when: Bound
     column: str
-    code: int
+    code: int | None
     replaces: bool = False
+
+    def __post_init__(self) -> None:
+        if self.code is None and not self.replaces:
+            raise PlanError("only an answer that is there can be taken out; let it replace.", field="replace")
 
 
 SCALE = 32
@@ -157,7 +164,7 @@ class Metric(StrEnum):
 
 
 class Bounding(StrEnum):
-    """Which ladder bounds what a donor can move. All but the first are for comparison."""
+    """How what a donor can move is bounded: by the hub ladder, or by others, which are for comparison."""
 
     HUBS = "hubs"
     NEWCOMER = "newcomer"
@@ -196,9 +203,67 @@ class Donors:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MatchLevel:
+    """A level of capped rings: donors and recipients agree in all of `on`, and a donor serves at most `serve` here."""
+
+    on: tuple[Match, ...] = ()
+    serve: int = 1
+
+    def __post_init__(self) -> None:
+        if self.serve < 1:
+            raise PlanError("a donor serves at least one recipient.", field="serve")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Default:
+    """What a recipient has whom nobody serves: a public code, or one for each level of the column `by`."""
+
+    code: int
+    by: str | None = None
+    codes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CappedDonors:
+    """Columns filled together from one donor, who answered them all and serves a limited number of recipients.
+
+    `levels` go from fine to coarse; `defaults` has one for each column. `expected` is the share of missing answers that the
+    plan expects, for a preview.
+    """
+
+    columns: tuple[str, ...]
+    levels: tuple[MatchLevel, ...]
+    defaults: tuple[Default, ...]
+    expected: Fraction | None = None
+
+    def __post_init__(self) -> None:
+        if not self.columns or len(self.defaults) != len(self.columns):
+            raise PlanError("needs a column, and a default for each.", field="column")
+        if not self.levels:
+            raise PlanError("needs at least one level to match on.", field="match")
+
+    @property
+    def serve(self) -> int:
+        """The tau of THEORY 11.2: how many rows of others one record can change."""
+        return sum(level.serve for level in self.levels)
+
+    @property
+    def matched(self) -> frozenset[str]:
+        """The columns that levels and defaults look at."""
+        on = {match.column for level in self.levels for match in level.on}
+        return frozenset(on | {default.by for default in self.defaults if default.by is not None})
+
+
+MOST_RINGS = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Repair:
     """All of a plan's repairs: edits first, in order, then donors or released lines, never both. `key` fixes every
     record's place on the ring.
+
+    Donors are capped, or each recipient's nearest (`donors`), never both. A recipient has a donor in each of the `rings`,
+    and counts as so many fractions of a record (THEORY 11.8); who needs whole rows takes the first ring.
 
     The key is public or secret, but never a function of the rows. `smoothness` is the m of beta = epsilon / m:
     noise with a larger one has lighter tails, a smaller one allows a smaller bound.
@@ -206,6 +271,8 @@ class Repair:
 
     edits: tuple[Edit, ...] = ()
     donors: tuple[Donors, ...] = ()
+    capped: tuple[CappedDonors, ...] = ()
+    rings: int = 1
     lines: tuple[RegressionLine | Chances, ...] = ()
     key: str = ""
     smoothness: int = 8
@@ -213,12 +280,21 @@ class Repair:
     def __post_init__(self) -> None:
         if not 3 <= self.smoothness <= 64:
             raise PlanError("is a whole number from 3 to 64.", field="smoothness")
-        if self.donors and self.lines:
+        if (self.donors or self.capped) and self.lines:
             raise PlanError("donors and lines do not go together: nothing bounds the two.", field="impute")
+        if self.donors and self.capped:
+            raise PlanError("donors are capped in all columns or in none; say one bound.", field="bound")
+        if not 1 <= self.rings <= MOST_RINGS:
+            raise PlanError(f"is a whole number from 1 to {MOST_RINGS}.", field="donors")
 
     def filled(self) -> frozenset[str]:
         """The columns that donors fill."""
-        return frozenset(each.column for each in self.donors)
+        capped = {column for group in self.capped for column in group.columns}
+        return frozenset(capped | {each.column for each in self.donors})
+
+    def group(self, column: str) -> CappedDonors | None:
+        """The capped donors that fill a column; None where others do, or nobody."""
+        return next((group for group in self.capped if column in group.columns), None)
 
     def of(self, column: str) -> Donors:
         return next(each for each in self.donors if each.column == column)

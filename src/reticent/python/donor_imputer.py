@@ -13,6 +13,7 @@ from reticent.engine.open import open_engine
 from reticent.engine.sources.open import open_frame
 from reticent.errors import SchemaError
 from reticent.files import read_toml
+from reticent.plan.capped import read_shares
 from reticent.plan.repairs import read_repairs
 from reticent.prepare.repair import Repair
 from reticent.python.charging import Params
@@ -21,7 +22,7 @@ from reticent.schema.codebook import schema_from
 
 
 class DonorImputer(Params):
-    """Fill the gaps of a frame from nearest donors, on the same ring as a release of a plan would.
+    """Fill the gaps of a frame from donors, as the first ring of a release of a plan would.
 
     CONFIDENTIAL: what comes out are respondents' answers, their donors' among them. It is not a release: it is
     charged to no ledger, carries no guarantee, and is for the curator's own eyes. To publish from filled data,
@@ -35,18 +36,35 @@ class DonorImputer(Params):
     - `codebook`: a file or a dictionary.
     - `column`: what is filled.
     - `columns`: several columns, in place of `column`.
-    - `match`: attributes to match on: names, or dictionaries with `groups`, `by` or `weight`.
-    - `k`: how many donors a recipient has.
+    - `match`: attributes to match on: names, or dictionaries with `groups` or `by`; or levels with `on` and `serve`.
+    - `default`: the value of a recipient whom nobody serves; with hubs, of public donors who stand last.
+    - `together`: fill the columns from one donor, who answered them all.
+    - `bound`: `"capped"`, or `"hubs"` for the nearest donor; the arguments below go with hubs.
+    - `k`: how many nearest donors a recipient has.
     - `scheme`: `"nearest"`, `"mean"` or `"majority"`.
-    - `default`: the value, or values, of public donors who stand last.
     - `distance`: `"declared"`, or `"one-hot euclidean"`.
     - `edits`: `[[edit]]` sections, carried out first.
+    - `missing`: the shares of missing answers that the plan expects; caps that are not said follow from them.
 
     >>> imputer = DonorImputer("survey.codebook.toml", column="wage", match=["age", "sex"])  # doctest: +SKIP
     >>> imputer.fit_transform(frame)  # doctest: +SKIP
     """
 
-    _NAMES = ("codebook", "column", "columns", "match", "k", "scheme", "default", "distance", "edits")
+    _NAMES = (
+        *(
+            "codebook",
+            "column",
+            "columns",
+            "match",
+            "default",
+            "together",
+            "bound",
+            "k",
+            "scheme",
+            "distance",
+        ),
+        *("edits", "missing"),
+    )
 
     def __init__(
         self,
@@ -55,14 +73,18 @@ class DonorImputer(Params):
         column: str | None = None,
         columns: Sequence[str] | None = None,
         match: Sequence[Any] = (),
+        default: Any = None,
+        together: bool = False,
+        bound: str | None = None,
         k: int = 1,
         scheme: str | None = None,
-        default: Any = None,
         distance: str = "declared",
         edits: Sequence[Mapping[str, Any]] = (),
+        missing: Mapping[str, Any] | None = None,
     ) -> None:
         self.codebook, self.column, self.columns, self.match = codebook, column, columns, match
-        self.k, self.scheme, self.default, self.distance, self.edits = k, scheme, default, distance, edits
+        self.default, self.together, self.bound, self.missing = default, together, bound, missing
+        self.k, self.scheme, self.distance, self.edits = k, scheme, distance, edits
 
     def fit(self, frame: Any, y: None = None) -> "DonorImputer":
         """Check the arguments against the codebook and the frame's header. Donors are found when transforming."""
@@ -98,17 +120,15 @@ class DonorImputer(Params):
         book = self.codebook
         data = read_toml(Path(book), error=SchemaError) if isinstance(book, str | PathLike) else dict(book)
         schema = schema_from(data)
-        keys = ("column", "columns", "scheme", "default")
+        keys = ("column", "columns", "scheme", "default", "bound")
         said = {name: getattr(self, name) for name in keys if getattr(self, name) is not None}
         said |= {"columns": list(self.columns)} if self.columns is not None else {}
-        donors = {
-            "method": "donors",
-            "match": list(self.match),
-            "k": self.k,
-            "distance": self.distance,
-            **said,
-        }
-        return schema, read_repairs([donors], schema, edited=[*map(dict, self.edits)]).repair
+        said |= {"together": True} if self.together else {}
+        said |= {"k": self.k} if self.k != 1 else {}
+        said |= {"distance": self.distance} if self.distance != "declared" else {}
+        donors = {"method": "donors", "match": list(self.match), **said}
+        shares = read_shares(self.missing, schema)
+        return schema, read_repairs([donors], schema, edited=[*map(dict, self.edits)], shares=shares).repair
 
 
 def _decoded(coded: pa.Table, schema: Schema) -> pa.Table:

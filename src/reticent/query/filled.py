@@ -37,7 +37,7 @@ def roles(query: Query, schema: Schema, repair: Repair) -> tuple[Role, ...]:
 
     The recipients of each ring are those who may be members, whatever is imputed to anybody.
     """
-    counted = query.rows(schema) if repair.donors else None
+    counted = query.rows(schema) if repair.filled() else None
     if counted is None:
         return ()
     filled, values = repair.filled(), query.values
@@ -54,13 +54,14 @@ def roles(query: Query, schema: Schema, repair: Repair) -> tuple[Role, ...]:
 
 
 def wants(query: Query, schema: Schema, repair: Repair) -> tuple[Aggregate, ...]:
-    """All that an ask needs from the rows: its sums or its table, and the rings of what was filled."""
-    return (*query.wants(schema), *(role.ring for role in roles(query, schema, repair)))
+    """All that an ask needs from the rows: its sums or its table, and the rings of what nearest donors filled."""
+    rings = () if repair.capped else (role.ring for role in roles(query, schema, repair))
+    return (*query.wants(schema), *rings)
 
 
 def uses_smooth(query: Query, schema: Schema, repair: Repair) -> bool:
     """Whether some part of the ask has noise scaled by a smooth bound; an epsilon for its error bar is then used."""
-    return bool(roles(query, schema, repair))
+    return not repair.capped and bool(roles(query, schema, repair))
 
 
 def check(query: Query, schema: Schema, repair: Repair, *, field: str = "query") -> None:
@@ -68,10 +69,12 @@ def check(query: Query, schema: Schema, repair: Repair, *, field: str = "query")
     if query.weight in repair.filled():
         raise PlanError(f"{query.weight} is a weight; donors do not fill weights.", field=field)
     _check_silence(query, repair, field)
-    found = roles(query, schema, repair)
+    found = () if repair.capped else roles(query, schema, repair)
     if found and query.shape(schema) is None:
         raise PlanError(
-            f"{found[0].column} is filled by donors, and no theorem bounds {query.not_imputed}", field=field
+            f"{found[0].column} is filled by the nearest donors, and no theorem bounds {query.not_imputed}; or leave "
+            "bound = 'hubs' out, so that donors are capped.",
+            field=field,
         )
     if len({repair.of(role.column).bounding is Bounding.PUBLISHED for role in found}) > 1:
         raise PlanError("rests on one column bounded as published and one that is not; use one.", field=field)

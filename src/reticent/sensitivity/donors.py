@@ -11,7 +11,7 @@ Several imputed columns, each with its own hubs: one c1 for each, with the part 
 the filled columns an ask rests on. Values are counted in steps, so a rounded mean of donors has a grain of `step`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
@@ -152,10 +152,14 @@ def largest(parts: Sequence[Constants]) -> Fraction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moves:
-    """U_k = c0 + the sum over rings of c1 V_k. Without a ring no donor matters, and c0 is a global bound."""
+    """U_k = c0 + the sum over rings of c1 V_k. Without a ring no donor matters, and c0 is a global bound.
+
+    Capped donors have no rings here: `donees` is what one record moves through those whom it serves, a public number.
+    """
 
     c0: Fraction
     c1: tuple[tuple[Ring, Fraction], ...] = ()
+    donees: Fraction = Fraction(0)
 
     @property
     def constants(self) -> tuple[Constants, ...]:
@@ -172,7 +176,15 @@ class Moves:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imputed:
-    """The filled columns of an ask with what is made of their donors, and the largest base weight (1 for heads)."""
+    """The filled columns of an ask with what is made of their donors, and the largest base weight (1 for heads).
+
+    Guarantee   without capped donors, c0 and c1 of THEORY 3.3; with them, c0 + donees bounds what one record moves.
+    Adjacency   one record added or removed.
+    Theorem     THEORY 3.3; 11.3 (a) and (e).
+    Proof       proofs/sensitivity/capped.md
+    Assumes     filled values lie in the spans, weights are at most `heaviest`.
+    Keeps back  nothing: no row is read.
+    """
 
     roles: tuple[Role, ...]
     repair: Repair
@@ -180,42 +192,87 @@ class Imputed:
 
     def count(self) -> Moves:
         """How many members there are."""
-        return self._moves(count(), lambda role: count() if role.membership else None)
+        return self._moves(count(), lambda roles: count() if _decides(roles) else None)
 
     def total(self, span: Span, *, of: str | None, step: int = 1) -> Moves:
         """The sum of Y - centre over members; Y is the column `of`, or a condition where that is None."""
-        return self._moves(total(span), lambda role: total(span, self._part(role, of, step)))
+        return self._moves(total(span), lambda roles: total(span, self._part(roles, of, step)))
 
     def squares(self, span: Span, *, of: str) -> Moves:
         """The sum of (Y - centre)^2 over members."""
         return self._moves(
             variance(span, size=2),
-            lambda role: variance(span, size=2, part=self._part(role, of, 1)),
+            lambda roles: variance(span, size=2, part=self._part(roles, of, 1)),
         )
 
     def products(self, y: Span, z: Span, *, of: tuple[str, str]) -> Moves:
-        """The sum of (Y - y)(Z - z) over members. Each column has hubs of its own, so each its own share."""
+        """The sum of (Y - y)(Z - z) over members. Columns filled from one donor move together; others each by itself."""
 
-        def each(role: Role) -> Constants:
-            first, second = (self._part(role, name, 1) for name in of)
+        def each(roles: tuple[Role, ...]) -> Constants:
+            first, second = (self._part(roles, name, 1) for name in of)
             return co_moment(y, z, size=2, y_part=first, z_part=second)
 
         return self._moves(co_moment(y, z, size=2, y_part=None), each)
 
-    def _part(self, role: Role, of: str | None, step: int) -> FilledPart:
-        """What the role's column does in a sum of `of`: with None, of a condition, which one donor can turn."""
-        if of is None:
-            return FilledPart(value=role.value, membership=role.membership)
-        donors = self.repair.of(role.column)
-        averaged = donors.k if donors.scheme is Scheme.MEAN else 1
-        return FilledPart(
-            value=role.value and role.column == of,
-            membership=role.membership,
-            averaged=averaged,
-            grain=Fraction(step),
-        )
+    def table(self) -> Fraction:
+        """How far, in the L1 norm, capped donees move a table of members: from cell to cell, or in or out."""
+        return self._served(lambda roles: Fraction(2 if any(role.value for role in roles) else 1))
 
-    def _moves(self, own: Constants, each: Callable[[Role], Constants | None]) -> Moves:
-        found = [(role.ring, each(role)) for role in self.roles]
-        donees = [(ring, constants.c1) for ring, constants in found if constants is not None and constants.c1]
-        return Moves(c0=own.weighted(self.heaviest).c0, c1=tuple(donees))
+    def ranks(self, at: Fraction) -> Fraction:
+        """How far capped donees move the score of a candidate for the quantile `at` (see `bound_rank`)."""
+        a, b = at.numerator, at.denominator
+        return self._served(lambda roles: Fraction(b if any(role.value for role in roles) else max(a, b - a)))
+
+    def _part(self, roles: tuple[Role, ...], of: str | None, step: int) -> FilledPart:
+        """What columns of one donor do in a sum of `of`: with None, of a condition, which one donor can turn."""
+        decides = _decides(roles)
+        if of is None:
+            return FilledPart(value=any(role.value for role in roles), membership=decides)
+        gives = any(role.value and role.column == of for role in roles)
+        if self.repair.capped:
+            return FilledPart(value=gives, membership=decides)
+        donors = self.repair.of(roles[0].column)
+        averaged = donors.k if donors.scheme is Scheme.MEAN else 1
+        return FilledPart(value=gives, membership=decides, averaged=averaged, grain=Fraction(step))
+
+    def _moves(self, own: Constants, each: Callable[[tuple[Role, ...]], Constants | None]) -> Moves:
+        c0 = own.weighted(self.heaviest).c0
+        if self.repair.capped:
+            moved = self._served(lambda roles: found.c1 if (found := each(roles)) else Fraction(0))
+            return Moves(c0=c0, donees=moved)
+        rings = [(role.ring, each((role,))) for role in self.roles]
+        donees = [(ring, constants.c1) for ring, constants in rings if constants is not None and constants.c1]
+        return Moves(c0=c0, c1=tuple(donees))
+
+    def _served(self, c1: Callable[[tuple[Role, ...]], Fraction]) -> Fraction:
+        """What one record moves through its donees: tau c1 for each group of columns that is filled from one donor."""
+        found = Fraction(0)
+        for group in self.repair.capped:
+            roles = tuple(role for role in self.roles if role.column in group.columns)
+            found += group.serve * self.heaviest * c1(roles) if roles else 0
+        return found
+
+
+def _decides(roles: tuple[Role, ...]) -> bool:
+    return any(role.membership for role in roles)
+
+
+CAPPED_PAGES = (
+    ("what one respondent moves through capped donors", "proofs/sensitivity/capped.md"),
+    ("capped rings", "proofs/engine/capped.md"),
+)
+"""What a claim rests on wherever capped donors have filled something."""
+
+
+def stability(repair: Repair, columns: Collection[str]) -> int:
+    """One record more or less is so many in filled rows of which `columns` are seen: itself, and tau replaced.
+
+    Guarantee   filling maps neighbours to surveys that differ by at most so many records added or removed; and, where a
+                record is replaced, by at most so many replaced.
+    Adjacency   one record added or removed, or replaced.
+    Theorem     THEORY 11.3 (d).
+    Proof       proofs/sensitivity/capped.md
+    Assumes     whole rows are taken from one ring.
+    Keeps back  nothing: no row is read.
+    """
+    return 1 + 2 * sum(group.serve for group in repair.capped if set(group.columns) & set(columns))

@@ -23,6 +23,7 @@ from reticent.privacy.claim import Change, Claim
 from reticent.query.base import Subpopulation
 from reticent.schema import Levels, Number, Schema
 from reticent.schema.public_files import PublicCell, PublicFiles
+from reticent.sensitivity.donors import CAPPED_PAGES
 from reticent.smallcells.estimators import CellMean, Estimator, Predict, Slope
 from reticent.smallcells.observed import LABEL
 from reticent.smallcells.points import GridPoints
@@ -177,6 +178,7 @@ class SmallCells:
     is_bounded: bool = False
     changes: str = CHANGES[0]
     envelope: str = ENVELOPES[0]
+    stability: int = 1
     written: Mapping[str, Any]
 
     @property
@@ -244,7 +246,7 @@ class SmallCells:
 
     def claim(self, change: Change) -> Claim:
         """The promise of this section, from public numbers alone."""
-        rests_on = RESTS_ON[self.method]
+        rests_on = (*RESTS_ON[self.method], *(CAPPED_PAGES if self.stability > 1 else ()))
         if self.is_observed:
             return Claim(measure="observed", change=change, rests_on=rests_on)
         if self.delta:
@@ -255,7 +257,8 @@ class SmallCells:
 
     def words(self) -> str:
         """`kid_rank predicted at parent_rank = 0.25 in each tract, over all respondents ...`."""
-        return f"{self.estimate.words(self.x, self.y)} in each {self.cell}, over {self.among.words()}"
+        said = f"{self.estimate.words(self.x, self.y)} in each {self.cell}, over {self.among.words()}"
+        return f"{said}; of filled rows one respondent is {self.stability}" if self.stability > 1 else said
 
     def column(self, schema: Schema) -> Levels | Number:
         """The column that says which cell a respondent is in."""

@@ -59,7 +59,7 @@ def steps_between(neighbours: Neighbours) -> int:
 
 def spec_of(cells: SmallCells, schema: Schema, neighbours: Neighbours) -> Spec:
     """The method with its public numbers; it refuses what it cannot do."""
-    k = steps_between(neighbours)
+    k = steps_between(neighbours) * cells.stability
     if k > 1 and cells.method in (Method.POOLED, Method.OBSERVED):
         raise PlanError(f"{cells.method.value!r} {ONE_RECORD}", field="cells.method")
     low, high = cells.ends(schema)
@@ -126,7 +126,7 @@ def answer_cells(
     Assumes     `points` is a function of the clean rows, one row one point (proofs/engine/points.md); `cells` is public.
     Keeps back  the points, and all that the method keeps back.
     """
-    spec, k = spec_of(cells, schema, neighbours), steps_between(neighbours)
+    spec, k = spec_of(cells, schema, neighbours), steps_between(neighbours) * cells.stability
     if isinstance(spec, ObservedCells):
         return _observed_table(cells, spec, points, bits)
     if isinstance(spec, PooledCells):

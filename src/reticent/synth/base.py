@@ -106,10 +106,12 @@ class Spend:
     rho: Fraction = Fraction(0)
     change: Change = Change.ADD_REMOVE
     records: int = 1
+    stability: int = 1
 
     @property
     def neighbours(self) -> Neighbours:
-        return Neighbours(replaced=self.change is Change.REPLACE, records=self.records)
+        records = self.records * self.stability
+        return Neighbours(replaced=self.change is Change.REPLACE, records=records)
 
     @property
     def is_pure(self) -> bool:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from reticent.errors import PlanError
 from reticent.privacy.claim import Claim
 from reticent.privacy.convert import PLACES, root_below, zcdp_to_epsilon
+from reticent.sensitivity.donors import CAPPED_PAGES
 from reticent.synth.base import Counted, Floats, Spend, SynthNoise
 
 PAGE = "proofs/synth/spending.md"
@@ -57,7 +58,11 @@ def claim_of(spend: Spend, *rests_on: tuple[str, str]) -> Claim:
         delta=spend.delta,
         rho=spend.rho,
         change=spend.change,
-        rests_on=(*rests_on, ("composition of tables and choices in one purse", PAGE)),
+        rests_on=(
+            *rests_on,
+            *(CAPPED_PAGES if spend.stability > 1 else ()),
+            ("composition of tables and choices in one purse", PAGE),
+        ),
     )
 
 

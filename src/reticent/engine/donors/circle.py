@@ -128,6 +128,20 @@ def placed(z: Elements, number: NDArray[np.int64], by: int, c: Sequence[int]) ->
     return _piecewise(work, z, number.view(np.uint64)).view(np.int64)
 
 
+def cubic(z: Whole, c: Sequence[int]) -> Whole:
+    """The cubic with the coefficients `c`, the constant first, of every z below 2^61 + 8; from 0 to p - 1."""
+    return placed(z.view(np.uint64), np.zeros_like(z), 0, c)
+
+
+def spots(z: Elements, number: Whole, by: int) -> Whole:
+    """z + `by` number, as elements below 2^61 + 8: one for each label, from which places of any key are made."""
+
+    def work(some: Elements, times: Elements) -> Elements:
+        return _plus(some, _times(_folded(times), np.uint64(by)))
+
+    return _piecewise(work, z, number.view(np.uint64)).view(np.int64)
+
+
 def _piecewise(work: Callable[..., Elements], *columns: Elements) -> Elements:
     found = np.empty_like(columns[0])
     for start in range(0, len(found), _AT_ONCE):

@@ -23,7 +23,7 @@ class LocalMatcher:
     def place(self, tables: Tables, words: Sequence[str], key: str) -> None:
         """PEOPLE: the records in PACKED, which is dropped, with their places."""
         first_id = 0
-        for part, (first, last) in enumerate(_runs(tables)):
+        for part, (first, last) in enumerate(runs_of(tables)):
             found = tables.ask(f"SELECT * FROM {PACKED} WHERE cell0 BETWEEN {first} AND {last}")
             placed = quietly(labelled, found, words, key)
             tables.give(PEOPLE, _identified(placed, first_id), more=part > 0)
@@ -44,7 +44,7 @@ def _identified(people: pa.Table, first: int) -> pa.Table:
     return people.append_column(ID, pa.array(np.arange(first, first + len(people), dtype=np.int64)))
 
 
-def _runs(tables: Tables) -> list[tuple[int, int]]:
+def runs_of(tables: Tables) -> list[tuple[int, int]]:
     """All cells at once where records are few; else runs of cells that hold few enough."""
     (records,) = tables.ask(f"SELECT count(*) AS n FROM {PACKED}")["n"]
     if records <= LOT:

@@ -17,7 +17,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from reticent.engine.donors.circle import coefficients, numbers, placed, sums
+from reticent.engine.donors.circle import coefficients, numbers, placed, spots, sums
+from reticent.engine.donors.circle import order_of as rows_in_order
 from reticent.engine.sql import build as sql
 from reticent.engine.sql import dialect
 from reticent.engine.sql.build import Sql
@@ -110,7 +111,7 @@ def unpacked(schema: Schema, packing: Packing) -> RowView:
     return RowView(schema, flags)
 
 
-OWNER, PLACE, LINE = "owner_", "place", "line_"
+OWNER, PLACE, LINE, SPOT = "owner_", "place", "line_", "spot"
 
 
 def packed(
@@ -152,6 +153,31 @@ def labelled(found: dict[str, NDArray[np.int64]], words: Sequence[str], key: str
     z = sums(label, a0, a[: len(label)])
     number = numbers(z.view(np.int64), label, [found[LINE]] if LINE in found else [])
     return pa.table({**left, PLACE: placed(z, number, by_number, (c0, c1, c2, c3))})
+
+
+def spotted(found: dict[str, NDArray[np.int64]], words: Sequence[str], key: str) -> pa.Table:
+    """Rows as `packed` gives them, all of a cell or none, in the order of their labels, with a spot for each label.
+
+    From a spot the places of every level and ring are made. Where two spots tie, words, owner and number decide, so that
+    the order is strict.
+
+    Guarantee   a record's words, cells and spot are a function of its own answers, its identifier and its running
+                number, and so is which of two records comes first; the records of a survey, with their numbers, are a
+                function of the set.
+    Adjacency   one record added or removed: no spot of a different record changes, nor which of two comes first.
+    Theorem     the labels of THEORY 3.1a, numbered once for all levels.
+    Proof       proofs/engine/capped.md
+    Assumes     `key` is not a function of the rows; words hold every declared column.
+    Keeps back  all of it.
+    """
+    label = [found[name] for name in (*words, OWNER) if name in found]
+    a0, by_number, *a = coefficients(f"{key}|spots", len(label) + 2)
+    z = sums(label, a0, a)
+    number = numbers(z.view(np.int64), label, [found[LINE]] if LINE in found else [])
+    spot = spots(z, number, by_number)
+    order = rows_in_order(found["cell0"], spot, [*label, number])
+    left = {name: column[order] for name, column in found.items() if name != OWNER}
+    return pa.table({**left, SPOT: spot[order]})
 
 
 def order_of(packing: Packing) -> list[str]:

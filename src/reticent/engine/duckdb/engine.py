@@ -2,17 +2,19 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 from sqlglot import exp
 
+from reticent.engine.donors.capped import CappedStaging, capped_domains, together
 from reticent.engine.donors.filling import PACKED, DonorStaging, check_rings, domains_of
 from reticent.engine.donors.local import LocalMatcher
 from reticent.engine.donors.records import LINE, Packing, packed
 from reticent.engine.duckdb.connection import Connection
 from reticent.engine.protocol import CellPoints, CodedRows, DonorMatcher, RowDraws
-from reticent.engine.results import Tallies
+from reticent.engine.results import Tallies, added
 from reticent.engine.sources.arrow import ParquetRows
 from reticent.engine.sources.open import ParquetFiles, Source
 from reticent.engine.sql import build as sql
@@ -23,7 +25,7 @@ from reticent.engine.sql.fingerprint import fingerprint_of, row_sums
 from reticent.engine.sql.predict import HELD, Drawn, LocalDraws, numbered, predicted
 from reticent.engine.sql.sampling import Lot
 from reticent.engine.sql.tallies import Alike, LocalPoints, statement, tallied
-from reticent.engine.wants import Aggregate, Key, PointsByCell, Ring
+from reticent.engine.wants import Aggregate, Key, PointsByCell, Ring, Sum, Table
 from reticent.errors import EngineError, SourceError
 from reticent.prepare.distance import check_repair
 from reticent.prepare.repair import NO_REPAIR, Repair
@@ -67,9 +69,11 @@ class DuckDBEngine(Connection):
         rings = [want for want in dict.fromkeys(wants) if isinstance(want, Ring)]
         if rings:
             check_rings(rings, repair)
+        if repair.capped:
+            with self._capping(schema, repair, lot=lot) as capped:
+                return self._completed(schema, wants, capped)
         if repair.donors:
-            columns = needed(schema, wants, repair) if lot is None else schema.in_universe_order
-            with self._holding(schema, columns, repair, lot=lot) as held:
+            with self._holding(schema, repair, lot=lot) as held:
                 found = held.fill(rings)
                 return tallied(
                     schema, wants, lambda some: self._answers(held.cells, held.rows(), some), found
@@ -83,7 +87,10 @@ class DuckDBEngine(Connection):
         """CONFIDENTIAL, for the curator: all rows as codes after `repair`, in the source's order, with a mark
         `<column>_filled` for each column that donors fill."""
         check_repair(repair, schema)
-        with self._holding(schema, schema.in_universe_order, repair, keep=(LINE,)) as held:
+        if repair.capped:
+            with self._capping(schema, replace(repair, rings=1), keep=(LINE,)) as capped:
+                return self._table(sql.text(capped.marked()))
+        with self._holding(schema, repair, keep=(LINE,)) as held:
             held.fill([])
             return self._table(sql.text(held.marked()))
 
@@ -118,7 +125,10 @@ class DuckDBEngine(Connection):
             check_repair(repair, schema)
         coding = Coding(keys=tuple(keys))
         check_coding(coding, schema, repair)
-        if any(line.draw for line in repair.lines):
+        if repair.capped:
+            with self._capping(schema, replace(repair, rings=1), lot=lot) as capped:
+                blocks = self._answers(capped.cells, capped.rows(), [coding])
+        elif any(line.draw for line in repair.lines):
             with self._drawing(schema, [coding], repair, lot) as answers:
                 blocks = answers([coding])
         else:
@@ -170,30 +180,71 @@ class DuckDBEngine(Connection):
 
     @contextmanager
     def _holding(
-        self,
-        schema: Schema,
-        columns: Sequence[str],
-        repair: Repair,
-        keep: Sequence[str] = (),
-        lot: Lot | None = None,
+        self, schema: Schema, repair: Repair, keep: Sequence[str] = (), lot: Lot | None = None
     ) -> Iterator[DonorStaging]:
-        """The clean rows in a table, read once, dropped at the end."""
-        packing = Packing(schema, columns)
-
-        def read(source: Source) -> None:
-            clean, rows = self._clean(source, schema, columns, repair, keep, lot)
-            filled = [donors.column for donors in repair.donors]
-            domains = domains_of(repair)
-            people = packed(clean, rows, packing, domains=domains, filled=filled, keep=clean.keep)
-            self.make(PACKED, sql.text(people), clean.values)
-
+        """The clean rows in a table, read once, dropped at the end. Labels are made of every declared column."""
+        packing = Packing(schema, schema.in_universe_order)
         held = DonorStaging(self, schema, packing, repair, self.matcher)
         try:
-            self._reading(read)
+            filled = [donors.column for donors in repair.donors]
+            self._pack(schema, packing, repair, domains_of(repair), filled, keep, lot)
             held.place()
             yield held
         finally:
             held.drop()
+
+    @contextmanager
+    def _capping(
+        self, schema: Schema, repair: Repair, keep: Sequence[str] = (), lot: Lot | None = None
+    ) -> Iterator[CappedStaging]:
+        """The same with capped donors, and everything filled."""
+        packing = Packing(schema, schema.in_universe_order)
+        held = CappedStaging(self, schema, packing, repair)
+        try:
+            self._pack(schema, packing, repair, capped_domains(repair), held.columns, keep, lot)
+            held.place()
+            held.fill()
+            yield held
+        finally:
+            held.drop()
+
+    def _pack(
+        self,
+        schema: Schema,
+        packing: Packing,
+        repair: Repair,
+        domains: Sequence[Sequence[Key]],
+        filled: Sequence[str],
+        keep: Sequence[str],
+        lot: Lot | None,
+    ) -> None:
+        def read(source: Source) -> None:
+            clean, rows = self._clean(source, schema, schema.in_universe_order, repair, keep, lot)
+            people = packed(clean, rows, packing, domains=domains, filled=filled, keep=clean.keep)
+            self.make(PACKED, sql.text(people), clean.values)
+
+        self._reading(read)
+
+    def _completed(self, schema: Schema, wants: Sequence[Aggregate], held: CappedStaging) -> Tallies:
+        """What is wanted of the rows as the first ring completes them and, of several rings, the sums over all.
+
+        Records that lack nothing are counted once, and then as often as there are rings.
+        """
+        rings = held.repair.rings
+        linear = [want for want in wants if isinstance(want, Sum | Table)]
+        other = [want for want in wants if not isinstance(want, Sum | Table)]
+
+        def of(rows: Callable[[], exp.Select], some: Sequence[Aggregate]) -> Tallies:
+            return tallied(schema, some, lambda alike: self._answers(held.cells, rows(), alike), {})
+
+        rest = of(held.rows, other)
+        unfilled, first = of(held.unfilled, linear), of(lambda: held.completed(0), linear)
+        one = added([(1, unfilled), (1, first)])
+        several = None
+        if rings > 1:
+            more = of(lambda: together([held.completed(ring) for ring in range(1, rings)]), linear)
+            several = added([(rings, unfilled), (1, first), (1, more)])
+        return replace(rest, statistics=one.statistics, tables=one.tables, fractions=several)
 
     def _reading(self, read: Callable[[Source], Any]) -> Any:
         try:

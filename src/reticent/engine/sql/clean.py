@@ -157,6 +157,7 @@ def _repaired(repair: Repair) -> set[str]:
     edited = {name for edit in repair.edits for name in (edit.column, *named(edit.when))}
     matched = {match.column for donors in repair.donors for match in donors.near}
     predicted = {name for line in repair.lines for name in line.columns}
+    matched |= {name for group in repair.capped for name in group.matched}
     return edited | matched | predicted | repair.filled()
 
 
@@ -271,7 +272,8 @@ class Clean(RowView):
         applies: Sql = render(edit.when, code, lambda c: sql.is_null(code(c)), lambda _: exp.false())
         if not edit.replaces:
             applies = exp.and_(sql.is_null(code(edit.column)), applies)
-        deduced = sql.case([(applies, sql.number(edit.code))], code(edit.column))
+        answer = exp.Null() if edit.code is None else sql.number(edit.code)
+        deduced = sql.case([(applies, answer)], code(edit.column))
         kept = [deduced if c == edit.column else code(c) for c in columns]
         named_ = [sql.alias(cell, f"c_{c}") for c, cell in zip(columns, kept, strict=True)]
         return sql.select([*named_, *map(sql.column, self.keep)], query)

@@ -43,8 +43,9 @@ def check_coding(coding: Coding, schema: Schema, repair: Repair) -> None:
             raise PlanError(f"{key.column} has more than {MOST_CELLS:,} cells; bin it", field="columns")
     if repair.donors:
         raise PlanError(
-            "donors do not go together with counting rows as cells: one answer may stand in several rows, and "
-            "nothing here bounds how many; leave missing values to the synthesizer",
+            "the nearest donors do not go together with counting rows as cells: one answer may stand in several rows, and "
+            "nothing here bounds how many; leave missing values to the synthesizer, which fills them after the noise, or "
+            "leave bound = 'hubs' out, so that donors are capped",
             field="impute",
         )
 

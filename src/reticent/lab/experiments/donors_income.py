@@ -2,15 +2,16 @@
 
 Half a million people, a quarter of whom keep their wage to themselves. Six answers, each at the whole epsilon:
 
-    ignore      those who answered, Laplace noise
-    global      donors, Laplace noise for every gap at once; the number of gaps and the size taken as public
-    published   donors, the published bound and its generalised Cauchy noise; the size taken as public
-    reticent    donors, hubs and double Lomax noise; a fifth of epsilon buys the error bar, a quarter of the rest
-                the size
+    ignore          those who answered, Laplace noise
+    global          donors, Laplace noise for every gap at once; the number of gaps and the size taken as public
+    published       donors, the published bound and its generalised Cauchy noise; the size taken as public
+    reticent        capped donors, five for each recipient, Laplace noise; a quarter of epsilon pays the size
+    reticent-hubs   the nearest donor, hubs and double Lomax noise; a fifth of epsilon buys the interval, a quarter of
+                    the rest the size
 
-`published` is run where it is proved private. Five runs share one draw of silence. The lines `bar 50`, `bar 80` and `bar 95` hold the error bars of
-`reticent`, against the same respondents with their gaps filled and no noise; `published, noise alone` is held
-against the same.
+`published` is run where it is proved private. Five runs share one draw of silence. `..., noise alone` is held against the same
+respondents with their gaps filled the same way and no noise, `..., no noise` is that filling against the truth. The
+lines `bar 50`, `bar 80` and `bar 95` hold the intervals of `reticent` against the same filling.
 
 Boxes around the true line for `donors-income`, and how wide its error bars are beside an oracle's.
 """
@@ -40,7 +41,8 @@ from reticent.release.survey import Survey
 from reticent.report.marks import Spec
 from reticent.sensitivity.hubs import LN2, HubCache
 
-SHOWN = ("ignore", "published", OURS)
+HUBS, ALONE, BARE = "reticent-hubs", ", noise alone", ", no noise"
+SHOWN = ("ignore", "published", HUBS, OURS)
 Found = list[tuple[Row, dict[str, Floats]]]
 
 
@@ -113,6 +115,8 @@ class Silent:
     available: Tallies = field(repr=False)
     gaps: Mapping[str, int]
     exact: Mapping[str, float]
+    capped: Tallies = field(repr=False)
+    capped_exact: Mapping[str, float]
     ours: HubCache = field(repr=False)
     theirs: HubCache = field(repr=False)
 
@@ -133,10 +137,12 @@ def silent(size: int, mask: int) -> Silent:
     shared = world(size)
     rows = wages.silent(shared.state, seed=mask) if size != wages.WORKERS else wages.flagged()
     ours, plain = wages.plan(size, epsilon="1"), wages.plan(size, epsilon="1", donors=False)
-    engine: Engine = Survey(rows, codebook={}, threads=1).open()
+    few = wages.plan(size, epsilon="1", capped=True)
+    engine: Engine = Survey(wages.declared(rows), codebook={}, threads=1).open()
     try:
         filled = engine.tally(ours.schema, wants_of(ours), ours.repair)
         available = engine.tally(plain.schema, wants_of(plain))
+        capped = engine.tally(few.schema, wants_of(few), few.repair)
     finally:
         engine.close()
     exact = evaluate(ours, filled, NoNoise(), book=(book := HubCache(filled, ours.schema, ours.repair)))
@@ -146,6 +152,8 @@ def silent(size: int, mask: int) -> Silent:
         available=available,
         gaps=_gaps(rows, size),
         exact={name: value_of(answer) for name, answer in exact.items()},
+        capped=capped,
+        capped_exact={name: value_of(answer) for name, answer in evaluate(few, capped, NoNoise()).items()},
         ours=book,
         theirs=HubCache(filled, theirs.schema, theirs.repair),
     )
@@ -178,7 +186,10 @@ def run(index: int, seed: int, *, size: int, runs_a_mask: int, epsilons: tuple[s
             theirs = _published(size, rows, epsilon, rng)
             outcomes += _lines("published", shared.truth, theirs, epsilon)
             outcomes += _lines("published, noise alone", rows.exact, theirs, epsilon)
+        outcomes += _hubs(size, shared, rows, epsilon, rng)
         outcomes += _ours(size, shared, rows, epsilon, rng)
+        outcomes += _lines(HUBS + BARE, shared.truth, rows.exact, epsilon)
+        outcomes += _lines(OURS + BARE, shared.truth, rows.capped_exact, epsilon)
     return outcomes
 
 
@@ -226,6 +237,18 @@ def _published(size: int, rows: Silent, epsilon: str, rng: np.random.Generator) 
 def _ours(
     size: int, shared: IncomeWorld, rows: Silent, epsilon: str, rng: np.random.Generator
 ) -> list[Outcome]:
+    plan = wages.plan(size, epsilon=epsilon, capped=True)
+    start = process_time()
+    found = evaluate(plan, rows.capped, QuickNoise(rng))
+    spent = process_time() - start
+    values = {name: value_of(answer) for name, answer in found.items()}
+    against = _lines(OURS + ALONE, rows.capped_exact, values, epsilon)
+    return [*_lines(OURS, shared.truth, values, epsilon, spent), *against, *_bars(found, rows, epsilon)]
+
+
+def _hubs(
+    size: int, shared: IncomeWorld, rows: Silent, epsilon: str, rng: np.random.Generator
+) -> list[Outcome]:
     whole = Fraction(epsilon)
     bar = whole * BAR_SHARE
     plan = wages.plan(size, epsilon=show(whole - bar), bar=show(bar))
@@ -233,7 +256,10 @@ def _ours(
     found = evaluate(plan, rows.filled, QuickNoise(rng), book=rows.ours)
     spent = process_time() - start
     values = {name: value_of(answer) for name, answer in found.items()}
-    return [*_lines(OURS, shared.truth, values, epsilon, spent), *_bars(found, rows, epsilon)]
+    return [
+        *_lines(HUBS, shared.truth, values, epsilon, spent),
+        *_lines(HUBS + ALONE, rows.exact, values, epsilon),
+    ]
 
 
 def _bars(found: Mapping[str, Answer], rows: Silent, epsilon: str) -> Iterator[Outcome]:
@@ -245,7 +271,7 @@ def _bars(found: Mapping[str, Answer], rows: Silent, epsilon: str) -> Iterator[O
                 method=method,
                 query=name,
                 epsilon=float(epsilon),
-                truth=rows.exact[name],
+                truth=rows.capped_exact[name],
                 estimate=float(estimate.value),
                 low=float(low),
                 high=float(high),

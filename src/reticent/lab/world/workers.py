@@ -98,7 +98,11 @@ PILOT, PILOT_SEED = 50_000, 1
 POVERTY = 15_000
 STATE_AGES, WORKER_AGES = ((20, 59), (20, 29), (40, 49)), ((20, 50), (20, 29), (40, 49))
 NEAR: list[Any] = [{"column": "age", "by": "5"}, "sex", "race", "schooling", "employment"]
-DONORS = {"method": "donors", "column": "wage", "match": NEAR, "k": 1, "default": "0"}
+DONORS = {"method": "donors", "bound": "hubs", "column": "wage", "match": NEAR, "k": 1, "default": "0"}
+ORDER: list[Any] = ["employment", "schooling", {"column": "age", "by": "5"}, "sex", "race"]
+"""The same attributes, the most important first: capped donors give up the last of them first."""
+CAPPED = {"method": "donors", "column": "wage", "match": ORDER, "default": "0"}
+SHARE = "0.25"
 CENTRES = {(20, 59): "50000", (20, 29): "30000", (40, 49): "60000", (20, 50): "50000"}
 WORKERS = 0  # in place of a number of simulated people
 
@@ -160,6 +164,14 @@ def _workers() -> tuple[pa.Table, pa.Table]:
     return read_workers(folder)
 
 
+def declared(rows: pa.Table) -> pa.Table:
+    """The rows with every column of the codebook, null where the source has none: labels are made of all of them."""
+    for name in tomllib.loads(codebook())["columns"]:
+        if name not in rows.column_names:
+            rows = rows.append_column(name, pa.nulls(len(rows), pa.string()))
+    return rows
+
+
 def among(ages: tuple[int, int]) -> str:
     return f"age >= {ages[0]} and age <= {ages[1]}"
 
@@ -202,10 +214,11 @@ def plan(
     epsilon: str,
     bar: str | None = None,
     donors: bool = True,
+    capped: bool = False,
     sizes: dict[str, int] | None = None,
     **more: Any,
 ) -> Plan:
-    """Each ask at `epsilon`, and `bar` for its error bar; `sizes` are public, `more` is said of the donors."""
+    """Each ask at `epsilon`, and `bar` for its interval; `sizes` are public, `more` is said of the donors, nearest or capped."""
     listed = []
     for name, query in asks(size).items():
         ask: dict[str, Any] = {"name": name, "query": query, "epsilon": epsilon}
@@ -216,7 +229,8 @@ def plan(
         "survey": {"source": "rows", "codebook": "codebook", "ledger": "none"},
         "release": {"id": "donors-income"},
         "protect": {"change": "one respondent added or removed", "epsilon": "1000", "accept_large": True},
-        "impute": [{**DONORS, **more}] if donors else [],
+        "expect": {"missing": {"wage": SHARE}},
+        "impute": [{**(CAPPED if capped else DONORS), **more}] if donors else [],
         "statistic": listed,
     }
     return plan_from(data, tomllib.loads(codebook()))

@@ -1,0 +1,137 @@
+"""Statistics of columns that capped donors fill: one respondent changes a public number of rows, so noise is of public size.
+
+Each is made of the same sums, scores or cells as without donors, with what donees add to its bound. A recipient with
+several donors counts as so many fractions of a record: sums are taken over the completions of all rings and divided by
+how many there are. Intervals cost nothing.
+"""
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import ClassVar
+
+from reticent.answer.context import Context
+from reticent.answer.count import binomial
+from reticent.answer.donors import answer_imputed, answer_of, measured_quotient, parts_with_donors
+from reticent.answer.expect import Expected, Noises
+from reticent.answer.grounds import CAPPED, Ground
+from reticent.answer.parts import Answer, AnyMeasurement, Measurement, Sampling
+from reticent.answer.shares import planned
+from reticent.answer.statistic import STEPS, BaseRoute, PublicRoute
+from reticent.prepare.repair import Repair
+from reticent.query.base import Query, RowQuery
+from reticent.query.filled import roles
+from reticent.query.shapes import CodedMean, CodedSum, Shape
+from reticent.refine.total import SampleSize
+from reticent.schema import Schema
+
+NO_BAR = (
+    "is not needed: donors are capped, so this estimate has noise of a public size and its interval is free; remove it, or "
+    "write bound = 'hubs' under [[impute]] for donors as they were before"
+)
+
+
+def widening(query: Query, schema: Schema, repair: Repair) -> float | None:
+    """By how much missing answers widen the sampling variance, filled from r donors: (1 + f/r) / (1 - f), f the expected
+    share (THEORY 13.5a); None where the plan expects nothing of some column."""
+    groups = [repair.group(role.column) for role in roles(query, schema, repair)]
+    shares = [group.expected for group in groups if group is not None]
+    if not shares or any(share is None for share in shares):
+        return None
+    f = float(max(share for share in shares if share is not None))
+    return (1 + f / repair.rings) / (1 - f)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CappedRoute(BaseRoute[RowQuery]):
+    """A sum, mean or variance of columns that capped donors fill: noise of public size.
+
+    `plain` is the route that the same query has without donors: their numbers hang together in the same way.
+    """
+
+    goes_by_domain: ClassVar[bool] = True
+
+    plain: PublicRoute[RowQuery]
+
+    @property
+    def parts(self) -> tuple[AnyMeasurement, ...]:
+        return parts_with_donors(self.query, self.statistic, self.setting)
+
+    @property
+    def rests_on(self) -> tuple[Ground, ...]:
+        return (*self.plain.rests_on, *CAPPED)
+
+    @property
+    def no_bar(self) -> str:
+        return NO_BAR
+
+    @property
+    def no_rho(self) -> str:
+        return ""
+
+    @property
+    def noises(self) -> Noises:
+        """The parts with the bound of one's own row, which says how far an answer can be from its centre."""
+        here = self.setting
+        own = planned(self.query, here.schema, here.neighbours, replace(here.repair, capped=(), rings=1))
+        return [
+            replace(part, bound=task.bound.bound * task.grid)
+            for part, (task, _) in zip(self.parts, own, strict=True)
+            if isinstance(part, Measurement)
+        ]
+
+    def expect(self) -> Expected:
+        return self.plain.expected(self.noises, self.plain.how)
+
+    def epsilon_for(self, cv: float) -> Fraction | None:
+        """Public noise is as good as proportional to 1 / epsilon, so one division finds it."""
+        allowed = self.plain.allowed(cv)
+        if allowed is None:
+            return None
+        steps = self.statistic.epsilon * Fraction(self.plain.error(self.noises) / allowed) * STEPS
+        return Fraction(-(-steps.numerator // steps.denominator), STEPS)
+
+    def measured(self, context: Context) -> Answer:
+        """From the completions of all rings; with the sampling error where the plan says what it needs.
+
+        Guarantee   epsilon-DP for one call.
+        Adjacency   context.neighbours.
+        Theorem     THEORY 11.3 (a) and 11.8; `Context.measure` for each sum; budgets add.
+        Proof       proofs/answer/capped.md
+        Assumes     tallies of the query's wants over all rings; exact arithmetic.
+        Keeps back  the exact sums.
+        """
+        held, shape = context.fractional, self.query.shape(context.schema)
+        if not isinstance(shape, CodedMean):
+            made = answer_imputed(self.query, self.statistic.epsilon, Fraction(0), held)
+            return self._with_sampling(made, shape, 1.0, context)
+        shares = planned(self.query, context.schema, context.neighbours, context.repair)
+        found = measured_quotient(shape, shares, self.statistic.epsilon, Fraction(0), held)
+        made = answer_of(found.value, found.interval, found.has_interval, found.parts, found.sd)
+        return self._with_sampling(made, shape, float(found.count), context)
+
+    def _with_sampling(self, made: Answer, shape: Shape | None, count: float, context: Context) -> Answer:
+        """With the sampling variance as without donors, widened by what is missing; none with weights."""
+        wider = widening(self.query, context.schema, context.repair)
+        (estimate,) = made.estimates
+        own = self._complete(estimate.value, shape, count, context)
+        if wider is None or own is None or self.query.weight:
+            return made
+
+        def widened(size: SampleSize | None) -> float | None:
+            found = own(size)
+            return None if found is None else found * wider
+
+        return replace(made, estimates=(replace(estimate, sampling=widened),))
+
+    def _complete(
+        self, value: Fraction, shape: Shape | None, count: float, context: Context
+    ) -> Sampling | None:
+        """The variance that a simple random sample would give if nothing were missing."""
+        if isinstance(shape, CodedSum) and shape.number is None:
+            return binomial(value, context.rows)
+        name, spread = self.statistic.variance, float(value * (1 - value))
+        if not isinstance(shape, CodedMean) or (shape.number is not None and name is None):
+            return None
+        if shape.number is not None and name is not None:
+            spread = float(context.before[name].estimates[0].value)
+        return lambda size: spread / count

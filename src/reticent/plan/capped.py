@@ -1,0 +1,130 @@
+"""Capped donors in a plan: levels from fine to coarse, how many recipients a donor serves at each, and who stands in.
+
+Levels are written down, or made of the list of attributes: all of them, then all but the last, and so on, four at most,
+everybody being the last. Caps are written down, or follow from the share of missing answers that the plan expects. Nothing
+here is read off the rows.
+"""
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from math import ceil, log
+from typing import Any
+
+from pydantic import Field
+
+from reticent.errors import PlanError, nearest
+from reticent.exact import read_decimal
+from reticent.files import Section, fill
+from reticent.prepare.repair import CappedDonors, Default, Match, MatchLevel
+from reticent.schema import Levels, Number, Schema
+
+MOST_SERVED = 100
+MOST_LEVELS = 4
+USUAL_SHARE = Fraction(15, 100)
+"""Of answers that are missing, where a plan expects nothing."""
+
+UNSERVED = 0.01
+"""The share of recipients that the rule of thumb leaves unserved (THEORY 11.4)."""
+
+
+class LevelSection(Section):
+    """An `[[impute.match]]` section: one level of capped donors.
+
+    **Keys**
+
+    - `on`: the attributes in which donor and recipient agree; an empty list is everybody.
+    - `serve`: how many recipients a donor serves at this level, at most.
+    """
+
+    on: list[str | dict[str, Any]] = Field(max_length=100)
+    serve: int | None = Field(default=None, ge=1, le=MOST_SERVED)
+
+
+class DefaultSection(Section):
+    """A `default` by the levels of an attribute.
+
+    **Keys**
+
+    - `by`: the attribute, which nobody fills.
+    - `values`: what stands in, for each of its levels.
+    - `otherwise`: what stands in for those who did not say.
+    """
+
+    by: str
+    values: dict[str, Any] = Field(min_length=1)
+    otherwise: Any
+
+
+def is_level(raw: object) -> bool:
+    return isinstance(raw, Mapping) and "on" in raw
+
+
+def caps_for(share: Fraction | None, levels: int) -> tuple[int, ...]:
+    """The rule of thumb of THEORY 11.4: caps that leave about one in a hundred unserved, most of them at the fine level."""
+    wanted = ceil(log(UNSERVED) / log(float(share or USUAL_SHARE)))
+    return (max(1, wanted - 1), *[1] * (levels - 1)) if levels > 1 else (max(1, wanted),)
+
+
+def ladder_of(near: Sequence[Match]) -> tuple[tuple[Match, ...], ...]:
+    """Levels from a list of attributes, the most important first."""
+    whole = tuple(near)
+    finer = [whole[:size] for size in range(len(whole), 0, -1)][: MOST_LEVELS - 1]
+    return (*finer, ())
+
+
+def levels_of(
+    on: Sequence[tuple[Match, ...]], caps: Sequence[int | None], share: Fraction | None
+) -> tuple[MatchLevel, ...]:
+    """The levels, with the rule of thumb where no cap was said."""
+    usual = caps_for(share, len(on))
+    return tuple(
+        MatchLevel(on=each, serve=cap if cap is not None else thumb)
+        for each, cap, thumb in zip(on, caps, usual, strict=True)
+    )
+
+
+def read_shares(raw: Mapping[str, Any] | None, schema: Schema) -> dict[str, Fraction]:
+    """The `missing` of `[expect]`: for columns, the share of answers that are expected to be missing."""
+    found: dict[str, Fraction] = {}
+    for name, each in (raw or {}).items():
+        if name not in schema.coded:
+            raise PlanError(
+                f"no column {name!r} in the codebook{nearest(name, schema.coded)}", field="expect.missing"
+            )
+        share = read_decimal(each)
+        if share is None or not 0 < share < 1:
+            raise PlanError("is a share above 0 and below 1", field=f"expect.missing.{name}")
+        found[name] = share
+    return found
+
+
+def read_default(raw: Any, column: Levels | Number, schema: Schema, read: Any, field: str) -> Default:
+    """A public value, one for each level of an attribute, or the middle of the bounds (the first level)."""
+    if raw is None:
+        return Default(code=0 if isinstance(column, Levels) else (column.low + column.high) // 2)
+    if not isinstance(raw, Mapping):
+        return Default(code=read(raw, column, field=field))
+    section = fill(DefaultSection, raw, error=PlanError, at=field)
+    by = schema.column(section.by, field=f"{field}.by")
+    if not isinstance(by, Levels):
+        raise PlanError(
+            f"{section.by} is a number; a default goes by the levels of a category", field=f"{field}.by"
+        )
+    if set(section.values) != set(by.levels):
+        raise PlanError(
+            f"says a value for each level of {section.by}: {', '.join(by.levels)}", field=f"{field}.values"
+        )
+    codes = tuple(read(section.values[level], column, field=f"{field}.values.{level}") for level in by.levels)
+    return Default(
+        code=read(section.otherwise, column, field=f"{field}.otherwise"), by=section.by, codes=codes
+    )
+
+
+def expected_share(columns: Sequence[str], shares: Mapping[str, Fraction]) -> Fraction | None:
+    """What a plan expects of columns that are filled together: at least the largest share."""
+    return max((shares[name] for name in columns if name in shares), default=None)
+
+
+def unserved(group: CappedDonors) -> float:
+    """The share of recipients expected to be left to the default: about share^tau, with many records in every cell."""
+    return float(group.expected or USUAL_SHARE) ** group.serve

@@ -1,0 +1,369 @@
+"""Capped rings: the engine fills what the definition says, and one record changes no more rows than the caps allow."""
+
+from collections import Counter
+from dataclasses import replace
+from itertools import combinations, product
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from reticent.engine.donors import capped, circle, local
+from reticent.engine.donors import records as labels
+from reticent.engine.donors.capped import serve
+from reticent.engine.wants import Aggregate, PointsByCell, Rows, Sum, Table
+from reticent.errors import PlanError
+from reticent.prepare.repair import CappedDonors, Default, Match, MatchLevel, Repair
+from reticent.schema import Schema
+from tests.engine import capped_reference as reference
+from tests.engine import donors_reference, slow
+from tests.engine.slow import Raw
+from tests.engine.test_donors import FILLED, NEVER_FILLED, book, engine_on, some_edit, some_people, some_wants
+
+# --- one ring, one level: the rule itself ---------------------------------------------------------------------------------
+
+
+def ring_of(donors: list[int], recipients: list[int], cap: int) -> dict[int, int]:
+    """Who is served by whom, in one cell."""
+    place = np.array([*donors, *recipients])
+    gives = np.arange(len(place)) < len(donors)
+    who, whom = serve(np.zeros_like(place), place, np.arange(len(place)), gives, cap)
+    return {int(place[x]): int(place[d]) for x, d in zip(who, whom, strict=True)}
+
+
+def test_vectors():
+    """THEORY 11.6."""
+    silent = [12, 20, 30, 45, 60, 95]
+    assert ring_of([10, 50, 90], silent, 2) == {30: 50, 45: 50, 60: 90, 95: 10}
+    assert ring_of([10, 90], silent, 2) == {45: 90, 60: 90, 95: 10}
+    assert ring_of([10, 50, 90], [*silent, 47], 2) == {45: 50, 47: 50, 60: 90, 95: 10}
+    assert ring_of([], silent, 2) == {} and ring_of([5], [], 1) == {}
+
+
+@pytest.mark.parametrize(("n", "m"), [(85, 15), (50, 50), (3, 4)])
+def test_so_many_stay_unserved_as_the_formula_says(n: int, m: int):
+    """THEORY 11.4, by ten thousand recipients or more at random places; five standard errors."""
+    dice, runs = np.random.default_rng(1), 40_000 // m
+    left = Counter[int]()
+    for _ in range(runs):
+        place = dice.permutation(10_000)[: n + m]
+        for cap in (1, 2, 3):
+            who, _ = serve(np.zeros_like(place), place, np.arange(n + m), np.arange(n + m) < n, cap)
+            left[cap] += m - len(who)
+    for cap in (1, 2, 3):
+        share = float(np.prod([(m - 1 - i) / (n + m - 1 - i) for i in range(cap)]))
+        assert abs(left[cap] / (runs * m) - share) < 5 * (share * (1 - share) / runs) ** 0.5 + 1e-3
+
+
+# --- every small survey and every neighbour -------------------------------------------------------------------------------
+
+CAPS = [(1,), (2,), (3,), (1, 1), (2, 1), (1, 1, 1)]
+
+
+def universe(dice: Random, levels: int, size: int = 8) -> list[reference.Body]:
+    """Labelled bodies: some answered, some did not; places tie often; later levels are coarser."""
+    found = []
+    for i in range(size):
+        home = dice.randrange(2)
+        cells = tuple(home if level == 0 else 0 for level in range(levels))
+        points = tuple((dice.randrange(6), i) for _ in range(levels))
+        found.append(reference.Body(f"b{i}", dice.choice([None, None, i]), cells, points))
+    return found
+
+
+def by_engine(bodies: list[reference.Body], caps: tuple[int, ...]) -> dict[str, object]:
+    """The same by the engine's own function, level by level."""
+    found: dict[str, object] = {x.name: None for x in bodies if x.answer is None}
+    for level, cap in reversed(list(enumerate(caps))):
+        cell = np.array([x.cells[level] for x in bodies], np.int64)
+        place = np.array([x.points[level][0] for x in bodies], np.int64)
+        label = np.array([x.points[level][1] for x in bodies], np.int64)
+        gives = np.array([x.answer is not None for x in bodies], np.bool_)
+        who, whom = serve(cell, place, label, gives, cap) if bodies else ([], [])
+        found |= {bodies[x].name: bodies[d].answer for x, d in zip(who, whom, strict=True)}
+    return found
+
+
+def moved(everybody: list[reference.Body], left: int, fill: Any) -> int:
+    """How many others are filled otherwise when somebody leaves."""
+    some = everybody[:left] + everybody[left + 1 :]
+    before, after = fill(everybody), fill(some)
+    return sum(before[name] != after[name] for name in after)
+
+
+def worst(fill: Any, levels: int, seeds: int) -> int:
+    """The largest number of others that change, over all subsets of small universes and all who may leave."""
+    most = 0
+    for seed in range(seeds):
+        bodies = universe(Random(f"{seed} {levels}"), levels)
+        for size in range(1, len(bodies) + 1):
+            for some in combinations(bodies, size):
+                for left in range(size):
+                    most = max(most, moved(list(some), left, fill))
+    return most
+
+
+# covers T08
+@pytest.mark.parametrize("caps", CAPS)
+def test_no_record_changes_more_others_than_the_caps_add_up_to_and_some_change_as_many(caps: tuple[int, ...]):
+    """Exhaustive: every data set of eight labelled records with tied places, and every neighbour (THEORY 11.2)."""
+    assert worst(lambda some: by_engine(some, caps), len(caps), 4) == sum(caps)
+
+
+@pytest.mark.parametrize("caps", CAPS)
+def test_a_recipient_changes_one_other_for_each_level_at_most(caps: tuple[int, ...]):
+    bodies = universe(Random(str(caps)), len(caps))
+    for size in range(1, len(bodies) + 1):
+        for some in map(list, combinations(bodies, size)):
+            for left in (i for i, x in enumerate(some) if x.answer is None):
+                assert moved(some, left, lambda each: by_engine(each, caps)) <= len(caps)
+
+
+def test_the_engine_serves_as_the_definition_does():
+    for seed, caps in product(range(30), CAPS):
+        bodies = universe(Random(seed), len(caps), size=12)
+        assert by_engine(bodies, caps) == reference.filled(bodies, caps)
+
+
+# --- three rules that look alike: they have no such bound -------------------------------------------------------------------
+
+
+def test_serving_the_farthest_first_changes_more():
+    assert worst(lambda some: reference.filled(some, (2,), reference.farthest_first), 1, 4) > 2
+
+
+def test_overflow_that_walks_on_changes_more():
+    assert worst(lambda some: reference.filled(some, (1,), reference.walking_on), 1, 4) > 1
+
+
+def test_later_levels_for_leftovers_only_change_more():
+    assert worst(lambda some: reference.leftovers_only(some, (1, 1)), 2, 6) > 2
+
+
+def test_raw_places_without_labels_change_more():
+    """Five recipients and two donors at one place: whoever comes first in the file serves; with labels, one changes."""
+
+    def by_file(some: list[reference.Body]) -> dict[str, object]:
+        # Naive: "between" on raw places alone, so that everybody at one place is in front of everybody else there.
+        donors = [x for x in some if x.answer is not None]
+        return {x.name: donors[0].answer if donors else None for x in some if x.answer is None}
+
+    everybody = [
+        *(reference.Body(f"t{i}", i, (0,), ((3, i),)) for i in range(2)),
+        *(reference.Body(f"x{i}", None, (0,), ((3, 10 + i),)) for i in range(5)),
+    ]
+    assert moved(everybody, 0, by_file) == 5
+    assert max(moved(everybody, i, lambda some: by_engine(some, (1,))) for i in range(7)) == 1
+
+
+# --- the engine against one record at a time --------------------------------------------------------------------------------
+
+
+def some_level(dice: Random, on: list[str]) -> MatchLevel:
+    starts = (0, 3, 6) if dice.random() < 0.5 else ()
+    return MatchLevel(
+        on=tuple(Match(column=name, starts=starts if name == "age" else ()) for name in on),
+        serve=dice.randint(1, 3),
+    )
+
+
+def some_default(dice: Random, name: str, schema: Schema) -> Default:
+    known = schema.coded[name]
+
+    def code() -> int:
+        return dice.randint(known.low, known.high)
+
+    if dice.random() < 0.5:
+        return Default(code=code())
+    return Default(code=code(), by="school", codes=(code(), code(), code()))
+
+
+def some_capped(dice: Random, schema: Schema) -> Repair:
+    """One to three groups of columns, one of them perhaps of two; levels from fine to coarse."""
+    names = dice.sample(FILLED, dice.randint(1, 3))
+    groups = [(names[0], names[1]), *((name,) for name in names[2:])] if len(names) > 1 else [(names[0],)]
+    made = []
+    for group in groups:
+        on = dice.sample(NEVER_FILLED, dice.randint(1, 3))
+        levels = [some_level(dice, on[:k]) for k in range(len(on), -1, -1)][: dice.randint(1, 4)]
+        defaults = tuple(some_default(dice, name, schema) for name in group)
+        made.append(CappedDonors(columns=group, levels=tuple(levels), defaults=defaults))
+    return Repair(
+        edits=tuple(some_edit(dice, schema) for _ in range(dice.randrange(3))),
+        capped=tuple(made),
+        rings=dice.choice([1, 2, 3]),
+        key=dice.choice(["", "a key", "'; DROP"]),
+    )
+
+
+def labelled(schema: Schema, people: list[Raw], repair: Repair) -> list[reference.Labelled]:
+    """Every record that counts, with its label."""
+    columns = schema.in_universe_order
+    found = []
+    for record in donors_reference.records(schema, people, columns, repair):
+        words = donors_reference.words(schema, columns, record.row)
+        number, owner = record.point[-2], record.point[-1]
+        told = (donors_reference.owner_number(str(owner)),) if schema.unit != "row" else ()
+        found.append(reference.Labelled(record.row, words, int(str(number)), told))
+    return found
+
+
+def by_hand(
+    people: list[Raw], schema: Schema, wants: list[Aggregate], repair: Repair, spot: Any = reference.spot_at
+) -> tuple[list[object], list[object]]:
+    """What is wanted of the first ring, and added over all."""
+    found = labelled(schema, people, repair)
+    rings = [reference.impute(schema, found, repair, ring, spot) for ring in range(repair.rings)]
+    several = [row for rows in rings for row in rows]
+    return tell(wants, rings[0], schema), tell(wants, several, schema)
+
+
+def tell(wants: list[Aggregate], rows: list[Any], schema: Schema) -> list[object]:
+    return [
+        slow.add_up(want, rows) if isinstance(want, Sum) else slow.tabulate(want, rows, schema)
+        for want in wants
+        if isinstance(want, Sum | Table)
+    ]
+
+
+def engine_says(
+    people: Any, schema: Schema, wants: list[Aggregate], repair: Repair, threads: int = 1
+) -> tuple[list[object], list[object]]:
+    found = engine_on(people, threads).tally(schema, wants, repair)
+    all_rings = found.fractions or found
+
+    def told(tallies: Any) -> list[object]:
+        return [
+            tallies.statistics[want] if isinstance(want, Sum) else tallies.tables[want].cells
+            for want in wants
+        ]
+
+    return told(found), told(all_rings)
+
+
+def linear(dice: Random, schema: Schema, repair: Repair) -> list[Aggregate]:
+    return [want for want in some_wants(dice, schema, repair) if isinstance(want, Sum | Table)]
+
+
+# covers T08 B096
+@pytest.mark.parametrize("unit", [("row", 1), ("pid", 1), ("pid", 2)], ids=["row", "one", "two"])
+@pytest.mark.parametrize("seed", range(24))
+def test_donors_are_those_of_the_definition(seed: int, unit: tuple[str, int]):
+    """Random people, owners, edits, groups of columns, levels, defaults, one to three rings: sums and tables."""
+    dice, schema = Random(f"{seed} {unit}"), book(*unit)
+    people = some_people(dice, dice.choice([0, 1, 2, 5, 12, 20]), hush=dice.choice([0.1, 0.4, 0.8]))
+    repair = some_capped(dice, schema)
+    wants = linear(dice, schema, repair)
+    assert engine_says(people, schema, wants, repair) == by_hand(people, schema, wants, repair)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_places_that_tie_are_settled_by_labels(seed: int, monkeypatch: pytest.MonkeyPatch):
+    """With three spots in all the engine still has the strict order of the definition, in any order of rows."""
+
+    def spots(z: Any, number: Any, by: int) -> Any:
+        return (z.view(np.int64) + number) % 3
+
+    def sums(label: Any, start: int, by: Any) -> Any:
+        return (label[0] % 3).view(np.uint64)
+
+    monkeypatch.setattr(labels, "spots", spots)
+    monkeypatch.setattr(labels, "sums", sums)
+    dice, schema = Random(seed), book()
+    people = some_people(dice, 25)
+    repair = some_capped(dice, schema)
+    wants = linear(dice, schema, repair)
+    meant = by_hand(
+        people, schema, wants, repair, spot=lambda key, each: (each.words[0] % 3 + each.number) % 3
+    )
+    assert engine_says(people, schema, wants, repair) == meant
+    dice.shuffle(people)
+    assert engine_says(people, schema, wants, repair, threads=2) == meant
+
+
+@pytest.mark.parametrize("lot", [1, 30])
+def test_no_bit_depends_on_how_many_cells_are_taken_up_at_a_time(lot: int, monkeypatch: pytest.MonkeyPatch):
+    dice, schema = Random(5), book("pid", 2)
+    people = some_people(dice, 150, hush=0.5)
+    repair = some_capped(dice, schema)
+    wants = linear(dice, schema, repair)
+    once = engine_says(people, schema, wants, repair)
+    for module in (circle, local, capped):
+        monkeypatch.setattr(module, "LOT", lot)
+    dice.shuffle(people)
+    assert engine_says(people, schema, wants, repair, threads=2) == once
+
+
+# --- what one record changes, through the whole engine -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_one_record_more_changes_no_more_filled_rows_than_the_caps(seed: int):
+    """As sets of filled rows, neighbours differ by the newcomer and at most so many rows replaced by others."""
+    dice, schema = Random(seed), book()
+    people = some_people(dice, 15, hush=0.5)
+    repair = replace(some_capped(dice, schema), edits=(), rings=1)
+    allowed = sum(group.serve for group in repair.capped)
+
+    def rows(some: list[Raw]) -> Counter[Any]:
+        table = engine_on(some).filled(schema, repair)
+        return Counter(tuple(line.values()) for line in table.to_pylist())
+
+    before = rows(people)
+    for newcomer in some_people(dice, 6)[:6]:
+        after = rows([*people, newcomer])
+        assert sum((before - after).values()) <= allowed
+        assert sum((after - before).values()) <= allowed + 1
+
+
+def test_the_fill_is_the_same_whatever_is_asked_and_the_curator_sees_the_same():
+    """Once a statistic about an unrelated column moved a filled count: labels were made of the columns asked about."""
+    dice, schema = Random(4), book()
+    people = some_people(dice, 80, hush=0.4)
+    repair = Repair(
+        capped=(CappedDonors(columns=("mood",), levels=(MatchLevel(serve=2),), defaults=(Default(code=0),)),),
+        key="k",
+    )
+    total = Sum(rows=Rows(answered=("mood",)), value="mood", power=1)
+    alone = engine_on(people).tally(schema, [total], repair).statistics[total]
+    for other in ("house", "far", "school"):
+        more: list[Aggregate] = [total, Sum(rows=Rows(answered=(other,)))]
+        assert engine_on(people).tally(schema, more, repair).statistics[total] == alone
+    assert sum(line["mood"] for line in engine_on(people).filled(schema, repair).to_pylist()) == alone
+
+
+def test_points_of_cells_are_those_of_the_first_ring():
+    dice, schema = Random(6), book()
+    people = some_people(dice, 40, hush=0.4)
+    group = CappedDonors(columns=("mood",), levels=(MatchLevel(serve=2),), defaults=(Default(code=0),))
+    want = PointsByCell(rows=Rows(), cell="school", y="mood")
+    one, three = (
+        engine_on(people).tally(schema, [want], Repair(capped=(group,), rings=rings, key="k")).points[want]
+        for rings in (1, 3)
+    )
+    assert one.y.tolist() == three.y.tolist() and len(one.y)
+
+
+def test_what_nothing_bounds_is_refused():
+    schema, one = book(), (Default(code=0),)
+    chained = CappedDonors(columns=("mood",), levels=(MatchLevel(on=(Match(column="house"),)),), defaults=one)
+    house = CappedDonors(columns=("house",), levels=(MatchLevel(),), defaults=one)
+    for bad in (
+        Repair(capped=(chained, house)),
+        Repair(capped=(house, house)),
+        Repair(
+            capped=(CappedDonors(columns=("mood",), levels=(MatchLevel(),), defaults=(Default(code=7),)),)
+        ),
+        Repair(capped=(CappedDonors(columns=("weight",), levels=(MatchLevel(),), defaults=one),)),
+        Repair(
+            capped=(
+                house,
+                replace(
+                    chained, levels=(MatchLevel(),), defaults=(Default(code=0, by="house", codes=(0, 0, 0)),)
+                ),
+            )
+        ),
+    ):
+        with pytest.raises(PlanError):
+            engine_on(some_people(Random(0), 3)).tally(schema, [Sum(rows=Rows())], bad)
