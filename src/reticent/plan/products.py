@@ -47,6 +47,6 @@ def asked(sections: PlanSections) -> dict[str, ProductReader]:
 
 
 def listed() -> str:
-    """`[[statistic]], [[cells]] or [[synth]]`."""
+    """`[[statistic]], [[cells]], [[tables]], [[regression]] or [[synth]]`."""
     *first, last = (f"[[{key}]]" for key in PRODUCTS)
     return f"{', '.join(first)} or {last}"
