@@ -23,6 +23,7 @@ from reticent.plan.plan import Plan
 from reticent.privacy.ledger.history import CHANCE
 from reticent.release import models as class_fit
 from reticent.release import models as model_fit
+from reticent.release import regression as regressions
 from reticent.release import synth as synth_run
 from reticent.release.run import run_plan
 from reticent.sensitivity.bounds import Global
@@ -73,6 +74,12 @@ ALLOWED = {"epsilon": "1000", "accept_large": True, "delta": "0.00001"}
 TABLE = {"rows": 8, "bins": 3, "epsilon": "1", "columns": ["sex", "age", "job"]}
 SYNTH = [{**TABLE, "name": name, "method": name} for name in ("independent", "mst")]
 PIECE = {"name": "lots", "piece": 1, "pieces": 2}
+LINES: list[dict[str, Any]] = [
+    {"name": "all", "y": "pay", "x": ["age", "region"], "epsilon": "1"},
+    {"name": "some", "y": "pay", "x": ["age", "job"], "where": "sex = 'f'", "epsilon": "2"},
+    {"name": "ridge", "y": "pay", "x": ["age"], "epsilon": "1", "estimator": "adassp"},
+    {"name": "output", "y": "pay", "x": ["age"], "epsilon": "1", "estimator": "output"},
+]
 
 
 def asked(queries: Sequence[dict[str, Any]], change: str, **sections: Any) -> Plan:
@@ -103,6 +110,7 @@ classes = partial(asked, FILLED, repair=[JOB, PAY])
 copies = partial(asked, COPIED, repair=[COPIES], asks=BARS)
 cells = partial(asked, [], cells=[SMOOTH])
 synth = partial(asked, [], synth=SYNTH, repair=[JOB])
+lines = partial(asked, [], regression=LINES)
 
 PLANS: dict[str, tuple[Callable[[str], Plan], str]] = {
     "piece by chance": (by_chance, ADD),
@@ -114,6 +122,8 @@ PLANS: dict[str, tuple[Callable[[str], Plan], str]] = {
     "copies": (copies, ADD),
     "copies, replaced": (copies, REPLACE),
     "small cells": (cells, ADD),
+    "regressions": (lines, ADD),
+    "regressions, replaced": (lines, REPLACE),
     "synthetic rows": (synth, ADD),
     "synthetic rows, replaced": (synth, REPLACE),
     "all in one piece": (together, ADD),
@@ -268,6 +278,16 @@ def exact_line(patch: pytest.MonkeyPatch) -> None:
     )
 
 
+def exact_regression(patch: pytest.MonkeyPatch) -> None:
+    """Coefficients of the exact sums, for whatever they say they cost."""
+    honest = regressions.fit_line
+    patch.setattr(
+        regressions,
+        "fit_line",
+        lambda estimator, sums, *, noise, **more: honest(estimator, sums, noise=ZeroModelNoise(), **more),
+    )
+
+
 def noise_for_one_copy(patch: pytest.MonkeyPatch) -> None:
     """The sum over all copies with the bound of one."""
 
@@ -318,6 +338,7 @@ PATCHES: list[tuple[str, Callable[[pytest.MonkeyPatch], None]]] = [
     ("piece by values, replaced", range_as_bound),
     ("class models and draws", exact_class_table),
     ("class models and draws", exact_line),
+    ("regressions", exact_regression),
     ("copies", noise_for_one_copy),
     ("small cells", most_that_was_seen),
     ("synthetic rows", rows_counted),

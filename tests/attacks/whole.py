@@ -26,9 +26,11 @@ from reticent.plan.plan import Plan
 from reticent.prepare.repair import FINE, WHOLE, Chances
 from reticent.refine import ratio
 from reticent.release import models as model_fit
+from reticent.release import regression as lines_told
 from reticent.release import run as carry
 from reticent.release import synth as synth_run
 from reticent.release.cells import cells_csv
+from reticent.release.regression import regression_csv
 from reticent.release.release import Release as Published
 from reticent.release.run import Results, run_plan
 from reticent.release.synth_table import to_csv
@@ -80,7 +82,8 @@ def ours(plan: Plan, engine: DuckDBEngine, lot: Lot | None) -> bytes:
 def visible(plan: Plan, done: Results) -> bytes:
     release = Published(done.told(plan, receipt={"entry": 2}, engine="engine"))
     rows = [to_csv(table, copy) for table, copy in _tables(release)]
-    return b"\n".join([release.to_bytes(), release.to_csv(), cells_csv(release.document), *rows])
+    files = (cells_csv(release.document), regression_csv(release.document))
+    return b"\n".join([release.to_bytes(), release.to_csv(), *files, *rows])
 
 
 def _tables(release: Published) -> Iterator[tuple[Mapping[str, Any], int]]:
@@ -109,6 +112,7 @@ def held_fast(noise: FrozenWhole) -> Iterator[doors.Doors]:
         for home, name in (
             (carry, "SystemNoise"),
             (model_fit, "SystemModelNoise"),
+            (lines_told, "SystemModelNoise"),
             (synth_run, "SystemSynthNoise"),
         ):
             patch.setattr(home, name, lambda: noise)

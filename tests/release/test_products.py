@@ -255,7 +255,8 @@ def test_tables_share_no_name_either():
 
 def test_a_plan_that_asks_nothing_is_told_what_it_could_ask():
     with pytest.raises(
-        PlanError, match=r"add a \[\[statistic\]\], \[\[cells\]\], \[\[tables\]\] or \[\[synth\]\]"
+        PlanError,
+        match=r"add a \[\[statistic\]\], \[\[cells\]\], \[\[tables\]\], \[\[regression\]\] or \[\[synth\]\]",
     ):
         planned(statistics=(), cells=(), synth=())
 

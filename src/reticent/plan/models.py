@@ -242,7 +242,7 @@ def read_model(raw: Mapping[str, Any], schema: Schema, at: str) -> AnyModel:
     _check_copies(section, at)
     check_estimator(section.estimator or CENTRED, field=f"{at}.estimator")
     features = _features(section, schema, at)
-    _check_sums(response, features, schema, f"{at}.from")
+    check_sums(response, features, schema, f"{at}.from")
     return ModelRepair(
         column=response.name,
         features=features,
@@ -286,7 +286,7 @@ def _check_copies(section: ModelSection, at: str) -> None:
 
 def _features(section: ModelSection, schema: Schema, at: str) -> tuple[Feature, ...]:
     columns = _predictors(section, schema, at)
-    found = [each for k, column in enumerate(columns) for each in _told_apart(column, f"{at}.from[{k}]")]
+    found = [each for k, column in enumerate(columns) for each in told_apart(column, f"{at}.from[{k}]")]
     if len(found) > MOST_TERMS:
         raise PlanError(f"makes more than {MOST_TERMS} coefficients; leave some out", field=f"{at}.from")
     return tuple(found)
@@ -302,7 +302,8 @@ def _predictors(section: ModelSection, schema: Schema, at: str) -> list[Levels |
     return found
 
 
-def _told_apart(column: Levels | Number, field: str) -> list[Feature]:
+def told_apart(column: Levels | Number, field: str) -> list[Feature]:
+    """The columns of the design that one predictor makes: its code, or one for each level but the first."""
     if column.low == column.high:
         raise PlanError(f"{column.name} has one value, which explains nothing; leave it out", field=field)
     if isinstance(column, Number) or column.ordered or len(column.levels) == 2:
@@ -311,7 +312,7 @@ def _told_apart(column: Levels | Number, field: str) -> list[Feature]:
     return [Feature(column=column.name, low=0, high=1, level=level) for level in range(1, len(column.levels))]
 
 
-def _check_sums(response: Number, features: tuple[Feature, ...], schema: Schema, field: str) -> None:
+def check_sums(response: Number, features: tuple[Feature, ...], schema: Schema, field: str) -> None:
     """R04: no sum of products may leave its accumulator, from public numbers alone."""
     if response.low == response.high:
         raise PlanError(f"{response.name} has one value; there is nothing to predict", field=field)

@@ -7,6 +7,7 @@ from typing import Any
 from reticent.files import Section
 from reticent.plan.cells import CellsSection, read_cell_tables
 from reticent.plan.product import Given, Product
+from reticent.plan.regression import RegressionSection, read_regressions
 from reticent.plan.sections import PlanSections, StatisticSection
 from reticent.plan.statistics import read_statistics
 from reticent.plan.synth import SynthSection, read_synthetic_tables
@@ -35,6 +36,7 @@ PRODUCTS: Mapping[str, ProductReader] = {
     "statistic": ProductReader(section=StatisticSection, read=read_statistics),
     "cells": ProductReader(section=CellsSection, read=read_cell_tables, with_files=with_files),
     "tables": ProductReader(section=TablesSection, read=read_tables),
+    "regression": ProductReader(section=RegressionSection, read=read_regressions),
     "synth": ProductReader(section=SynthSection, read=read_synthetic_tables),
 }
 
@@ -45,6 +47,6 @@ def asked(sections: PlanSections) -> dict[str, ProductReader]:
 
 
 def listed() -> str:
-    """`[[statistic]], [[cells]] or [[synth]]`."""
+    """`[[statistic]], [[cells]], [[tables]], [[regression]] or [[synth]]`."""
     *first, last = (f"[[{key}]]" for key in PRODUCTS)
     return f"{', '.join(first)} or {last}"

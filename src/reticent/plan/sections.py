@@ -213,6 +213,7 @@ class PlanSections(Section):
     - `statistic`: statistics.
     - `cells`: tables of small cells.
     - `tables`: tables that add up.
+    - `regression`: regressions.
     - `synth`: synthetic tables.
     - `weight`: post-stratification.
     - `partition`: the piece that is read.
@@ -231,6 +232,7 @@ class PlanSections(Section):
     statistic: list[StatisticSection] = Field(default=[], max_length=1000)
     cells: list[dict[str, Any]] = Field(default=[])
     tables: list[dict[str, Any]] = Field(default=[])
+    regression: list[dict[str, Any]] = Field(default=[])
     synth: list[dict[str, Any]] = Field(default=[])
     weight: dict[str, Any] | None = None
     partition: dict[str, Any] | None = None

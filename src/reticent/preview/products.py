@@ -6,10 +6,12 @@ from typing import Any
 from reticent.plan.cells import CellTables
 from reticent.plan.plan import Plan
 from reticent.plan.product import Product
+from reticent.plan.regression import Regressions
 from reticent.plan.statistics import Statistics
 from reticent.plan.synth import SyntheticTables
 from reticent.plan.tables import AddUpTables
 from reticent.preview.foreseen import Foreseen
+from reticent.preview.regression import foresee_regressions
 from reticent.preview.statistics import foresee_statistics
 from reticent.preview.synth import foresee_synth
 from reticent.preview.tables import foresee_tables
@@ -25,6 +27,7 @@ FORESEEN: Mapping[type[Product], Callable[[Any, Plan, float], Foreseen]] = {
     Statistics: foresee_statistics,
     CellTables: foresee_cells,
     AddUpTables: foresee_tables,
+    Regressions: foresee_regressions,
     SyntheticTables: foresee_synth,
 }
 

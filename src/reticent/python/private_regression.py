@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import PlanError
+from reticent.exact import read_decimal, show
 from reticent.models.design import Bounded, RegressionDesign, floats, records
 from reticent.models.fit import Estimator, Fit, ModelNoise, SystemModelNoise
+from reticent.models.intervals import MEANING, ReleasedLine, fit_line, reach
 from reticent.models.sums import Centred
 from reticent.privacy.claim import Claim, amount
 from reticent.python.charging import Account, Params
@@ -76,11 +78,19 @@ class PrivateRegression(Params):
         (epsilon, delta), design = self._asked()
         estimator, neighbours = self.estimator or Centred(), Neighbours(replaced=self.replaced)
 
+        released: list[ReleasedLine] = []
+
         def fitted(x: Any, y: Any, noise: ModelNoise) -> tuple[Fit]:
             data = records(design, np.asarray(x), np.asarray(y))
-            given = data if estimator.requires == "rows" else data.sums()
-            line = estimator.fit(given, epsilon=epsilon, delta=delta, neighbours=neighbours, noise=noise)
-            return (line,)
+            if estimator.requires == "rows":
+                fit = estimator.fit(data, epsilon=epsilon, delta=delta, neighbours=neighbours, noise=noise)
+                released.append(ReleasedLine(fit=fit))
+            else:
+                line = fit_line(
+                    estimator, data.sums(), epsilon=epsilon, delta=delta, neighbours=neighbours, noise=noise
+                )
+                released.append(line)
+            return (released[-1].fit,)
 
         if self.ledger is not None:
             _check_shape(shape_of(x, field="x"), shape_of(y, field="y"), len(design.predictors))
@@ -92,13 +102,38 @@ class PrivateRegression(Params):
             nobody=lambda: fitted(np.empty((0, len(design.predictors))), np.empty(0), SystemModelNoise()),
             read=lambda: fitted(x, y, self._noise),
         )
+        self._line = released[-1]
         return self
 
     def predict(self, x: Any) -> NDArray[np.float64]:
         """What the line says; `x` is taken as it is, for it is the caller's own."""
         return np.asarray(floats(np.asarray(x)) @ self.coef_ + self.intercept_)
 
+    def summary(self, *, level: str = "0.95") -> str:
+        """The coefficients with intervals for privacy noise, as text: from what was released, so it costs nothing.
+
+        **Parameters**
+
+        - `level`: of the intervals, a decimal as text.
+        """
+        share = read_decimal(level)
+        if share is None or not Fraction(1, 2) <= share <= Fraction(9999, 10000):
+            raise PlanError("is a decimal from 0.5 to 0.9999", field="level")
+        fit = self._fitted
+        values, sds = map(float, fit.coefficients), self._line.noise_sds
+        names = ("(intercept)", *(f"x{place}" for place in range(len(fit.slopes))))
+        lines = [f"{'':<12}{'value':>14}{'noise sd':>14}   interval for privacy noise, level {show(share)}"]
+        for place, (name, value) in enumerate(zip(names, values, strict=True)):
+            if place or self.fit_intercept:
+                lines.append(_summed_up(name, value, sds[place] if sds else None, reach(float(share))))
+        said = self._line.why_none
+        lines.append(f"No intervals: {said}." if said else f"An interval {MEANING}.")
+        return "\n".join(
+            [*lines, f"Residual sd {self.variance_**0.5:.4g}. {fit.claim}. No sampling error is in it."]
+        )
+
     result_: Fit
+    _line: ReleasedLine
     receipt_: dict[str, Any] | None
     """What the ledger says of the last fit, where one was charged."""
 
@@ -148,6 +183,12 @@ class PrivateRegression(Params):
             size=self.public_size,
         )
         return (amount(self.epsilon), delta), design
+
+
+def _summed_up(name: str, value: float, sd: float | None, times: float) -> str:
+    if sd is None:
+        return f"{name:<12}{value:>14.6g}"
+    return f"{name:<12}{value:>14.6g}{sd:>14.4g}   {value - times * sd:.6g} to {value + times * sd:.6g}"
 
 
 def _check_shape(x: tuple[int, ...], y: tuple[int, ...], columns: int) -> None:

@@ -7,12 +7,14 @@ from reticent.plan.cells import CellTables
 from reticent.plan.models import ImputationModels
 from reticent.plan.plan import Plan
 from reticent.plan.product import Product
+from reticent.plan.regression import Regressions
 from reticent.plan.statistics import Statistics
 from reticent.plan.synth import SyntheticTables
 from reticent.plan.tables import AddUpTables
 from reticent.release.cells import CELLS, CellsProducer
 from reticent.release.models import ModelsProducer
 from reticent.release.product import Producer, ReleasedSection
+from reticent.release.regression import REGRESSION, RegressionProducer
 from reticent.release.statistics import STATISTICS, StatisticsProducer
 from reticent.release.synth import SYNTH, SyntheticProducer
 from reticent.release.tables import TABLES, TablesProducer
@@ -22,6 +24,7 @@ PRODUCERS: Mapping[type[Product], type[Producer[Any]]] = {
     Statistics: StatisticsProducer,
     CellTables: CellsProducer,
     AddUpTables: TablesProducer,
+    Regressions: RegressionProducer,
     SyntheticTables: SyntheticProducer,
 }
 
@@ -29,6 +32,7 @@ RELEASED: Mapping[str, ReleasedSection] = {
     "statistics": STATISTICS,
     "cells": CELLS,
     "tables": TABLES,
+    "regression": REGRESSION,
     "synth": SYNTH,
 }
 """By their key in a document."""

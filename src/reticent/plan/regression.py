@@ -1,0 +1,237 @@
+"""Read the `[[regression]]` sections of a plan: least-squares lines whose coefficients are published. All public.
+
+Predictors are taken as those of a model that fills gaps: numbers and ordinal columns by their code, other levels told
+apart one by one, the first of them standing for the rest.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pydantic import Field
+
+from reticent.errors import PlanError, is_printable
+from reticent.exact import read_decimal, show
+from reticent.files import Section, fill
+from reticent.plan.budgets import read_spent
+from reticent.plan.donors import repairable
+from reticent.plan.models import (
+    CENTRED,
+    LINES,
+    MOST_TERMS,
+    Feature,
+    ModelRepair,
+    check_estimator,
+    check_sums,
+    told_apart,
+)
+from reticent.plan.product import Given, Product
+from reticent.privacy.claim import Change, Claim, amount
+from reticent.query.base import AVAILABLE, EVERYONE, Subpopulation
+from reticent.query.written import predicate_of
+from reticent.schema import Levels, Number, Schema
+from reticent.schema.predicate import columns_compared
+
+if TYPE_CHECKING:
+    from reticent.plan.plan import Plan
+
+WITH_DELTA = ("adassp",)
+"""Estimators that have a use for a delta."""
+SUMMED = ("sums of products among chosen rows", "proofs/release/regression.md")
+NO_RHO = (
+    "a regression has pure noise; write epsilon in its place, which a plan in rho charges its square over two"
+)
+NO_BY = (
+    "one section fits one line; write a [[regression]] for each domain, with where = \"sex = 'f'\" and the like, each "
+    "with an epsilon of its own"
+)
+
+
+class RegressionSection(Section):
+    """A `[[regression]]` section: a line whose coefficients are published.
+
+    **Keys**
+
+    - `name`: its name in the release.
+    - `y`: the response, a column with numbers.
+    - `x`: the predictors.
+    - `epsilon`: the privacy budget of all coefficients together.
+    - `delta`: for the estimator `"adassp"`, which then has Gaussian noise.
+    - `where`: a condition on the respondents that count.
+    - `estimator`: how the line is fitted; `"centred"` where not said.
+    - `level`: of the intervals for privacy noise, 0.95 where not said.
+    - `rho`: refused, with what to write instead.
+    - `by`: refused, with what to write instead.
+    """
+
+    name: str = Field(min_length=1, max_length=200)
+    y: str
+    x: list[str] = Field(min_length=1, max_length=MOST_TERMS)
+    epsilon: str | None = None
+    delta: str | None = None
+    where: str | None = None
+    estimator: str = CENTRED
+    level: Any = "0.95"
+    rho: str | None = None
+    by: Any = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedRegression:
+    """One line that is asked for: its columns and price, who counts, and the level of its intervals."""
+
+    name: str
+    model: ModelRepair
+    among: Subpopulation
+    level: Fraction
+    delta: Fraction | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The response, the predictors, and the columns of the condition."""
+        return (self.model.column, *self.model.predictors, *columns_compared(self.among.where))
+
+    def claim(self, change: Change) -> Claim:
+        """What the line will promise, before a row is read."""
+        estimator = self.model.estimator
+        return Claim(
+            measure="pure" if self.delta is None else "approximate",
+            epsilon=self.model.epsilon,
+            delta=self.delta or Fraction(0),
+            change=change,
+            rests_on=((LINES[estimator], f"proofs/models/{estimator}.md"), SUMMED),
+        )
+
+    def words(self) -> str:
+        """`wage on age and hours, least squares over all respondents who answered what is used here (centred)`."""
+        names = self.model.predictors
+        on = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+        return (
+            f"{self.model.column} on {on}, least squares over {self.among.words()} ({self.model.estimator})"
+        )
+
+    def term(self, feature: Feature, schema: Schema) -> tuple[str, str]:
+        """What a slope is the slope of, and against what: `age` and nothing, or `region = north` and `south`."""
+        column = schema.coded[feature.column]
+        if isinstance(column, Levels) and (feature.level is not None or len(column.levels) == 2):
+            return f"{feature.column} = {column.text(feature.level or 1)}", column.text(0)
+        return feature.column, "the level below" if isinstance(column, Levels) else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Regressions(Product):
+    """The lines of a plan that are published, in order."""
+
+    section: ClassVar[str] = "regression"
+    noun: ClassVar[str] = "a regression"
+    plural: ClassVar[str] = "regressions"
+
+    lines: tuple[AskedRegression, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(line.name for line in self.lines)
+
+    def claims(self, plan: "Plan") -> tuple[Claim, ...]:
+        return tuple(line.claim(plan.change) for line in self.lines)
+
+
+def read_regressions(raw: Sequence[Mapping[str, Any]], given: Given) -> Regressions:
+    """All `[[regression]]` sections, in order."""
+    filled = given.repairs.repair.filled() | {model.column for model in given.repairs.models}
+    found = []
+    for place, each in enumerate(raw):
+        at = f"regression[{place}]"
+        section = fill(RegressionSection, each, error=PlanError, at=at)
+        found.append(_read(section, given, at))
+        _check_filled(found[-1], filled, at)
+    return Regressions(lines=tuple(found))
+
+
+def _read(section: RegressionSection, given: Given, at: str) -> AskedRegression:
+    schema = given.schema
+    if section.by is not None:
+        raise PlanError(NO_BY, field=f"{at}.by")
+    if not is_printable(section.name):
+        raise PlanError("holds a control character", field=f"{at}.name")
+    where = EVERYONE if section.where is None else predicate_of(section.where, schema, f"{at}.where")
+    return AskedRegression(
+        name=section.name,
+        model=_model(section, given, at),
+        among=Subpopulation(where=where, missing=AVAILABLE),
+        level=_level(section.level, f"{at}.level"),
+        delta=_delta(section, f"{at}.delta"),
+    )
+
+
+def _model(section: RegressionSection, given: Given, at: str) -> ModelRepair:
+    """The line's columns with their public bounds, and its price."""
+    if section.epsilon is None and section.rho is None:
+        raise PlanError("Field required", field=f"{at}.epsilon")
+    epsilon, _ = read_spent(section.epsilon, section.rho, unit=given.unit, no_rho=NO_RHO, at=at)
+    check_estimator(section.estimator, field=f"{at}.estimator")
+    response = _response(section.y, given.schema, f"{at}.y")
+    features = _features(section, given.schema, at)
+    check_sums(response, features, given.schema, f"{at}.x")
+    return ModelRepair(column=response.name, features=features, epsilon=epsilon, estimator=section.estimator)
+
+
+def _response(name: str, schema: Schema, field: str) -> Number:
+    column = repairable(name, schema, verb="a response", field=field)
+    if not isinstance(column, Number):
+        raise PlanError(
+            f"{name} has levels, and a line is for numbers; ask for proportions by domain instead: "
+            f'query = {{ proportion = "{name} = ...", by = [...] }}',
+            field=field,
+        )
+    return column
+
+
+def _features(section: RegressionSection, schema: Schema, at: str) -> tuple[Feature, ...]:
+    found: list[Feature] = []
+    for place, name in enumerate(section.x):
+        field = f"{at}.x[{place}]"
+        column = repairable(name, schema, verb="a predictor", field=field)
+        if name == section.y:
+            raise PlanError(f"{name} is the response; it cannot explain itself, leave it out", field=field)
+        if name in section.x[:place]:
+            raise PlanError(f"names {name} again; name another column", field=field)
+        found += told_apart(column, field)
+    if len(found) > MOST_TERMS:
+        raise PlanError(f"makes more than {MOST_TERMS} coefficients; leave some out", field=f"{at}.x")
+    return tuple(found)
+
+
+def _delta(section: RegressionSection, field: str) -> Fraction | None:
+    if section.delta is None:
+        return None
+    if section.estimator not in WITH_DELTA:
+        raise PlanError(
+            f"{section.estimator!r} guarantees epsilon alone; leave it out, or write estimator = 'adassp'",
+            field=field,
+        )
+    return amount(section.delta, field=field)
+
+
+def _level(raw: Any, field: str) -> Fraction:
+    level = read_decimal(raw)
+    if level is None or not Fraction(1, 2) <= level <= Fraction(9999, 10000):
+        raise PlanError("is a decimal from 0.5 to 0.9999", field=field)
+    return level
+
+
+def _check_filled(asked: AskedRegression, filled: frozenset[str], at: str) -> None:
+    """Refuse columns that were filled: of donors one answer stands in several rows, and of a model its own line would."""
+    for name in sorted({*asked.columns} & filled):
+        raise PlanError(
+            f"{name} is filled, and no theorem bounds a regression on imputed answers yet; leave it out, or fit the line "
+            "in a plan without this imputation, where those who did not answer do not count",
+            field=f"{at}.where" if name in columns_compared(asked.among.where) else f"{at}.x",
+        )
+
+
+def spent_words(asked: AskedRegression) -> dict[str, str]:
+    """The price as a release and a preview tell it."""
+    delta = {} if asked.delta is None else {"delta": show(asked.delta)}
+    return {"epsilon": show(asked.model.epsilon), **delta}
