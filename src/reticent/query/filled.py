@@ -72,8 +72,8 @@ def check(query: Query, schema: Schema, repair: Repair, *, field: str = "query")
     found = () if repair.capped else roles(query, schema, repair)
     if found and query.shape(schema) is None:
         raise PlanError(
-            f"{found[0].column} is filled by the nearest donors, and no theorem bounds {query.not_imputed}; or leave "
-            "bound = 'hubs' out, so that donors are capped.",
+            f"{found[0].column} is filled by donors, and no theorem bounds {query.not_imputed} Or leave bound = 'hubs' "
+            "out: capped donors have a bound.",
             field=field,
         )
     if len({repair.of(role.column).bounding is Bounding.PUBLISHED for role in found}) > 1:
