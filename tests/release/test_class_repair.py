@@ -15,14 +15,13 @@ from reticent.lab.noise import NoModelNoise, SeededBits
 from reticent.plan.plan import Plan
 from reticent.prepare.repair import WHOLE, Chances, PredictorCells, Repair
 from reticent.privacy.ledger import Ledger
-from reticent.release import models as class_fit
-from reticent.release import models as model_lines
 from reticent.release.asks import evaluate, wants_of
 from reticent.release.check import gaps
 from reticent.release.curator import Curator
 from reticent.release.models import check_models, fit_models
 from reticent.release.survey import Survey
 from tests.models.doubles import FrozenModelNoise
+from tests.models.draws import follow_rows
 from tests.tables import ADD, REPLACE, book, make_plan, steps
 
 COLUMNS = {
@@ -125,20 +124,6 @@ def test_a_chain_takes_levels_as_just_filled() -> None:
     assert abs(found[0] - truth) < 6 * 1.6 and abs(found[0] - truth) < abs(found[1] - truth)
 
 
-def counted(patch: pytest.MonkeyPatch) -> None:
-    """Draws that depend on their row's number and the call alone, so that common rows have the same in all surveys."""
-    calls = iter(range(10**6))
-
-    def uniform(n: int, *, bits: Any) -> Any:
-        return np.random.default_rng(next(calls)).integers(0, WHOLE, n).astype(np.int32)
-
-    def normal(n: int, *, bits: Any) -> Any:
-        return (np.random.default_rng(next(calls)).standard_normal(n) * 2**16).astype(np.int32)
-
-    patch.setattr(class_fit, "_uniform", uniform)
-    patch.setattr(model_lines, "_draw", normal)
-
-
 CORNERS = [(18, "f", "none", 0), (69, "m", "full", 400), (18, "m", None, None), (97, "f", None, 400)]
 
 
@@ -156,7 +141,7 @@ def test_replay_with_frozen_noise_on_every_neighbour(change: str) -> None:  # co
     for place, survey in enumerate([table, *others]):
         again = first if place == 0 else FrozenModelNoise(prescribed=first.outputs)
         with pytest.MonkeyPatch.context() as patch:
-            counted(patch)
+            follow_rows(patch)
             run(plan, survey, again, SeededBits(np.random.default_rng(7)))
         assert [c.parameters for c in again.calls] == [c.parameters for c in first.calls]
         for mine, theirs in zip(first.calls, again.calls, strict=True):

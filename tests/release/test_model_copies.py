@@ -1,8 +1,6 @@
 """Several copies from one private line, in a plan: what it costs, whom it protects, and intervals that hold the truth."""
 
-import hashlib
 import json
-from collections import Counter
 from fractions import Fraction
 from typing import Any
 
@@ -15,12 +13,10 @@ from reticent.answer.copies import CopiesRoute
 from reticent.answer.parts import COPIES_WORDS, Answer, is_as_planned
 from reticent.engine.duckdb.engine import DuckDBEngine
 from reticent.engine.sources.open import open_frame
-from reticent.engine.sql.predict import DRAWS, HELD, NUMBER, LocalDraws
 from reticent.errors import PlanError
 from reticent.lab.noise import NoModelNoise, QuickModelNoise, SeededBits
 from reticent.plan.plan import Plan
 from reticent.plan.statistics import claim_of_parts
-from reticent.prepare.repair import FINE
 from reticent.privacy.ledger import Ledger
 from reticent.release.asks import evaluate, wants_of
 from reticent.release.copies import tally_copies
@@ -28,6 +24,7 @@ from reticent.release.curator import Curator
 from reticent.release.models import Modelled, fit_models
 from reticent.release.survey import Survey
 from tests.models.doubles import FrozenModelNoise
+from tests.models.draws import follow_rows
 from tests.tables import ADD, REPLACE, book, make_plan, steps
 
 COLUMNS = {
@@ -138,34 +135,6 @@ def test_the_answer_is_the_mean_over_copies() -> None:
 # The promise.
 
 
-def counted(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Draws that depend on the row and the call alone, so that common rows have the same in all surveys.
-
-    Draws are independent and each row has its own, so they may be paired as one likes between neighbours. Pairing them by
-    number would not do: numbers follow the rows' codes, and a new row shifts all behind it.
-    """
-    calls = iter(range(10**6))
-
-    def draw(self: LocalDraws, tables: Any, draws: Any) -> None:
-        rows = tables._table(f'SELECT * FROM "{HELD}" ORDER BY "{NUMBER}"')
-        found = {NUMBER: rows[NUMBER].combine_chunks()}
-        for place in draws:
-            call, met = next(calls), Counter[str]()
-            numbers = [_draw_of(call, row, met) for row in rows.drop_columns([NUMBER]).to_pylist()]
-            found[f"z{place}"] = pa.array(numbers, pa.int32())
-        tables.give(DRAWS, pa.table(found))
-
-    monkeypatch.setattr(LocalDraws, "draw", draw)
-
-
-def _draw_of(call: int, row: dict[str, Any], met: Counter[str]) -> int:
-    """A number for the row and how many like it came before."""
-    words = repr(row)
-    met[words] += 1
-    seed = int.from_bytes(hashlib.sha256(f"{call} {words} {met[words]}".encode()).digest()[:8])
-    return int(np.floor(np.random.default_rng(seed).standard_normal() * (1 << FINE) + 0.5))
-
-
 CORNERS = [(0, "a", 0), (100, "b", 400), (0, "a", 400), (100, "b", None), (0, "b", None), (None, "a", None)]
 
 
@@ -186,7 +155,7 @@ def test_replay_with_frozen_noise_on_every_neighbour(change: str) -> None:  # co
     for place, survey in enumerate([table, *others]):
         again = first if place == 0 else FrozenModelNoise(prescribed=first.outputs)
         with pytest.MonkeyPatch.context() as patch:
-            counted(patch)
+            follow_rows(patch)
             run(plan, survey, again, SeededBits(np.random.default_rng(4)))
         assert [c.parameters for c in again.calls] == [c.parameters for c in first.calls]
         for number, (mine, theirs) in enumerate(zip(first.calls, again.calls, strict=True)):
