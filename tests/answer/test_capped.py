@@ -151,6 +151,17 @@ def test_every_neighbour_is_within_the_public_bound(repair: list[Any], change: s
     assert all_faults(world, change, owners=owners) == set()
 
 
+# covers T08 T20
+@pytest.mark.parametrize("change", [ADD, REPLACE])
+@pytest.mark.parametrize("repair", [EACH, TOGETHER], ids=["each", "together"])
+def test_every_neighbour_is_within_the_public_bound_in_rho(repair: list[Any], change: str):
+    """The same by Gaussian noise: moves in Euclidean length, quantiles by the exponential mechanism."""
+    world = World(plan_of(repair, change=change, in_rho=True))
+    kinds = {call.kind for call in world.calls(people(1, 10))}
+    assert kinds == {"gaussian", "gaussian_many", "choose"}
+    assert all_faults(world, change) == set()
+
+
 def test_a_bound_without_donees_is_found_out(monkeypatch: pytest.MonkeyPatch):
     """The twin: noise made for one's own row alone."""
     monkeypatch.setattr("reticent.answer.shares.with_donees", lambda own, moved, change, repair: own)
@@ -188,6 +199,24 @@ def test_all_domains_together_lose_no_more_than_one_epsilon(change: str):
                     lost[a.epsilon] = lost.get(a.epsilon, Fraction(0)) + part
                 twice = 2 if "variance" in query else 1  # two of its three measurements may share an epsilon
                 assert all(share <= twice for share in lost.values())
+
+
+@pytest.mark.parametrize("change", [ADD, REPLACE])
+def test_all_domains_together_lose_no_more_than_one_rho(change: str):
+    """Squares of losses added up over domains, for each of an ask's measurements, on every neighbour."""
+    for query in DOMAINS:
+        world = World(plan_of(TOGETHER, [query], change=change, in_rho=True))
+        rows = people(1, 10)
+        here = world.calls(rows)
+        for other in neighbours(rows, people(101, 40), change, owners=False):
+            there = world.calls(other)
+            assert [call.parameters for call in here] == [call.parameters for call in there]
+            lost: dict[Fraction, Fraction] = {}
+            for a, b in zip(here, there, strict=True):
+                part = Fraction(a.distance(b)) / Fraction(a.sensitivity)
+                lost[a.epsilon] = lost.get(a.epsilon, Fraction(0)) + part**2
+            twice = 2 if "variance" in query else 1  # two of its three measurements may share a rho
+            assert all(share <= twice for share in lost.values())
 
 
 def test_a_domain_that_is_filled_is_refused():

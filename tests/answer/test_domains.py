@@ -293,9 +293,9 @@ def test_a_size_or_a_variance_of_others_is_refused():
         )
 
 
-def test_what_donors_filled_has_no_domains():
+def test_what_uncapped_donors_filled_has_no_domains():
     """Neither the column that is asked about, nor the one that says where people are."""
-    repair = [{"method": "donors", "column": "pay", "match": ["sex"]}]
+    repair = [{"method": "donors", "column": "pay", "match": ["sex"], "bound": "hubs"}]
     for query in (
         {"mean": "pay", "by": ["sex"]},
         {"count": "*", "by": ["pay"], "bins": {"pay": [-50, 0, 150]}},

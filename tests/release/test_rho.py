@@ -20,7 +20,7 @@ from reticent.report.page import page
 from tests.tables import ADD, REPLACE, book
 
 COUNT = {"count": "*", "where": "age >= 30"}
-DONORS = {"method": "donors", "column": "pay", "match": ["sex"]}
+DONORS = {"method": "donors", "column": "pay", "match": ["sex"], "bound": "hubs"}
 ROWS = "sex,age,pay,w\n" + "".join(f"{'fmx'[i % 3]},{20 + i % 50},{i % 90},{1 + i % 3}\n" for i in range(60))
 
 

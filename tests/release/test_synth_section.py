@@ -146,6 +146,6 @@ def test_a_plan_of_synthetic_tables_alone_is_a_plan():
     assert made.asks == cell_tables(made) == () and made.claims == (synths_of(made)[0].claim,)
     with pytest.raises(
         PlanError,
-        match=r"asks nothing; add a \[\[statistic\]\], \[\[cells\]\], \[\[tables\]\] or \[\[synth\]\]",
+        match=r"asks nothing; add a \[\[statistic\]\], \[\[cells\]\], \[\[tables\]\], \[\[regression\]\] or \[\[synth\]\]",
     ):
         survey().plan("s", epsilon="1")
