@@ -228,3 +228,7 @@ def test_filled_columns_and_pieces_are_refused():
             repair=repair,
             tables=[{**section, "margins": [["sex"]], "where": "job = 'yes'"}],
         )
+    silent = {**section, "margins": [["sex"]], "where": "job is missing"}
+    with pytest.raises(PlanError, match="nobody's is missing any more"):
+        make_plan([], book(COLUMNS), repair=repair, tables=[silent])
+    make_plan([], book(COLUMNS), tables=[silent])

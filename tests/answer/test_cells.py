@@ -137,3 +137,15 @@ def test_a_single_estimate_has_no_cells_and_a_price_is_refused():
         plan_of({"count": "*"}, {"share": "ask 0", "of": {"work": "yes"}})
     with pytest.raises(PlanError, match="costs nothing"):
         make_plan([TABLE, RATE], book(COLUMNS))
+
+
+def test_cells_that_are_not_shown_are_not_counted():
+    """A share among cells of which some are left out would be the share of something else."""
+    table = {"count": "*", "by": ["sex", "pay"], "bins": {"pay": [-50, 0, 150]}, "show_missing": False}
+    everyone = {"sex": ["f", "m", "x", "(missing)"]}
+    for of, among in ((everyone, everyone), ({"pay": "0 to 150"}, {"sex": "f"})):
+        query = {"share": "ask 0", "of": {"sex": "f", **of} if of is not everyone else of, "among": among}
+        with pytest.raises(PlanError, match="does not show"):
+            make_plan([table, query], asks={1: {"epsilon": None}})
+        make_plan([{**table, "show_missing": True}, query], asks={1: {"epsilon": None}})
+    make_plan([table, {"share": "ask 0", "of": {"sex": "f"}}], asks={1: {"epsilon": None}})

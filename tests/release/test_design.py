@@ -247,3 +247,19 @@ def test_filled_columns_are_no_items() -> None:
     fill = [{"method": "donors", "column": "y", "match": ["z"], "default": "no"}]
     with pytest.raises(PlanError, match="nobody filled"):
         plan_of([ASKS[0]], design={"items": ["y"], "epsilon": "1"}, impute=fill)
+
+
+@pytest.mark.parametrize("place", ["p", "s"])
+def test_units_that_donors_give_are_refused(place: str) -> None:
+    """One answer would put many records into other units: of twelve rows, more than three times the bound."""
+    columns = {name: dict(each) for name, each in BOOK["columns"].items()}
+    if place == "s":
+        columns["p"] = {"kind": "categorical", "role": "psu", "levels": ["1", "2"]}
+        columns["s"] = {"kind": "categorical", "role": "stratum", "levels": ["n", "o"]}
+    book, first = {**BOOK, "columns": columns}, "n" if place == "s" else "u0"
+    fill = [{"method": "donors", "column": place, "match": ["z"], "default": first}]
+    with pytest.raises(PlanError, match=f"rests on {place}, .* filled"):
+        plan_of([ASKS[0]], book, design={"items": ["y"], "epsilon": "1"}, impute=fill)
+    with pytest.raises(PlanError, match=f"rests on {place}, .* filled"):
+        plan_of([{**ASKS[0], "sampling": {"epsilon": "1"}}], book, impute=fill)
+    plan_of([ASKS[0]], book, design={"design_effect": "1.5"}, impute=fill)

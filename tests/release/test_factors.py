@@ -183,3 +183,19 @@ def test_a_table_without_factors_says_what_to_write() -> None:
     bare = {key: each for key, each in WEIGHT.items() if key != "factors"}
     with pytest.raises(PlanError, match="factors"):
         plan_of(ASKS[2:3], weight=bare)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [{"count": "*"}, {"table": ["region"]}, {"mean": "x", "by": ["sex"]}, {"median": "x", "step": "1"}],
+)
+def test_complete_rows_beside_it_are_those_of_the_codebook(query: dict[str, Any]) -> None:
+    """The weight is no column of the rows, so nobody lacks it."""
+    ask = {"name": "plain", "query": query, "epsilon": "1", "missing": "complete"}
+    beside = plan_of([ASKS[0], ask])
+    alone = Survey(people(), codebook=BOOK).plan(
+        "r-1", epsilon="30", statistics=[ask], protect={"accept_large": True}
+    )
+    found = [evaluate(plan, tallies(plan, people()), ZeroNoise())["plain"] for plan in (beside, alone)]
+    values = [[each.value for each in answer.estimates] for answer in found]
+    assert values[0] == values[1]

@@ -204,6 +204,14 @@ def test_a_piece_of_a_sample_is_a_smaller_sample():
                 "columns": {**COLUMNS, "sex": {**COLUMNS["sex"], "role": "stratum"}},
             },
         ),
+        (
+            "drawn together",
+            {
+                "design": "simple",
+                "frame": 600,
+                "columns": {**COLUMNS, "sex": {**COLUMNS["sex"], "role": "psu"}},
+            },
+        ),
     ],
 )
 def test_designs_without_a_theorem_are_refused_with_the_reason(match, section):

@@ -72,13 +72,17 @@ class Factors:
         sums, tables = dict(tallies.statistics.sums), dict(tallies.tables)
         for want in dict.fromkeys(wants):
             asked = self.bought.asked(want)
-            if asked == want or not isinstance(asked, Table):
+            if asked == want:
                 continue
-            cells = self._summed(tallies.tables[asked].cells, schema)
-            if isinstance(want, Sum):
-                (sums[want],) = cells
-            elif isinstance(want, Table):
-                tables[want] = ContingencyTable(want=want, cells=cells)
+            if isinstance(asked, Sum) and isinstance(want, Sum):
+                sums[want] = tallies.statistics[asked]
+            elif isinstance(asked, Table):
+                found = tallies.tables[asked].cells
+                cells = self._summed(found, schema) if self.bought.weighs(want) else found
+                if isinstance(want, Sum):
+                    (sums[want],) = cells
+                elif isinstance(want, Table):
+                    tables[want] = ContingencyTable(want=want, cells=cells)
         return replace(tallies, statistics=SufficientStatistics(sums=sums), tables=tables)
 
     def _summed(self, cells: Sequence[int], schema: Schema) -> tuple[int, ...]:
@@ -146,10 +150,18 @@ class FactorPurchase:
         each = max(Fraction(1), total / (rows or ASSUMED_ROWS))
         return self.declared(schema, 1 << FEWEST, each / (1 << FEWEST))
 
+    def weighs(self, want: Aggregate) -> bool:
+        """Whether this weight counts in it."""
+        return getattr(want, "weight", None) == self.name
+
     def asked(self, want: Aggregate) -> Aggregate:
-        """What the engine is asked in place of a weighted sum or table: the same by base cell, with base weights."""
-        if getattr(want, "weight", None) != self.name:
-            return want
+        """What the engine is asked in place of a weighted sum or table: the same by base cell, with base weights.
+
+        Where it is not weighted, rows that are to be complete are told nothing of a weight that no row holds.
+        """
+        if not self.weighs(want):
+            rows = self._rows(want.rows)
+            return want if rows == want.rows else replace(want, rows=rows)
         if not isinstance(want, Sum | Table):
             raise PlanError(
                 "is not weighted to known totals by released factors; use base weights", field="query.weight"

@@ -195,6 +195,7 @@ class _Reader:
         units = units_of(self.schema)
         if units is None:
             raise PlanError(NO_UNITS, field="design")
+        self._check_units(units)
         held = groups or units.groups
         if held > len(units.pairs):
             raise PlanError(
@@ -202,6 +203,16 @@ class _Reader:
                 field=field,
             )
         return units, held
+
+    def _check_units(self, units: SamplingUnits) -> None:
+        """A record's unit is its own: where donors give it, one answer would put many records into other units."""
+        filled = frozenset(name for repair in self.repairs for name in repair.filled())
+        for name in units.columns:
+            if name in filled:
+                raise PlanError(
+                    f"rests on {name}, which says where a record was drawn and is filled; leave it out of [[impute]]",
+                    field="design",
+                )
 
     def _items(self, section: DesignSection, asks: Mapping[str, Statistic]) -> dict[str, CodedMean]:
         found: dict[str, CodedMean] = {}

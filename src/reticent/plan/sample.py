@@ -78,6 +78,13 @@ def read_sample(
             "sampling is not amplified",
             field="sample.design",
         )
+    units = [name for name, column in schema.columns.items() if column.role == "psu"]
+    if units:
+        raise PlanError(
+            f"{units[0]} is a primary sampling unit in the codebook, so respondents were drawn together and this is no "
+            f"{design.value} sample; cluster sampling is not amplified",
+            field="sample.design",
+        )
     _check_change(design, change, partition)
     return FrameSample(design=design, rate=_rate(section, design, schema))
 

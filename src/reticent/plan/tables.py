@@ -22,7 +22,7 @@ from reticent.query.written import WrittenQuery, predicate_of
 from reticent.refine.residuals import Axes
 from reticent.refine.whole import MOST_JOINT
 from reticent.schema import Schema
-from reticent.schema.predicate import columns_compared
+from reticent.schema.predicate import columns_compared, statuses
 
 if TYPE_CHECKING:
     from reticent.plan.plan import Plan
@@ -170,3 +170,10 @@ def _check_filled(made: MarginTables, filled: frozenset[str], at: str) -> None:
             "from a plan without this imputation",
             field=f"{at}.margins",
         )
+    for status in statuses(made.among.where):
+        if status.column in filled and status.kind != "structural":
+            raise PlanError(
+                f"{status.column} is filled, so nobody's is missing any more and {status} says nothing; ask it in a release "
+                "without this imputation",
+                field=f"{at}.where",
+            )

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Self
 
 from reticent.errors import PlanError, nearest
 from reticent.query.base import Query
+from reticent.query.domains import ByDomain
 from reticent.query.sides import MISSING, NOT_ASKED
 from reticent.query.written import WrittenQuery, text_of
 from reticent.schema import Schema
@@ -71,6 +72,7 @@ class FromCells(Query):
             for cell in cells:
                 if cell not in known:
                     raise PlanError(f"{name} has no cell {cell!r}{nearest(cell, known)}", field=field)
+        self._check_shown(used[self.table], schema, field)
         both = any(self.is_in(self.of, cell) and self.is_to(cell) for cell in sides.cells(schema))
         if self.kind == SHARE and not all(
             self.is_to(cell) for cell in sides.cells(schema) if self.is_in(self.of, cell)
@@ -82,6 +84,17 @@ class FromCells(Query):
             raise PlanError(
                 "has cells on both sides; their noise is the same, so name each once", field=field
             )
+
+    def _check_shown(self, table: Query, schema: Schema, field: str) -> None:
+        """Cells that are not shown are not there to be counted, and a share without them would be another one."""
+        is_shown = table.is_shown if isinstance(table, ByDomain) else lambda _: True
+        for cell in table.sides.cells(schema):
+            chosen = tuple(each for each in cell if each[0] in self.fixed)
+            if (self.is_in(self.of, cell) or self.is_to(cell)) and not is_shown(chosen):
+                raise PlanError(
+                    f"counts cells that {self.table!r} does not show; say show_missing = true there",
+                    field=field,
+                )
 
     @property
     def fixed(self) -> tuple[str, ...]:
