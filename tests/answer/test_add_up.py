@@ -81,6 +81,38 @@ def test_all_margins_together_lose_one_epsilon_at_most(change, records, options)
         assert max(losses) == 1
 
 
+RHO = {"protect": {"change": ADD, "measure": "zcdp", "rho": "1", "accept_large": True}}
+
+
+@pytest.mark.parametrize("change", [ADD, REPLACE])
+@pytest.mark.parametrize("margins", [PAIRS, CHAIN], ids=str)
+def test_all_margins_together_lose_one_rho_at_most(change, margins):
+    """Gaussian noise for the Euclidean length of the move: rho (d/D)^2 for each table, over every neighbour."""
+    section = {"name": "t", "margins": margins, "rho": "0.5", "bins": BINS, "whole": False}
+    protect = {**RHO["protect"], "change": change}
+    plan = make_plan([], book(COLUMNS), change=change, tables=[section], protect=protect)
+    assert plan.claim.measure == "zcdp" and plan.claim.rho == Fraction(1, 2)
+    worst = Fraction(0)
+    for one, other in changes(change, 1):
+        first = FrozenNoise()
+        made(plan, one, first)
+        second = FrozenNoise(prescribed=first.outputs)
+        made(plan, other, second)
+        loss = Fraction(0)
+        for a, b in zip(first.calls, second.calls, strict=True):
+            assert a.parameters == b.parameters and "gaussian" in a.kind
+            square = sum((x - y) ** 2 for x, y in zip(a.answers, b.answers, strict=True))
+            loss += a.epsilon * square / Fraction(a.sensitivity) ** 2
+        worst = max(worst, loss)
+    assert Fraction(49, 100) < worst <= Fraction(1, 2)
+
+
+def test_a_table_in_two_units_is_refused():
+    section = {"name": "t", "margins": [["sex"]], "rho": "0.5", "epsilon": "1"}
+    with pytest.raises(PlanError, match=r"rho|epsilon"):
+        make_plan([], book(COLUMNS), tables=[section], **RHO)
+
+
 def test_the_better_of_joint_table_and_margins_is_measured():
     assert len(asked_of(plan_of(PAIRS)).parts(plan_of(PAIRS).schema, plan_of(PAIRS).neighbours)) == 1
     plan = plan_of(CHAIN)

@@ -160,7 +160,7 @@ def test_resume_finishes_what_was_cut_off(house, monkeypatch):  # covers L04 L05
     with monkeypatch.context() as patch:
         passed(patch)
         patch.setattr(
-            "reticent.release.statistics.evaluate", lambda *a, **k: (_ for _ in ()).throw(MemoryError())
+            "reticent.release.statistics.evaluate_sampled", lambda *a, **k: (_ for _ in ()).throw(MemoryError())
         )
         assert house.release().status == 4
     assert house.spent == 20
@@ -174,7 +174,7 @@ def test_a_second_resume_without_an_answer_needs_a_new_charge(house, monkeypatch
     with monkeypatch.context() as patch:
         passed(patch)
         patch.setattr(
-            "reticent.release.statistics.evaluate", lambda *a, **k: (_ for _ in ()).throw(MemoryError())
+            "reticent.release.statistics.evaluate_sampled", lambda *a, **k: (_ for _ in ()).throw(MemoryError())
         )
         assert house.release().status == 4
         assert run("resume", "town-1", "--plan", str(house.plan)).status == 4

@@ -199,10 +199,10 @@ def test_a_failure_without_words_is_a_refusal_with_some(monkeypatch):
 
         return evaluate
 
-    monkeypatch.setattr("reticent.release.statistics.evaluate", broken(OverflowError("int too large")))
+    monkeypatch.setattr("reticent.release.statistics.evaluate_sampled", broken(OverflowError("int too large")))
     with pytest.raises(PlanError, match=r"statistic\[0\] 'asked': cannot be computed.*Nothing was charged"):
         try_plan(plan)
-    monkeypatch.setattr("reticent.release.statistics.evaluate", broken(MemoryError()))
+    monkeypatch.setattr("reticent.release.statistics.evaluate_sampled", broken(MemoryError()))
     with pytest.raises(MemoryError):
         try_plan(plan)
 

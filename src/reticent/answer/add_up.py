@@ -20,9 +20,9 @@ from reticent.noise.source import Noise
 from reticent.privacy.claim import Change, Claim
 from reticent.query.base import Subpopulation
 from reticent.query.sides import Sides
-from reticent.refine.allocation import choose_tables
+from reticent.refine.allocation import choose_tables, measured_apart, shares_of
 from reticent.refine.combination import NoiseLaw
-from reticent.refine.residuals import Agreement, Axes, Floats, Measured, subsets
+from reticent.refine.residuals import Agreement, Axes, Floats, subsets
 from reticent.refine.whole import Margins, whole_tables
 from reticent.schema import Schema
 from reticent.sensitivity.bounds import Global, Neighbours
@@ -44,8 +44,8 @@ SLACK = 1e-9
 class MarginTables:
     """Margins that are asked for together, over columns of `sides`.
 
-    With `add_up` they are made to agree; `whole` besides that in whole numbers, none negative. Where `in_rho`, `epsilon` is
-    an amount of rho, and the noise is Gaussian.
+    With `add_up` they are made to agree; `whole` besides that in whole numbers, none negative. Where `in_rho`, `epsilon` is an
+    amount of rho, and the noise is Gaussian.
     """
 
     name: str
@@ -64,14 +64,13 @@ class MarginTables:
     def columns(self, axes: Axes) -> tuple[str, ...]:
         return tuple(self.sides.columns[axis] for axis in axes)
 
-    def _part(self, tables: int, what: str, neighbours: Neighbours) -> Measurement:
-        return plan_table(
-            what, bound=self.bound(neighbours), grid=STEP, epsilon=self.epsilon / tables, in_rho=self.in_rho
-        )
-
     def bound(self, neighbours: Neighbours) -> Global:
-        """How far one respondent moves each table: in the L1 norm, or where `in_rho` in Euclidean length."""
+        """How far one respondent moves each table: the sum over its cells, or where `in_rho` the Euclidean length."""
         return (length_table if self.in_rho else bound_table)(1, neighbours=neighbours)
+
+    def _part(self, share: Fraction, what: str, neighbours: Neighbours) -> Measurement:
+        amount = self.epsilon * share
+        return plan_table(what, bound=self.bound(neighbours), grid=STEP, epsilon=amount, in_rho=self.in_rho)
 
     @property
     def law(self) -> NoiseLaw:
@@ -80,20 +79,20 @@ class MarginTables:
     def agreement(self, schema: Schema, neighbours: Neighbours) -> Agreement:
         """What is measured: the joint table or margins, whichever tells more; each margin by itself without `add_up`."""
 
-        def scale(tables: int) -> float:
-            return float(self._part(tables, "table", neighbours).scale)
+        def scale(share: Fraction) -> float:
+            return float(self._part(share, "table", neighbours).scale)
 
-        if self.add_up:
-            return choose_tables(self.shape(schema), self.margins, scale=scale, law=self.law)
-        each = scale(len(self.margins))
-        apart = tuple(Measured(axes=axes, scale=each, law=self.law) for axes in self.margins)
-        return Agreement(self.shape(schema), apart)
+        ways = choose_tables if self.add_up else measured_apart
+        return ways(self.shape(schema), self.margins, scale=scale, law=self.law)
 
     def parts(self, schema: Schema, neighbours: Neighbours) -> tuple[Measurement, ...]:
-        """Every table that is measured, with its share of epsilon."""
-        measured = self.agreement(schema, neighbours).measured
-        names = (f"table of {' by '.join(self.columns(table.axes))}" for table in measured)
-        return tuple(self._part(len(measured), name, neighbours) for name in names)
+        """Every table that is measured, with its share of the budget."""
+        found = self.agreement(schema, neighbours)
+        shares = shares_of([found.cells(table.axes) for table in found.measured], self.law)
+        return tuple(
+            self._part(share, f"table of {' by '.join(self.columns(table.axes))}", neighbours)
+            for table, share in zip(found.measured, shares, strict=True)
+        )
 
     def wants(self, schema: Schema, neighbours: Neighbours) -> tuple[Table, ...]:
         """The tables that are measured, over the same rows, silent cells among them."""
@@ -102,10 +101,10 @@ class MarginTables:
         return tuple(Table(rows=rows, keys=tuple(keys[axis] for axis in table.axes)) for table in measured)
 
     def claim(self, change: Change) -> Claim:
-        rests_on = (answered("tables"), answered("margin"), LINEAR)
+        rests_on = (answered("tables"), answered("margin"), LINEAR, GAUSS if self.in_rho else LAPLACE)
         if self.in_rho:
-            return Claim(measure="zcdp", rho=self.epsilon, change=change, rests_on=(*rests_on, GAUSS))
-        return Claim(measure="pure", epsilon=self.epsilon, change=change, rests_on=(*rests_on, LAPLACE))
+            return Claim(measure="zcdp", rho=self.epsilon, change=change, rests_on=rests_on)
+        return Claim(measure="pure", epsilon=self.epsilon, change=change, rests_on=rests_on)
 
     def words(self) -> str:
         listed = "; ".join(" by ".join(self.columns(axes)) for axes in self.margins)
@@ -143,13 +142,18 @@ class MarginAnswer:
         """What was spent, of epsilon or of rho."""
         return sum((part.amount for part in self.parts), Fraction(0))
 
+    @property
+    def amount(self) -> Fraction:
+        """What was spent: epsilon, or rho."""
+        return sum((part.amount for part in self.parts), Fraction(0))
+
 
 def answer_tables(
     asked: MarginTables, tallies: Tallies, noise: Noise, *, schema: Schema, neighbours: Neighbours
 ) -> MarginAnswer:
     """Every margin with its totals.
 
-    Guarantee   epsilon-DP for all margins together; `epsilon`-zCDP where `asked.in_rho`.
+    Guarantee   epsilon-DP for all margins together; `epsilon`-zCDP where asked.in_rho.
     Adjacency   `neighbours`.
     Theorem     `bound_table` or `length_table`, and `measure_table`, once for each table measured; budgets add. The rest is
                 post-processing.

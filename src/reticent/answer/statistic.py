@@ -76,6 +76,7 @@ class Setting:
     - `copied`: stands for the columns that models fill several times.
     - `directions`: in how many directions the lines of those models are uncertain.
     - `rows`: how many respondents are expected.
+    - `mean_weight`: what one of them weighs on average, by the base weight.
     - `share`: the share of the survey that is read, where it is a piece by lot.
     - `unit`: what the privacy budget is counted in.
     """
@@ -87,8 +88,18 @@ class Setting:
     copied: Repair = NO_REPAIR
     directions: int = 0
     rows: int | None = None
+    mean_weight: Fraction | None = None
     share: Fraction = Fraction(1)
     unit: Unit = "epsilon"
+
+    def whole(self, weight: str | None) -> int | None:
+        """How many respondents are expected, or how much weight in all; None where the plan does not say."""
+        if weight is None or self.rows is None:
+            return self.rows
+        released = self.weighting is not None and self.weighting.factors is not None
+        if released and self.weighting is not None and weight == self.weighting.name:
+            return int(sum(self.weighting.candidates.strategies[0].totals, Fraction(0)))
+        return None if self.mean_weight is None else max(1, int(self.rows * self.mean_weight))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,7 +282,7 @@ class QuotientRoute(PublicRoute[Q_co]):
         expected = self.statistic.expected
         if expected is not None and expected[1] is not None:
             return expected[1]
-        return self.size or (None if self.query.weight else self.setting.rows)
+        return self.size or self.setting.whole(self.query.weight)
 
     def error(self, parts: Noises) -> float:
         """With the count's noise times the distance from the centre."""

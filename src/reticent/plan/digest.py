@@ -46,6 +46,7 @@ AMOUNTS = {
         "error_epsilon",
         "level",
         "design_effect",
+        "mean_weight",
         "value",
     ),
     *(

@@ -16,7 +16,7 @@ from reticent.answer.route import Route, route_of
 from reticent.answer.statistic import Setting, Statistic
 from reticent.answer.weighting import Weighting
 from reticent.errors import PlanError, is_printable
-from reticent.exact import show
+from reticent.exact import read_decimal, show
 from reticent.files import fill, read_toml
 from reticent.former import FormerDigests, check_format
 from reticent.plan.budgets import read_protection
@@ -86,6 +86,7 @@ class Plan:
     - `repair_words`: what the repairs do, in sentences.
     - `brought`: external imputation: what was filled before the data came.
     - `rows`: how many respondents are expected.
+    - `mean_weight`: what one of them weighs on average, by the base weight.
     - `design`: where the sampling error of statistics comes from.
     - `source`: where the rows are.
     - `relation`: which table of a database.
@@ -113,6 +114,7 @@ class Plan:
     repair_words: tuple[str, ...] = ()
     brought: ExternalImputation | None = None
     rows: int | None = None
+    mean_weight: Fraction | None = None
     design: SurveyDesign = NO_DESIGN
     source: str = ""
     relation: str | None = None
@@ -157,6 +159,7 @@ class Plan:
             copied=copied_stand_in(self.models),
             directions=found.directions if (found := self.product(ImputationModels)) else 0,
             rows=self.rows,
+            mean_weight=self.mean_weight,
             share=self.partition.share if self.partition else Fraction(1),
             unit=self.unit,
         )
@@ -292,6 +295,7 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
         digest=plan_digest(data, codebook),
         former=FormerDigests(data, codebook),
         rows=rows,
+        mean_weight=_mean_weight(sections.expect.mean_weight),
         design=_design(sections, products, schema, repairs, pieces=partition is not None),
         source=sections.survey.source,
         relation=sections.survey.relation,
@@ -371,6 +375,17 @@ def _change(text: str, schema: Schema) -> Change:
     if schema.sample_size is not None and change is Change.ADD_REMOVE:
         raise PlanError(f"a public sample size goes with {Change.REPLACE.value!r}", field="protect.change")
     return change
+
+
+def _mean_weight(raw: object) -> Fraction | None:
+    if raw is None:
+        return None
+    weight = read_decimal(raw)
+    if weight is None or weight <= 0:
+        raise PlanError(
+            "is a decimal above 0: what a respondent weighs on average", field="expect.mean_weight"
+        )
+    return weight
 
 
 def _design(

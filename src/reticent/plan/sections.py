@@ -75,10 +75,12 @@ class ExpectSection(Section):
     **Keys**
 
     - `rows`: how many respondents.
-    - `design_effect`: for margins of error.
+    - `mean_weight`: what a respondent weighs on average, by the base weight.
+    - `design_effect`: for total intervals.
     """
 
     rows: int | None = Field(default=None, ge=1, le=2**40)
+    mean_weight: str | int | Decimal | None = None
     design_effect: str | int | Decimal | None = None
 
 

@@ -41,7 +41,7 @@ class TablesSection(Section):
     - `name`: its name in the release.
     - `margins`: lists of columns, one for each table.
     - `epsilon`: the privacy budget of all of them together.
-    - `rho`: the same in zCDP, in place of epsilon.
+    - `rho`: the same in zCDP, in place of epsilon; the noise is then Gaussian.
     - `bins`: the edges of the bins of columns that are numbers.
     - `where`: a condition on the respondents counted.
     - `level`: of the intervals for privacy noise, 0.95 where not said.

@@ -20,10 +20,13 @@ from reticent.answer.expect import (
 )
 from reticent.answer.parts import AnyMeasurement
 from reticent.answer.route import Route
+from reticent.exact import show
 from reticent.plan.plan import Plan
 from reticent.plan.words import ask_words
 from reticent.privacy.units import Unit
+from reticent.query.shapes import CodedMean
 from reticent.release.document import weighted_words
+from reticent.schema import Schema
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +43,7 @@ class Expectation:
     margin: Fraction | None
     how: str
     assumed: tuple[Assumed, ...] = ()
+    warning: str = ""
     unit: Unit = "epsilon"
 
 
@@ -72,4 +76,16 @@ def _expect(route: Route, plan: Plan) -> Expectation:
         margin=expected.margin,
         how=expected.how,
         assumed=expected.assumed,
+        warning=_warning(route, plan.setting.schema, expected.margin),
+    )
+
+
+def _warning(route: Route, schema: Schema, margin: Fraction | None) -> str:
+    """That the noise would say nothing: an interval wider than all that the answer can be."""
+    shape = route.query.shape(schema)
+    if margin is None or not isinstance(shape, CodedMean) or 2 * margin < shape.high - shape.low:
+        return ""
+    return (
+        f"{route.statistic.name}: the interval would be as wide as the column's own range, {show(shape.low)} to "
+        f"{show(shape.high)}; give it more epsilon, ask of more respondents, or declare closer bounds"
     )

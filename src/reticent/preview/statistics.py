@@ -42,6 +42,7 @@ def _told(expectation: Expectation, wanted: Fraction | None) -> dict[str, object
         "margin": None if expectation.margin is None else float(expectation.margin),
         "how": expectation.how,
         "assumed": assumed_dicts(expectation),
+        **({"warning": expectation.warning} if expectation.warning else {}),
         f"{expectation.unit}_for_target": None if wanted is None else show(wanted),
     }
 
@@ -66,6 +67,7 @@ def _lines(found: Foretold, *, target: bool) -> Iterator[Line]:
     yield Grid(headings=(*headings, *extra), rows=[_row(each, wanted, target) for each, wanted in found])
     for kind in dict.fromkeys(each.how for each, _ in found):
         yield f"{kind}: {LEGEND[kind]}"
+    yield from (f"warning: {each.warning}" for each, _ in found if each.warning)
     yield from _assumed([each for each, _ in found if each.assumed], target=target)
 
 

@@ -5,13 +5,16 @@ measured by itself: it is told by the larger one.
 """
 
 from collections.abc import Callable, Sequence
-from math import prod
+from fractions import Fraction
+from math import isqrt, prod
 
 from reticent.refine.combination import NoiseLaw
 from reticent.refine.residuals import Agreement, Axes, Measured
 
 MOST_MEASURED = 1_000_000
 """Cells of a table that is measured."""
+FINE = 10**6
+"""Roots are taken to three digits: shares are rationals, and add up to 1."""
 
 
 def largest(margins: Sequence[Axes]) -> tuple[Axes, ...]:
@@ -26,24 +29,47 @@ def mean_variance(found: Agreement, asked: Sequence[Axes]) -> float:
     return sum(n * found.variance(axes) for n, axes in zip(cells, asked, strict=True)) / sum(cells)
 
 
+def shares_of(cells: Sequence[int], law: NoiseLaw) -> tuple[Fraction, ...]:
+    """The share of the budget that each table has: even ones of epsilon; of rho, in proportion to the root of its cells.
+
+    A share r of rho leaves a variance of 1/r in each cell, and the sum of cells/r is least where r goes with their root. Of
+    epsilon the best shares would go with the cube root; even ones are as good to a hundredth, and easier to tell.
+    """
+    roots = [isqrt(n * FINE) for n in cells] if law is NoiseLaw.GAUSSIAN else [1] * len(cells)
+    return tuple(Fraction(root, sum(roots)) for root in roots)
+
+
 def choose_tables(
     shape: tuple[int, ...],
     asked: Sequence[Axes],
     *,
-    scale: Callable[[int], float],
+    scale: Callable[[Fraction], float],
     law: NoiseLaw = NoiseLaw.LAPLACE,
 ) -> Agreement:
-    """The tables to measure: the joint table alone, or the largest margins at equal shares, whichever tells more.
+    """The tables to measure: the joint table alone, or the largest margins, whichever tells more.
 
-    `scale` gives the scale of the noise of each table (or its sigma) where so many are measured.
+    `scale` gives the scale of the noise (or its sigma) of a table that has a share of the budget.
     """
-    apart = largest(asked)
-    ways = [_way(shape, apart, scale(len(apart)), law)]
-    joint = tuple(range(len(shape)))
+    joint, apart = tuple(range(len(shape))), largest(asked)
+    ways = [measured_apart(shape, apart, scale=scale, law=law)]
     if prod(shape) <= MOST_MEASURED and apart != (joint,):
-        ways.append(_way(shape, (joint,), scale(1), law))
+        ways.append(measured_apart(shape, (joint,), scale=scale, law=law))
     return min(ways, key=lambda way: mean_variance(way, asked))
 
 
-def _way(shape: tuple[int, ...], tables: tuple[Axes, ...], scale: float, law: NoiseLaw) -> Agreement:
-    return Agreement(shape, tuple(Measured(axes=axes, scale=scale, law=law) for axes in tables))
+def measured_apart(
+    shape: tuple[int, ...],
+    tables: Sequence[Axes],
+    *,
+    scale: Callable[[Fraction], float],
+    law: NoiseLaw = NoiseLaw.LAPLACE,
+) -> Agreement:
+    """Each of these tables, at its share."""
+    shares = shares_of([prod(shape[axis] for axis in axes) for axes in tables], law)
+    return Agreement(
+        shape,
+        tuple(
+            Measured(axes=axes, scale=scale(share), law=law)
+            for axes, share in zip(tables, shares, strict=True)
+        ),
+    )

@@ -81,7 +81,7 @@ class TablesProducer(Producer[AddUpTables]):
         schema, neighbours = on.plan.schema, on.plan.neighbours
         for table in self.asked.tables:
             made = answer_tables(table, on.tallies, on.noise, schema=schema, neighbours=neighbours)
-            if made.epsilon != table.epsilon:
+            if made.amount != table.epsilon:
                 raise ResourceError("was planned otherwise than it ran; nothing is published", field="tables")
             answers[table.name] = made
             on.step(table.name)
