@@ -141,15 +141,21 @@ def test_levels_are_told_apart_from_the_first(monkeypatch):
 
 
 CORNERS = [
-    {"sex": sex, "age": age, "pay": pay, "w": 1}
+    {"sex": sex, "age": age, "pay": pay, "w": 1, "who": f"{sex}{age}{pay}"}
     for sex, age, pay in product(["f", "m", "x", None], [15, 57, 99, None], [-50.0, 50.0, 150.0, None])
 ]
 
 
 def _called(plan: Plan, rows: list[dict[str, Any]]) -> Any:
     """What met the noise."""
-    columns = {name: [row[name] for row in rows] for name in ("sex", "age", "pay", "w")}
-    types = {"sex": pa.string(), "age": pa.int64(), "pay": pa.float64(), "w": pa.float64()}
+    columns = {name: [row[name] for row in rows] for name in ("sex", "age", "pay", "w", "who")}
+    types = {
+        "sex": pa.string(),
+        "age": pa.int64(),
+        "pay": pa.float64(),
+        "w": pa.float64(),
+        "who": pa.string(),
+    }
     table = pa.table({name: pa.array(columns[name], types[name]) for name in columns})
     engine, noise = DuckDBEngine(open_frame(table), threads=1), FrozenModelNoise()
     (asked,) = plan.product(Regressions).lines  # type: ignore[union-attr]
@@ -173,6 +179,16 @@ def test_nobody_moves_the_sums_further_than_the_noise_is_scaled_to(where):
     moves = [float(here.distance(_called(plan, [*base, row]))) for row in CORNERS]
     assert max(moves) <= here.sensitivity and max(moves) > 0.9 * float(here.sensitivity)
     assert min(moves) == 0
+
+
+# covers T06
+def test_a_respondent_of_two_rows_has_noise_for_both():
+    """Households of at most two: both rows come at once, and the noise of one row would not do."""
+    plan = planned({**LINE, "x": ["age"]}, codebook=book(unit="who", at_most=2))
+    base, came = CORNERS[::7], {"sex": "f", "age": 99, "pay": 150.0, "w": 1, "who": "new"}
+    here, there = _called(plan, base), _called(plan, [*base, came, came])
+    alone = _called(planned({**LINE, "x": ["age"]}), base)
+    assert float(alone.sensitivity) < float(here.distance(there)) <= here.sensitivity
 
 
 # --- intervals ----------------------------------------------------------------------------------------------------------

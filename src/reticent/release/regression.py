@@ -141,14 +141,14 @@ def _told(asked: AskedRegression, line: ReleasedLine, claim: Claim, plan: Plan) 
         "meaning": "" if line.why_none else MEANING,
         "no_privacy_interval": line.why_none,
         "no_total_interval": NO_TOTAL,
-        "residual_sd": _six(float(line.fit.variance) ** 0.5),
+        "residual_sd": _digits(float(line.fit.variance) ** 0.5),
         "coefficients": _coefficients(asked, line, plan.schema),
     }
 
 
 def _coefficients(asked: AskedRegression, line: ReleasedLine, schema: Schema) -> list[dict[str, Any]]:
     terms = [(INTERCEPT, ""), *(asked.term(each, schema) for each in asked.model.features)]
-    values = [float(each) for each in line.fit.coefficients]
+    values = [_digits(float(each), 8) for each in line.fit.coefficients]
     sds = line.noise_sds or (None,) * len(values)
     return [
         {
@@ -170,12 +170,12 @@ def _interval(value: float, sd: float | None, level: float) -> dict[str, float |
     half = reach(level) * sd
     step = Fraction(10) ** (floor(log10(half)) - 5) if half > 0 else Fraction(1, 10**9)
     low, high = floor(Fraction(value - half) / step) * step, ceil(Fraction(value + half) / step) * step
-    return {"privacy_low": float(low), "privacy_high": float(high), "noise_sd": _six(sd)}
+    return {"privacy_low": float(low), "privacy_high": float(high), "noise_sd": _digits(sd)}
 
 
-def _six(value: float) -> float:
-    """Six digits."""
-    return float(f"{value:.6g}")
+def _digits(value: float, digits: int = 6) -> float:
+    """So many digits: those beyond depend on the processor."""
+    return float(f"{value:.{digits}g}")
 
 
 def regression_csv(document: Document) -> bytes:
