@@ -11,7 +11,6 @@ import pyarrow as pa
 from reticent.engine.duckdb.engine import DuckDBEngine
 from reticent.engine.results import RingTable, SufficientStatistics, Tallies
 from reticent.engine.sources.open import open_frame
-from reticent.engine.sql.clean import needed
 from reticent.engine.wants import Aggregate, Ring, Sum
 from reticent.exact import ball
 from reticent.plan.plan import Plan
@@ -142,7 +141,7 @@ def by_hand(plan: Plan, rows: Sequence[Row]) -> Tallies:
     """The same from the definition, one record at a time, for surveys so many that the engine would be slow."""
     people = [{"who": None, **row} for row in rows]
     wants, schema, repair = _wants(plan), plan.schema, plan.repair
-    found = reference.records(schema, people, needed(schema, wants, repair), repair)
+    found = reference.records(schema, people, schema.in_universe_order, repair)
     filled = reference.impute(schema, found, repair)
     sums = {want: slow.add_up(want, filled) for want in wants if isinstance(want, Sum)}
     rings = {}

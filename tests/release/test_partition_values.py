@@ -204,6 +204,15 @@ def test_counts_of_a_piece_of_the_frame_speak_of_the_whole_frame():
     assert "region is not protected" in plan.partition.words
 
 
+@pytest.mark.parametrize("role", ["stratum", "psu"])
+def test_a_clustered_sample_is_no_simple_one_of_each_piece(role):
+    """Respondents who were drawn together have no rate of their own to be amplified by."""
+    unit = {"kind": "categorical", "levels": ["1", "2"], "role": role}
+    with pytest.raises(PlanError, match="part of the sampling design") as refused:
+        plan_of(**FRAME, columns={**COLUMNS, "tract": unit})
+    assert refused.value.field == "partition.draw"
+
+
 def test_the_frame_is_promised_the_rate_of_its_piece_and_more_if_the_cut_is_secret():
     own, alone = plan_of(**FRAME, queries=QUERIES[:2]).frames
     assert own[1].epsilon == amplified(epsilon=Fraction(2), rate=Fraction(1, 10))

@@ -148,6 +148,13 @@ def test_noise_scaled_by_a_smooth_bound_keeps_epsilon(query, more):
     assert plan.cost == Fraction("0.6") ** 2 / 2
 
 
+def test_pieces_of_a_survey_are_refused_in_rho():
+    """Before the charge, with the way out: a ledger counts pieces in epsilon."""
+    with pytest.raises(PlanError, match="pieces of a survey are counted in epsilon") as refused:
+        planned({"rho": "0.1"}, partition={"name": "p", "pieces": 2, "piece": 1})
+    assert refused.value.field == "partition"
+
+
 def test_what_has_a_delta_or_promises_nothing_is_refused_in_rho():
     synth = {
         "name": "rows",

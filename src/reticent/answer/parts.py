@@ -225,7 +225,7 @@ def measure_table(
     if in_rho:
         noisy = noise.gaussian_many(list(exact), sensitivity=bound.bound, rho=epsilon)
     else:
-        noisy = noise.laplace_many(list(exact), sensitivity=int(bound.bound), epsilon=epsilon)
+        noisy = noise.laplace_many(list(exact), sensitivity=ceil(bound.bound), epsilon=epsilon)
     return tuple(NoisyInteger(part=part, steps=steps) for steps in noisy)
 
 

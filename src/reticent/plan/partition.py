@@ -237,6 +237,13 @@ def _frame(
             f"pieces of a frame have samples of fixed sizes; protect {Change.REPLACE.value!r}",
             field="partition.draw",
         )
+    clustered = [name for name, column in schema.columns.items() if column.role in ("stratum", "psu")]
+    if clustered:
+        raise PlanError(
+            f"{clustered[0]} is part of the sampling design in the codebook, so this is no simple sample of each piece; "
+            "leave draw out",
+            field="partition.draw",
+        )
     if not len(frame) == len(sizes) == len(groups):
         raise PlanError(
             f"needs frame and sizes, one number for each of {len(groups)} pieces", field="partition.frame"

@@ -312,6 +312,11 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
     )
     protection.check(plan.cost)
     if partition is not None:
+        if protection.unit == "rho":
+            raise PlanError(
+                'pieces of a survey are counted in epsilon; leave [partition] or measure = "zcdp" out',
+                field="partition",
+            )
         _check_piece(plan, sections, partition)
     _check_delta(plan, protection.allowed)
     _check_names(plan)
