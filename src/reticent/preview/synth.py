@@ -8,6 +8,7 @@ from reticent.plan.plan import Plan
 from reticent.plan.synth import Synth, SyntheticTables
 from reticent.preview.foreseen import Foreseen
 from reticent.release.product import Document, Grid, Line
+from reticent.synth.base import Foretold
 
 HEADINGS = ("synthetic table", "method", "missing values", "epsilon", "delta", "rows", "columns")
 
@@ -37,7 +38,17 @@ def _told(synth: Synth, plan: Plan, first: int) -> dict[str, Any]:
         "never": list(synth.never),
         "determines": dict(synth.determines),
         "files": [f"{name}.csv" for name in synth.files(plan.release_id, first)],
+        **_effort(synth),
     }
+
+
+def _effort(synth: Synth) -> dict[str, str]:
+    """What a fit that takes long will take, roughly."""
+    if not isinstance(synth.method, Foretold):
+        return {}
+    found = synth.method.effort(synth.domain, synth.holes)
+    words = f"{found.megabytes:,.0f} MB beside the rows; about {found.seconds:,.0f} s of processor time"
+    return {"effort": f"{words}, and {found.seconds_each:,.1f} s more for every 10,000 rows"}
 
 
 def _lines(told: Sequence[Document]) -> Iterator[Line]:
@@ -46,6 +57,8 @@ def _lines(told: Sequence[Document]) -> Iterator[Line]:
         yield f"{each['name']}: {each['guarantee']}"
         yield f"  {each['words']}"
         yield f"  will be written: {', '.join(each['files'])}, and the same as Parquet"
+        if "effort" in each:
+            yield f"  will take: {each['effort']}"
         for name, values in each["point_masses"].items():
             yield f"  point masses of {name}, each a bin of its own: {', '.join(values)}"
         yield from (f"  no row with: {rule}" for rule in each["never"])

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -174,3 +174,21 @@ class SynthesisMethod(Protocol):
         noise: SynthNoise,
         step: Step,
     ) -> Model: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effort:
+    """About what a fit takes: memory beside the rows, and processor time, fixed and for every 10,000 rows."""
+
+    megabytes: float
+    seconds: float
+    seconds_each: float
+
+
+@runtime_checkable
+class Foretold(Protocol):
+    """A method whose fit takes long enough that a preview should say so."""
+
+    def effort(self, domain: Domain, missing: MissingMethod) -> Effort:
+        """From the codebook and the plan alone."""
+        ...

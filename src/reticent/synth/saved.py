@@ -24,9 +24,8 @@ from reticent.privacy.claim import About, Arithmetic, Change, Claim, Measure, ch
 from reticent.schema import Schema
 from reticent.synth.base import Conditional, Floats, MissingMethod, Model, Places
 from reticent.synth.domain import Axis, Domain
-from reticent.synth.learned.chain import CHAIN, PARAMETERS, ChainModel
-from reticent.synth.learned.gradient import ChainLayout
-from reticent.synth.marginals.views import plain
+from reticent.synth.learned.chain import ChainModel
+from reticent.synth.learned.model import PARAMETERS, LearnedModel
 from reticent.synth.network import Network
 from reticent.synth.written import MODEL, digest_of, name_of, words_of
 
@@ -168,12 +167,12 @@ def load_network(folder: Path, data: Mapping[str, Any], schema: Schema) -> Netwo
     return Network(domain=domain, steps=steps, total=total_of(part.total), claim=claim_of(part.claim))
 
 
-class ChainPart(Section):
-    """The whole file of a chain."""
+class LearnedPart(Section):
+    """The whole file of a learned model."""
 
     format: Literal[1]
     sha256: str
-    kind: Literal["chain"]
+    kind: str
     missing: Annotated[MissingMethod, Field(strict=False)]
     parameters: str
     total: str
@@ -181,16 +180,20 @@ class ChainPart(Section):
     axes: list[AxisPart]
 
 
-def load_chain(folder: Path, data: Mapping[str, Any], schema: Schema) -> ChainModel:
-    """The chain whose TOML file says `data`; its array has as many numbers as the codebook makes of its columns."""
-    part = fill(ChainPart, data, error=SourceError, at="")
+LEARNED: dict[str, type[LearnedModel]] = {kind.kind: kind for kind in (ChainModel,)}
+"""Kinds of learned models: one array each, as long as the codebook makes it."""
+
+
+def load_learned(folder: Path, data: Mapping[str, Any], schema: Schema) -> LearnedModel:
+    """The learned model whose TOML file says `data`; its array has as many numbers as the codebook makes of its columns."""
+    part = fill(LearnedPart, data, error=SourceError, at="")
     _check_digest(part.sha256, data)
     domain = Domain(schema=schema, axes=tuple(axis_of(axis, schema) for axis in part.axes))
-    size = ChainLayout.of(plain(domain, part.missing)).parameters
-    found = _saved_array(folder, PARAMETERS, (size,), part.parameters)
+    kind = LEARNED[part.kind]
+    found = _saved_array(folder, PARAMETERS, (kind.size(domain, part.missing),), part.parameters)
     if not np.isfinite(found).all():
         raise SourceError("holds what is no number", field=PARAMETERS)
-    return ChainModel(
+    return kind(
         domain=domain,
         holes=part.missing,
         parameters=found,
@@ -201,7 +204,7 @@ def load_chain(folder: Path, data: Mapping[str, Any], schema: Schema) -> ChainMo
 
 Reader = Callable[[Path, Mapping[str, Any], Schema], Model]
 NETWORK = "network"  # a file that does not say its kind is one
-READERS: dict[str, Reader] = {NETWORK: load_network, CHAIN: load_chain}
+READERS: dict[str, Reader] = {NETWORK: load_network, **dict.fromkeys(LEARNED, load_learned)}
 """Kinds of saved models, each with what makes a model of its folder, of what its TOML file says, and of the codebook."""
 
 

@@ -4,81 +4,48 @@ Each column is drawn given all columns before it, by one line of weights for eac
 open is absent from the loss and from the inputs: nothing is filled, and no row is dropped.
 """
 
-import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
 from reticent.errors import PlanError
 from reticent.noise.bits import Bits
 from reticent.privacy.claim import Claim
-from reticent.synth.base import Cells, Counts, Floats, MissingMethod, Spend, Step, SynthNoise
+from reticent.synth.base import Counts, Floats, MissingMethod, Spend, Step, SynthNoise
 from reticent.synth.domain import Domain
 from reticent.synth.fills import SHARE, check_spend, filling, prepared
-from reticent.synth.learned.descent import Pace, calibrated, descend, drawn, logits, starting
+from reticent.synth.learned.descent import Pace, calibrated, descend, logits, starting
 from reticent.synth.learned.gradient import LENGTH, ChainGradient, ChainLayout, Whole
+from reticent.synth.learned.model import LearnedModel, drawn
 from reticent.synth.marginals.mst import MST
 from reticent.synth.marginals.views import View, plain
 from reticent.synth.spending import Accountant, NoisyCounts, claim_of
 from reticent.synth.tables import one_scale, simplex, total_of
-from reticent.synth.written import bytes_of, common, sealed
 
-CHAIN, PARAMETERS = "chain", "parameters.npy"
+CHAIN = "chain"
 PAGE = "proofs/synth/learned/chain.md"
 MOST_PARAMETERS = 5_000_000
 MOST_COLUMNS = 500
-BLOCK = 1 << 15
 PACE = Pace()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChainModel:
-    """A fitted chain: rows to draw column by column. All of it comes after the noise.
+class ChainModel(LearnedModel):
+    """A fitted chain: biases and weights as `ChainLayout` has them, rows drawn column by column."""
 
-    Parameters
-    ----------
-    domain : the columns and their cells
-    holes : what was done about missing values, which says whether they are cells to draw
-    parameters : biases and weights, as `ChainLayout` has them
-    total : the noisy number of respondents
-    claim : the guarantee
-    """
+    kind: ClassVar[str] = CHAIN
 
-    domain: Domain
-    holes: MissingMethod
-    parameters: Floats = field(repr=False)
-    total: float
-    claim: Claim
+    @classmethod
+    def size(cls, domain: Domain, holes: MissingMethod) -> int:
+        return ChainLayout.of(plain(domain, holes)).parameters
 
-    def draw(self, rows: int, bits: Bits) -> Cells:
-        """`rows` rows of cells. Costs nothing."""
-        if rows < 0:
-            raise PlanError("is a whole number from 0 up", field="rows")
-        view = plain(self.domain, self.holes)
+    def fill(self, view: View, groups: Whole, bits: Bits) -> None:
         layout = ChainLayout.of(view)
-        made = np.zeros((rows, len(view.sides)), dtype=np.int64)
-        for first in range(0, rows, BLOCK):
-            self._fill(layout, made[first : first + BLOCK], bits)
-        cells = [_cells(view, place)[made[:, place]] for place in range(made.shape[1])]
-        return np.stack(cells, axis=1).astype(np.int32)
-
-    def files(self) -> dict[str, bytes]:
-        """A TOML file that says what it is, and the array of its parameters."""
-        data = bytes_of(self.parameters)
-        digest = hashlib.sha256(data).hexdigest()
-        said = {"kind": CHAIN, "missing": str(self.holes), "parameters": digest}
-        return sealed({**common(self.domain, self.total, self.claim), **said}, {PARAMETERS: data})
-
-    def _fill(self, layout: ChainLayout, rows: Whole, bits: Bits) -> None:
-        for place in range(rows.shape[1]):
+        for place in range(groups.shape[1]):
             block = layout.block(self.parameters, place)
-            rows[:, place] = drawn(np.exp(logits(layout, block, rows, place)), bits)
-
-
-def _cells(view: View, place: int) -> Whole:
-    """The cell of every group; each has one, since nothing is merged."""
-    return np.asarray(view.sides[place].within.argmax(axis=1), dtype=np.int64)
+            groups[:, place] = drawn(np.exp(logits(layout, block, groups, place)), bits)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

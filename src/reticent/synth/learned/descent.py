@@ -8,12 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reticent.noise.bits import Bits
 from reticent.synth.base import Floats
-from reticent.synth.decode import uniforms
 from reticent.synth.learned.gradient import GRID, LENGTH, ChainLayout, Whole
+from reticent.synth.learned.model import drawn
 
 Noisy = Callable[[Whole], Floats]
 """Weights on the grid to the noisy sum of gradients at them."""
@@ -96,12 +95,3 @@ def _shift(odds: Floats, share: Floats) -> Floats:
         mean = (chances / chances.sum(axis=1, keepdims=True)).mean(axis=0)
         factor *= np.clip(share / np.maximum(mean, LEAST), 0.1, 10.0)
     return np.asarray(np.log(factor))
-
-
-def drawn(odds: Floats, bits: Bits) -> NDArray[np.int64]:
-    """One group for every row, in proportion to its odds; uniform numbers are spread evenly over the rows, by lot."""
-    n = len(odds)
-    even = (np.argsort(uniforms(n, bits)) + uniforms(n, bits)) / max(n, 1)
-    reached = np.cumsum(odds, axis=1)
-    place = (reached <= even[:, None] * reached[:, -1:]).sum(axis=1)
-    return np.asarray(np.minimum(place, odds.shape[1] - 1), dtype=np.int64)
