@@ -19,6 +19,7 @@ from reticent.synth.fills import SHARE, check_spend, filling, prepared
 from reticent.synth.learned.descent import Pace, calibrated, descend, logits, starting
 from reticent.synth.learned.gradient import LENGTH, ChainGradient, ChainLayout, Whole
 from reticent.synth.learned.model import LearnedModel, drawn
+from reticent.synth.learned.training import NoisySteps
 from reticent.synth.marginals.mst import MST
 from reticent.synth.marginals.views import View, plain
 from reticent.synth.spending import Accountant, NoisyCounts, claim_of
@@ -118,12 +119,12 @@ class AutoregressiveChain:
         layout = ChainLayout.of(view)
         total, shares = columns(rows, view, holes, purse, amount=self.ones * purse.total)
         step("columns")
-        each = purse.left / self.pace.steps
+        paid = NoisySteps(
+            rows=rows, purse=purse, amount=purse.left, steps=self.pace.steps, length=LENGTH, step=step
+        )
 
         def noisy(weights: Whole) -> Floats:
-            summed = rows.summed(ChainGradient(layout=layout, weights=weights))
-            step("gradient")
-            return purse.add(summed, length=LENGTH, amount=each)
+            return paid.noisy(ChainGradient(layout=layout, weights=weights))
 
         weights = descend(noisy, layout, starting(layout, shares), total, self.pace)
         weights = calibrated(layout, weights, shares, noise.bits)

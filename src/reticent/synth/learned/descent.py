@@ -11,11 +11,11 @@ import numpy as np
 
 from reticent.noise.bits import Bits
 from reticent.synth.base import Floats
-from reticent.synth.learned.gradient import GRID, LENGTH, ChainLayout, Whole
+from reticent.synth.learned.gradient import GRID, ChainLayout, Whole
 from reticent.synth.learned.model import drawn
 
 Noisy = Callable[[Whole], Floats]
-"""Weights on the grid to the noisy sum of gradients at them."""
+"""Weights on the grid to the noisy sum of gradients at them, none of which is longer than one."""
 
 FARTHEST = 30.0
 """Weights are kept this near to zero: beyond it a chance is below what the table of exponentials tells apart."""
@@ -50,7 +50,7 @@ def descend(noisy: Noisy, layout: ChainLayout, start: Floats, rows: float, pace:
     weights, direction = start.copy(), np.zeros_like(start)
     kept, summed = int(pace.steps * pace.averaged), np.zeros_like(start)
     for left in range(pace.steps, 0, -1):
-        mean = noisy(np.rint(weights * GRID).astype(np.int64)) / (LENGTH * rows)
+        mean = noisy(np.rint(weights * GRID).astype(np.int64)) / rows
         direction = pace.momentum * direction + (1 - pace.momentum) * mean
         weights = np.clip(held * (weights - pace.rate * direction), -FARTHEST, FARTHEST)
         if left <= kept:
