@@ -104,7 +104,7 @@ def takes_kinds_whole(tree: ast.Module) -> bool:
 
 
 def test_a_command_or_a_public_name_reaches_every_module(package):
-    """But for those that a page calls from Python. And a module that nobody reaches would be seen."""
+    """But for those of the lab that a page calls from Python. And a module that nobody reaches would be seen."""
     from house import FROM_PYTHON, unreached
 
     assert unreached(package) == sorted(FROM_PYTHON)

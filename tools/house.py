@@ -41,8 +41,6 @@ FROM_PYTHON = {
     "lab/judge/propensity.py": "src/reticent/lab/judge/page.py",
     "lab/papers/classes.py": "proofs/models/classes.md",
     "lab/papers/donors.py": "docs/theory/statements/03-donors.md",
-    "synth/learned/factors.py": "proofs/synth/learned/factors.md",
-    "synth/learned/perceptron.py": "proofs/synth/learned/factors.md",
 }
 
 Trees = dict[str, ast.Module]
