@@ -13,12 +13,11 @@ import numpy as np
 
 from reticent.noise import cauchy, lomax
 from reticent.noise import cauchy as student
-from reticent.noise.bits import SystemBits
+from reticent.noise.bits import SystemBits, line
 from reticent.noise.gaussian import _vector as opendp_gaussian
+from reticent.noise.gaussian import discrete_table, rounded_table
 from reticent.noise.laplace import add_laplace, add_laplace_many
-from reticent.noise.reals import line
 from reticent.noise.selection import exponential, permute_and_flip
-from reticent.noise.tabled import discrete_table, rounded_table
 from reticent.noise.vector import draw_gaussian, draw_laplace, draw_lomax
 from reticent.sensitivity.bounds import Global
 

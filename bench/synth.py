@@ -26,8 +26,8 @@ from bench.others import installed
 from reticent.schema.codebook import schema_from
 from reticent.synth.base import MissingMethod, Spend
 from reticent.synth.domain import Domain, domain_of
-from reticent.synth.noise import SystemSynthNoise
 from reticent.synth.registry import find
+from reticent.synth.spending import SystemSynthNoise
 
 HERE = Path(__file__).parent
 SPEND = Spend(epsilon=Fraction(1), delta=Fraction(1, 10**6))

@@ -19,11 +19,11 @@ import duckdb
 from bench import people
 from bench.asks import PLAIN, SUMS, plan, plans
 from reticent.engine.duckdb.engine import DuckDBEngine
-from reticent.engine.results import Tallies
 from reticent.engine.sources.open import open_path
+from reticent.engine.wants import Tallies
 from reticent.noise.source import SystemNoise
 from reticent.plan.plan import Plan
-from reticent.release.asks import evaluate, wants_of
+from reticent.release.statistics import evaluate, wants_of
 
 ROWS = 10_000_000
 SIZES = (100_000, 1_000_000, ROWS)

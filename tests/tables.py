@@ -10,18 +10,16 @@ import pyarrow as pa
 
 from reticent.answer.parts import Answer
 from reticent.engine.duckdb.engine import DuckDBEngine
-from reticent.engine.results import ContingencyTable, SufficientStatistics, Tallies
 from reticent.engine.sources.open import open_frame
-from reticent.engine.wants import Key, Rows, Sum, Table
+from reticent.engine.wants import ContingencyTable, Key, Rows, SufficientStatistics, Sum, Table, Tallies
 from reticent.noise.source import Noise
 from reticent.plan.cells import CellTables
 from reticent.plan.plan import Plan, plan_from
 from reticent.plan.synth import Synth, SyntheticTables
-from reticent.release.asks import evaluate, wants_of
 from reticent.release.document import document
 from reticent.release.release import Release
 from reticent.release.run import Results
-from reticent.release.statistics import StatisticsResult
+from reticent.release.statistics import StatisticsResult, evaluate, wants_of
 from reticent.schema import Levels, Schema
 from reticent.schema.bind import MISSING, STRUCTURAL, Absent, Cell, truth
 from reticent.smallcells.cells import SmallCells

@@ -9,7 +9,7 @@ import pytest
 from reticent.engine.duckdb.engine import DuckDBEngine
 from reticent.engine.sources.open import open_path
 from reticent.plan.plan import plan_from
-from reticent.release.asks import evaluate, wants_of
+from reticent.release.statistics import evaluate, wants_of
 from tests.doubles import ZeroNoise
 
 DATA = Path(os.environ.get("RETICENT_DATA", Path(__file__).parents[2] / "shared" / "data"))

@@ -13,7 +13,7 @@ import pytest
 from reticent.engine.duckdb.engine import DuckDBEngine
 from reticent.engine.sources.open import open_path
 from reticent.plan.plan import Plan, plan_from
-from reticent.release.asks import evaluate, wants_of
+from reticent.release.statistics import evaluate, wants_of
 from tests.doubles import ZeroNoise
 from tests.test_real_data import DATA
 

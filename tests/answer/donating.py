@@ -13,12 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from reticent.engine.results import RingTable, SufficientStatistics, Tallies
-from reticent.engine.wants import Ring, Sum
+from reticent.engine.wants import Ring, RingTable, SufficientStatistics, Sum, Tallies
 from reticent.plan.plan import Plan
 from reticent.prepare.distance import answers, distances_of, values
 from reticent.prepare.repair import Donors, Scheme
-from reticent.release.asks import wants_of
+from reticent.release.statistics import wants_of
 from reticent.schema import Schema
 from reticent.schema.bind import MISSING, STRUCTURAL, Absent, Cell
 from tests.tables import _counts, cells_of

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from reticent.answer.add_up import ALL, MarginAnswer, MarginTables, answer_tables
-from reticent.engine.results import SufficientStatistics, Tallies
+from reticent.engine.wants import SufficientStatistics, Tallies
 from reticent.errors import PlanError
 from reticent.noise.source import Noise, SystemNoise
 from reticent.plan.plan import Plan

@@ -16,7 +16,7 @@ from reticent.lab.noise import QuickNoise
 from reticent.plan.plan import Plan
 from reticent.query.kinds import Derived
 from reticent.refine import ratio
-from reticent.release.asks import evaluate, wants_of
+from reticent.release.statistics import evaluate, wants_of
 from tests.answer.donating import World
 from tests.audit import ALARM
 from tests.doubles import FrozenNoise, ZeroNoise

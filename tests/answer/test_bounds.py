@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from reticent.plan.plan import Plan
-from reticent.release.asks import evaluate
+from reticent.release.statistics import evaluate
 from tests.doubles import Call, FrozenNoise
 from tests.tables import ADD, REPLACE, book, make_plan, plain_tallies
 

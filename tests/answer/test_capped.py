@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from reticent.answer import donees
+from reticent.answer import context
 from reticent.answer.parts import HiddenScale, is_as_planned
 from reticent.engine.duckdb.engine import DuckDBEngine
 from reticent.engine.sources.open import open_frame
 from reticent.errors import PlanError
 from reticent.plan.plan import Plan
-from reticent.release.asks import evaluate, wants_of
+from reticent.release.statistics import evaluate, wants_of
 from tests.answer.test_imputed import Prescribed, faults
 from tests.doubles import Call, ZeroNoise
 from tests.tables import ADD, REPLACE, arrow, book, make_plan
@@ -325,7 +325,7 @@ def test_what_capped_donors_cannot_do_is_refused():
     with pytest.raises(PlanError, match="interval is free"):
         plan_of([donors], [{"mean": "z"}], asks={0: {"interval": {"epsilon": "1"}}})
     assert (
-        donees.rings_of(
+        context.rings_of(
             plan_of([donors]).routes[-1].query, plan_of([donors]).schema, plan_of([donors]).repair
         )
         == 1

@@ -7,7 +7,7 @@ import pytest
 
 from reticent.errors import PlanError
 from reticent.noise.source import SystemNoise
-from reticent.release.asks import evaluate, wants_of
+from reticent.release.statistics import evaluate, wants_of
 from tests.doubles import FrozenNoise, ZeroNoise
 from tests.tables import Row, answer, arrow, book, make_plan, tally, visible
 

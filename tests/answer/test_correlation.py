@@ -13,7 +13,7 @@ from scipy.stats import binom
 from reticent.lab.noise import QuickNoise
 from reticent.plan.plan import Plan
 from reticent.refine import ratio
-from reticent.release.asks import evaluate
+from reticent.release.statistics import evaluate
 from tests.answer.donating import World
 from tests.answer.test_imputed import Prescribed
 from tests.audit import ALARM

@@ -21,7 +21,7 @@ from reticent.noise.bits import Bits
 from reticent.noise.selection import exponential, permute_and_flip
 from reticent.plan.plan import Plan
 from reticent.refine import ratio
-from reticent.release.asks import evaluate
+from reticent.release.statistics import evaluate
 from tests.audit import ALARM
 from tests.noise.seeded import SeededBits
 from tests.tables import book, make_plan, plain_tallies

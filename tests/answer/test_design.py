@@ -12,9 +12,8 @@ import pytest
 from reticent.answer.design import OwnError, PooledDesign, cautions_of
 from reticent.answer.unit_sums import ReleasedValue
 from reticent.engine.duckdb.engine import DuckDBEngine
-from reticent.engine.results import BinTable, SufficientStatistics, Tallies
 from reticent.engine.sources.open import open_frame
-from reticent.engine.wants import Aggregate, Bins, Sum
+from reticent.engine.wants import Aggregate, Bins, BinTable, SufficientStatistics, Sum, Tallies
 from reticent.prepare.units import SamplingUnits, units_of
 from reticent.query.base import Subpopulation
 from reticent.query.kinds import Count, Mean, Proportion, Total

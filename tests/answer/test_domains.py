@@ -11,7 +11,7 @@ from reticent.answer import domains
 from reticent.answer.domains import DomainRoute
 from reticent.errors import PlanError
 from reticent.plan.plan import Plan
-from reticent.release.asks import evaluate, wants_of
+from reticent.release.statistics import evaluate, wants_of
 from tests.doubles import Call, FrozenNoise, ZeroNoise
 from tests.tables import ADD, REPLACE, Row, answer, book, make_plan, plain_tallies, visible
 

@@ -10,17 +10,15 @@ import pytest
 
 from reticent.answer.factors import ENOUGH, FactorPurchase, Factors, joined_bins, whole_factors
 from reticent.engine.duckdb.engine import DuckDBEngine
-from reticent.engine.results import BinTable, SufficientStatistics, Tallies
 from reticent.engine.sources.open import open_frame
-from reticent.engine.wants import Key, Ring, Rows, Sum, Table
+from reticent.engine.wants import BinTable, Key, Ring, Rows, SufficientStatistics, Sum, Table, Tallies
 from reticent.errors import PlanError
 from reticent.prepare.strata import BaseWeights, Strategy
 from reticent.query.base import Subpopulation
 from reticent.query.kinds import CrossTabulation, Mean, Proportion, Quantile, Variance
 from reticent.schema.codebook import schema_from
 from reticent.schema.parse import parse
-from reticent.sensitivity.bounds import Neighbours
-from reticent.sensitivity.linear import bound_sum, bound_table
+from reticent.sensitivity.bounds import Neighbours, bound_sum, bound_table
 from tests.doubles import FrozenNoise, ZeroNoise
 from tests.tables import arrow
 

@@ -14,7 +14,7 @@ from reticent.answer.parts import HiddenScale
 from reticent.exact import ball
 from reticent.noise.calibrate import lomax
 from reticent.plan.plan import Plan
-from reticent.release.asks import evaluate
+from reticent.release.statistics import evaluate
 from reticent.schema.bind import truth
 from reticent.sensitivity.hubs import Hubs
 from tests.answer.donating import Labels, World

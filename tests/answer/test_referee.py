@@ -11,12 +11,12 @@ from reticent.answer.context import Context
 from reticent.answer.parts import Answer, Estimate
 from reticent.answer.ratio import answer_variance
 from reticent.engine.duckdb.engine import DuckDBEngine
-from reticent.engine.results import ContingencyTable, SufficientStatistics, Tallies
 from reticent.engine.sources.open import open_frame
+from reticent.engine.wants import ContingencyTable, SufficientStatistics, Tallies
 from reticent.errors import PlanError, SchemaError
 from reticent.plan.plan import Plan
 from reticent.query.kinds import Variance
-from reticent.release.asks import evaluate, wants_of
+from reticent.release.statistics import evaluate, wants_of
 from tests.doubles import ZeroNoise
 from tests.tables import Book, book, make_plan
 

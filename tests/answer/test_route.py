@@ -22,8 +22,8 @@ from reticent.query.base import RowQuery, Subpopulation
 from reticent.query.filled import check
 from reticent.query.kinds import KINDS
 from reticent.release import run
-from reticent.release.asks import ran_as_planned
-from reticent.release.trial import try_plan
+from reticent.release.run import try_plan
+from reticent.release.statistics import ran_as_planned
 from reticent.schema import Schema
 from tests.answer import test_bars as donors
 from tests.answer.weighing import weighted_plan

@@ -7,7 +7,7 @@ import pyarrow as pa
 from reticent.engine.duckdb.engine import DuckDBEngine
 from reticent.engine.sources.open import open_frame
 from reticent.refine.total import SampleSize
-from reticent.release.asks import evaluate, wants_of
+from reticent.release.statistics import evaluate, wants_of
 from reticent.release.survey import Survey
 from tests.doubles import ZeroNoise
 

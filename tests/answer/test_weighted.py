@@ -11,8 +11,8 @@ from reticent.answer.choose_bins import weigh
 from reticent.answer.weighting import Choice
 from reticent.lab.noise import QuickNoise
 from reticent.prepare.strata import Strategy
-from reticent.release.asks import evaluate, weigh_plan
 from reticent.release.document import weights_section
+from reticent.release.statistics import evaluate, weigh_plan
 from tests.answer.weighing import COLLAPSE, EACH, RAKE, cell_of, textbook, weighted_plan
 from tests.attacks.people import ORDINARY, STRANGE, Person
 from tests.attacks.replay import run

@@ -6,7 +6,7 @@ from itertools import combinations
 from random import Random
 from typing import Any
 
-from reticent.engine.results import Tallies
+from reticent.engine.wants import Tallies
 from tests.attacks.donors_surveys import by_hand, calls_of, faults, plan_of, tally
 from tests.doubles import Call
 from tests.tables import ADD, REPLACE, Row

@@ -9,12 +9,11 @@ import numpy as np
 import pyarrow as pa
 
 from reticent.engine.duckdb.engine import DuckDBEngine
-from reticent.engine.results import RingTable, SufficientStatistics, Tallies
 from reticent.engine.sources.open import open_frame
-from reticent.engine.wants import Aggregate, Ring, Sum
+from reticent.engine.wants import Aggregate, Ring, RingTable, SufficientStatistics, Sum, Tallies
 from reticent.exact import ball
 from reticent.plan.plan import Plan
-from reticent.release.asks import evaluate, wants_of
+from reticent.release.statistics import evaluate, wants_of
 from reticent.sensitivity.hubs import HubCache
 from tests.doubles import Call, FrozenNoise
 from tests.engine import donors_reference as reference

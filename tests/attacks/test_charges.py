@@ -16,17 +16,16 @@ import numpy as np
 import pytest
 
 from reticent.engine.duckdb.engine import DuckDBEngine
-from reticent.engine.results import Tallies
 from reticent.engine.sources.open import open_frame
 from reticent.engine.sql.sampling import Lot
-from reticent.engine.wants import Sum, Table
+from reticent.engine.wants import Sum, Table, Tallies
 from reticent.errors import BudgetError, EngineError, LedgerError, PlanError
 from reticent.noise.source import SystemNoise
 from reticent.plan.plan import Plan
 from reticent.prepare.repair import NO_REPAIR, Repair
 from reticent.privacy.ledger import Ledger
-from reticent.release.asks import evaluate
 from reticent.release.curator import Curator
+from reticent.release.statistics import evaluate
 from reticent.schema import Schema
 from tests.attacks.people import ORDINARY, Person
 from tests.tables import EVERY_KIND, arrow, make_plan, plain_tallies, tally

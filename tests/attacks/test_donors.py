@@ -10,7 +10,7 @@ import pytest
 from reticent.engine.donors import records as labels
 from reticent.errors import PlanError
 from reticent.plan.plan import Plan
-from reticent.release.asks import evaluate
+from reticent.release.statistics import evaluate
 from tests.attacks import donors_naive as naive
 from tests.attacks.donors_cubes import CUBES, PAIRS_IN_CUBES, Cube
 from tests.attacks.donors_pairs import CROWD, FEW, PAIRS, TWO, Pair

@@ -10,7 +10,7 @@ from reticent.engine.wants import Ring
 from reticent.errors import PlanError
 from reticent.exact import ball
 from reticent.plan.plan import Plan
-from reticent.release.asks import wants_of
+from reticent.release.statistics import wants_of
 from tests.attacks.donors_laws import Cauchy, Lomax, law_of, loss, loss_beyond
 from tests.attacks.donors_pairs import PAIRS
 from tests.attacks.donors_surveys import calls_of, close_engines, plan_of, tallied

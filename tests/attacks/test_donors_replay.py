@@ -9,10 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from reticent.engine.results import Tallies
+from reticent.engine.wants import Tallies
 from reticent.noise.source import Noise
 from reticent.plan.plan import Plan
-from reticent.release.asks import evaluate, wants_of
+from reticent.release.statistics import evaluate, wants_of
 from reticent.sensitivity.hubs import HubCache, Hubs
 from tests.attacks.donors_cubes import some_person
 from tests.attacks.donors_surveys import COLUMNS, EDIT, SITE, close_engines, faults, person, tally

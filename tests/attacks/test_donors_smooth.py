@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from reticent.engine.results import Tallies
+from reticent.engine.wants import Tallies
 from reticent.exact import ball
 from reticent.plan.plan import Plan
 from reticent.prepare.distance import Distances, distances_of
 from reticent.prepare.repair import Donors
-from reticent.release.asks import evaluate, wants_of
+from reticent.release.statistics import evaluate, wants_of
 from reticent.schema import Schema
 from reticent.sensitivity import ladder as lad
 from reticent.sensitivity.bounds import Smooth

@@ -7,10 +7,10 @@ from math import isnan
 
 import pytest
 
-from reticent.engine.results import Tallies
+from reticent.engine.wants import Tallies
 from reticent.noise.source import Noise
 from reticent.refine import ratio
-from reticent.release.asks import evaluate
+from reticent.release.statistics import evaluate
 from tests.attacks.people import ORDINARY, STRANGE, Person
 from tests.attacks.replay import Release, replay
 from tests.tables import ADD, REPLACE, Row, arrow, book, every_plan, tally, visible

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import binom
 
 from reticent.noise.source import SystemNoise
-from reticent.release.asks import evaluate
+from reticent.release.statistics import evaluate
 from tests.audit import ALARM
 from tests.doubles import FrozenNoise
 from tests.tables import ADD, REPLACE, book, make_plan, plain_tallies

@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from reticent.engine.results import Tallies
+from reticent.engine.wants import Tallies
 from reticent.errors import PlanError
 from reticent.noise.source import SystemNoise
 from reticent.plan.plan import Plan
-from reticent.release.asks import evaluate, wants_of
+from reticent.release.statistics import evaluate, wants_of
 from tests.doubles import FrozenNoise, ZeroNoise
 from tests.tables import ADD, REPLACE, book, every_plan, make_plan, tally
 

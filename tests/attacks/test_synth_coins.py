@@ -18,7 +18,7 @@ from scipy.stats import binom
 from reticent.noise.bits import Bits
 from reticent.privacy.claim import Change
 from reticent.synth.base import MissingMethod, Spend, SynthesisMethod, SynthNoise
-from reticent.synth.noise import SystemSynthNoise
+from reticent.synth.spending import SystemSynthNoise
 from tests.attacks.synth_worlds import METHODS, Records
 from tests.audit import ALARM
 from tests.noise.seeded import IS_NIGHTLY

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from reticent.noise.source import Noise
-from reticent.release.asks import evaluate
+from reticent.release.statistics import evaluate
 from tests.attacks.people import ORDINARY
 from tests.attacks.replay import Run, run, violations
 from tests.tables import Row, arrow, every_plan, tally, visible

@@ -244,7 +244,7 @@ def ranks_where_sizes_are_hidden(plan: Plan, engine: DuckDBEngine, lot: Lot | No
 
 def share_as_it_came_out(plan: Plan, engine: DuckDBEngine, lot: Lot | None) -> bytes:
     """Scaled up by how many are in the piece, not by how many there should be."""
-    from reticent.release.asks import wants_of
+    from reticent.release.statistics import wants_of
 
     want = [want for want in wants_of(plan) if hasattr(want, "power")][:1]
     here, all_ = (engine.tally(plan.schema, want, lot=each).statistics[want[0]] for each in (lot, None))

@@ -24,11 +24,10 @@ from reticent.errors import ReticentError
 from reticent.noise.source import SystemNoise
 from reticent.plan.plan import Plan
 from reticent.privacy.ledger import Ledger
-from reticent.release.asks import evaluate, wants_of
 from reticent.release.curator import Curator
 from reticent.release.document import document
 from reticent.release.release import Release
-from reticent.release.statistics import StatisticsResult
+from reticent.release.statistics import StatisticsResult, evaluate, wants_of
 from reticent.release.survey import Survey
 from tests.tables import ADD, EVERY_KIND, book, make_plan, plain_tallies, tally
 

@@ -26,7 +26,7 @@ from reticent.engine.sources.open import open_frame, open_path
 from reticent.engine.wants import Rows, Sum
 from reticent.errors import SourceError
 from reticent.plan.plan import read_plan
-from reticent.release.asks import MOST_ROWS, wants_of
+from reticent.release.statistics import MOST_ROWS, wants_of
 from reticent.release.survey import Survey
 from reticent.schema import Number
 from reticent.schema.codebook import read_schema

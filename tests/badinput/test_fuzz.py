@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from reticent.errors import PlanError, ReticentError, SchemaError
 from reticent.plan.plan import Plan, plan_from, read_plan
 from reticent.preview.preview import expectations
-from reticent.release.asks import wants_of
+from reticent.release.statistics import wants_of
 from reticent.schema import Schema
 from reticent.schema.codebook import read_schema, schema_from
 from tests.badinput.house import CODEBOOK, PLAN

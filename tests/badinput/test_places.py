@@ -18,7 +18,7 @@ from reticent.engine.wants import Rows, Sum
 from reticent.errors import EngineError
 from reticent.privacy.ledger import Ledger
 from reticent.release import statistics as carry
-from reticent.release.asks import evaluate
+from reticent.release.statistics import evaluate
 from reticent.schema.codebook import read_schema
 from tests.badinput.house import House, assert_refused, assert_untouched, run
 from tests.badinput.test_plans import make_odd, refused

@@ -8,11 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from reticent.engine.results import BinTable
 from reticent.engine.sources.open import open_frame, open_path
 from reticent.engine.sql.clean import needed
 from reticent.engine.sql.tallies import check_bins
-from reticent.engine.wants import Bins, Key, Rows
+from reticent.engine.wants import Bins, BinTable, Key, Rows
 from reticent.errors import PlanError
 from reticent.schema import Schema
 from reticent.schema.codebook import schema_from

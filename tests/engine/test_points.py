@@ -8,10 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from reticent.engine.results import PointTable
 from reticent.engine.sources.open import open_frame, open_path
 from reticent.engine.sql.clean import needed
-from reticent.engine.wants import PointsByCell, Rows
+from reticent.engine.wants import PointsByCell, PointTable, Rows
 from reticent.errors import EngineError
 from reticent.schema import Schema
 from reticent.schema.codebook import schema_from

@@ -20,8 +20,7 @@ from hypothesis import strategies as st
 from reticent.engine.sources.open import open_frame
 from reticent.errors import SchemaError
 from reticent.schema import Levels, Number
-from reticent.schema.columns import Identifier
-from reticent.schema.reading import canonical
+from reticent.schema.columns import Identifier, canonical
 from tests.engine import reading_reference as reference
 from tests.engine.carriers import everywhere, readings
 

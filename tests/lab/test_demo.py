@@ -16,7 +16,7 @@ from reticent.lab import demo
 from reticent.noise.source import SystemNoise
 from reticent.plan.plan import read_plan
 from reticent.query.filled import roles
-from reticent.release.asks import evaluate, wants_of
+from reticent.release.statistics import evaluate, wants_of
 from reticent.schema.codebook import read_schema
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from reticent.engine.results import Tallies
+from reticent.engine.wants import Tallies
 from reticent.lab.experiments import donors_income
 from reticent.lab.experiments.donors_income import figures, widths
 from reticent.lab.noise import NoNoise, QuickNoise
@@ -15,7 +15,7 @@ from reticent.lab.run.experiment import OURS, Outcome, table_of
 from reticent.lab.world import workers as wages
 from reticent.lab.world.state import people
 from reticent.plan.statistics import Statistics
-from reticent.release.asks import evaluate, wants_of
+from reticent.release.statistics import evaluate, wants_of
 from reticent.release.survey import Survey
 from reticent.sensitivity.hubs import HubCache
 

@@ -8,7 +8,7 @@ from reticent.lab.experiments import donors_published as pairs
 from reticent.lab.experiments.donors_income import silent, value_of, world
 from reticent.lab.noise import NoNoise
 from reticent.lab.run.experiment import OURS, Outcome, table_of
-from reticent.release.asks import evaluate
+from reticent.release.statistics import evaluate
 
 SIZE = 3_000
 

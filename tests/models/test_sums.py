@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from reticent.engine.results import SufficientStatistics
-from reticent.engine.wants import Rows
+from reticent.engine.wants import Rows, SufficientStatistics
 from reticent.errors import PlanError
 from reticent.models.design import Bounded, Records, RegressionDesign, codes, from_engine, records, wants
 from tests.models.worlds import design, some_rows

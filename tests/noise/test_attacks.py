@@ -16,8 +16,7 @@ import pytest
 from reticent.lab import noise as twins
 from reticent.noise import cauchy, lomax
 from reticent.noise import cauchy as student
-from reticent.noise.bits import SystemBits
-from reticent.noise.reals import line
+from reticent.noise.bits import SystemBits, line
 from reticent.noise.source import SystemNoise
 from reticent.noise.vector import draw_laplace, draw_lomax
 from tests.audit import ALARM, Coins, audit, coin_audit

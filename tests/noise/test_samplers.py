@@ -9,13 +9,11 @@ from hypothesis import strategies as st
 
 from reticent.errors import PlanError
 from reticent.noise import calibrate, cauchy, lomax
-from reticent.noise.bits import words
+from reticent.noise.bits import Largest, exp_bracket, line, power_bracket, root, words
 from reticent.noise.cauchy import add_cauchy, add_published, add_student
-from reticent.noise.coins import exp_bracket
 from reticent.noise.gaussian import add_gaussian, add_gaussian_many, gaussian_scale
 from reticent.noise.laplace import add_laplace, add_laplace_many, laplace_scale
 from reticent.noise.lomax import add_lomax
-from reticent.noise.reals import Largest, line, power_bracket, root
 from reticent.noise.source import SystemNoise
 from reticent.noise.vector import _GEOMETRIC, draw_laplace, draw_lomax
 from reticent.sensitivity.bounds import Global, Smooth

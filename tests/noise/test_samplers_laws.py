@@ -14,10 +14,9 @@ from scipy.stats import binom
 from reticent.lab import noise as twins
 from reticent.noise import cauchy, lomax
 from reticent.noise import cauchy as student
-from reticent.noise.bits import Bits
+from reticent.noise.bits import Bits, RoundedLine, line
 from reticent.noise.gaussian import add_gaussian_many
 from reticent.noise.laplace import add_laplace_many
-from reticent.noise.reals import RoundedLine, line
 from reticent.noise.vector import draw_laplace, draw_lomax
 from reticent.sensitivity.bounds import Global
 from tests.audit import ALARM, chi_square

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reticent.errors import PlanError
-from reticent.noise import coins
-from reticent.noise.coins import exp_bracket, is_below_exp
-from reticent.noise.reals import Uniform
+from reticent.noise import bits
+from reticent.noise.bits import Uniform, exp_bracket, is_below_exp
 from reticent.noise.selection import exponential, permute_and_flip
 from tests.noise.seeded import SeededBits
 
@@ -32,7 +31,7 @@ def test_brackets_of_the_exponential_hold_it_and_are_narrow(gamma: Fraction, pla
 def test_the_table_exponential_is_well_within_its_margin() -> None:
     """2,000 points of [0, 60], against integer arithmetic."""
     grid = np.linspace(0, 60, 2000)
-    for x, e in zip(grid.tolist(), coins.exp_minus(grid).tolist(), strict=True):
+    for x, e in zip(grid.tolist(), bits.exp_minus(grid).tolist(), strict=True):
         exact = Fraction(exp_bracket(Fraction(x), 200)[0], 1 << 200)
         assert abs(Fraction(e) / exact - 1) < Fraction(1, 1 << 48)
 
@@ -46,8 +45,8 @@ def test_fast_coins_and_exact_coins_agree_on_every_word() -> None:
         edge = exp_bracket(gamma, 64)[0]
         near = [edge + d for d in (-(2**30), -(2**14), -(2**12), -1000, -3, 3, 1000, 2**12, 2**14, 2**30)]
         drawn = [w for w in [*near, 0, 1, 2**63, 2**64 - 1] if 0 <= w < 2**64 and abs(w - edge) > 1]
-        approximate = np.full(len(drawn), min(float(gamma), coins.LARGEST))
-        fast = coins.decide(np.array(drawn, np.uint64), approximate, lambda _, g=gamma: g, SeededBits(2))
+        approximate = np.full(len(drawn), min(float(gamma), bits.LARGEST))
+        fast = bits.decide(np.array(drawn, np.uint64), approximate, lambda _, g=gamma: g, SeededBits(2))
         exact = [is_below_exp(Uniform(SeededBits(3), w, 64), gamma) for w in drawn]
         assert fast.tolist() == exact
 

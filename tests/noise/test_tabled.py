@@ -9,9 +9,17 @@ from scipy.special import ndtr
 
 from reticent.errors import PlanError
 from reticent.noise import gaussian
-from reticent.noise.gaussian import add_gaussian_many, add_rounded_many
-from reticent.noise.reals import Uniform
-from reticent.noise.tabled import FULL, LARGEST, WordTable, discrete_bracket, discrete_table, rounded_table
+from reticent.noise.bits import Uniform
+from reticent.noise.gaussian import (
+    FULL,
+    LARGEST,
+    WordTable,
+    add_gaussian_many,
+    add_rounded_many,
+    discrete_bracket,
+    discrete_table,
+    rounded_table,
+)
 from reticent.noise.vector import draw_gaussian
 from reticent.sensitivity.bounds import Global
 from tests.audit import ALARM, chi_square

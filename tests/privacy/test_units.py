@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp
 
 from reticent.errors import PlanError
-from reticent.privacy.claim import Change, Claim, compose
+from reticent.privacy.claim import SQUARED, Change, Claim, as_approximate, compose, cost, in_unit, in_words
 from reticent.privacy.convert import zcdp_to_epsilon
-from reticent.privacy.units import SQUARED, as_approximate, cost, in_unit, in_words
 
 REACH = 400
 

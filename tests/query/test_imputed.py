@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from reticent.engine.wants import Ring
 from reticent.errors import PlanError
+from reticent.plan.statistics import read_query
 from reticent.prepare.repair import Donors, Match, Repair
 from reticent.query.filled import check, relaxed, roles, uses_smooth, wants
-from reticent.query.read import read_query
 from reticent.schema import Schema
 from reticent.schema.bind import (
     MISSING,

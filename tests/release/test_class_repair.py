@@ -15,10 +15,10 @@ from reticent.lab.noise import NoModelNoise, SeededBits
 from reticent.plan.plan import Plan
 from reticent.prepare.repair import WHOLE, Chances, PredictorCells, Repair
 from reticent.privacy.ledger import Ledger
-from reticent.release.asks import evaluate, wants_of
 from reticent.release.check import gaps
 from reticent.release.curator import Curator
 from reticent.release.models import check_models, fit_models
+from reticent.release.statistics import evaluate, wants_of
 from reticent.release.survey import Survey
 from tests.models.doubles import FrozenModelNoise
 from tests.models.draws import follow_rows

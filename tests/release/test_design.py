@@ -12,11 +12,10 @@ import pytest
 from reticent.errors import PlanError
 from reticent.plan.plan import Plan
 from reticent.privacy.ledger import Ledger
-from reticent.release.asks import evaluate_sampled, wants_of
 from reticent.release.curator import Curator
 from reticent.release.document import document
 from reticent.release.release import Release
-from reticent.release.statistics import StatisticsResult
+from reticent.release.statistics import StatisticsResult, evaluate_sampled, wants_of
 from reticent.release.survey import Survey
 from tests.doubles import FrozenNoise, ZeroNoise
 from tests.tables import ADD

@@ -12,8 +12,8 @@ import pytest
 from reticent.errors import PlanError
 from reticent.plan.plan import Plan
 from reticent.privacy.ledger import Ledger
-from reticent.release.asks import evaluate, wants_of
 from reticent.release.curator import Curator
+from reticent.release.statistics import evaluate, wants_of
 from reticent.release.survey import Survey
 from tests.doubles import FrozenNoise, ZeroNoise
 from tests.tables import ADD

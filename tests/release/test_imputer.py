@@ -10,7 +10,7 @@ import reticent
 from reticent.engine.duckdb.engine import DuckDBEngine
 from reticent.engine.sources.open import open_frame
 from reticent.errors import PlanError
-from reticent.release.asks import evaluate, wants_of
+from reticent.release.statistics import evaluate, wants_of
 from tests.doubles import ZeroNoise
 from tests.tables import make_plan
 

@@ -18,10 +18,10 @@ from reticent.lab.noise import NoModelNoise, QuickModelNoise, SeededBits
 from reticent.plan.plan import Plan
 from reticent.plan.statistics import claim_of_parts
 from reticent.privacy.ledger import Ledger
-from reticent.release.asks import evaluate, wants_of
 from reticent.release.copies import tally_copies
 from reticent.release.curator import Curator
 from reticent.release.models import Modelled, fit_models
+from reticent.release.statistics import evaluate, wants_of
 from reticent.release.survey import Survey
 from tests.models.doubles import FrozenModelNoise
 from tests.models.draws import follow_rows

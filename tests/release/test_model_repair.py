@@ -21,12 +21,11 @@ from reticent.plan.plan import Plan
 from reticent.plan.statistics import Statistics
 from reticent.preview.preview import expectations
 from reticent.privacy.ledger import Ledger
-from reticent.release.asks import evaluate, wants_of
 from reticent.release.curator import Curator
 from reticent.release.document import document
 from reticent.release.models import ESTIMATORS, Modelled, ModelsResult, check_models, design_of, fit_models
 from reticent.release.release import Release
-from reticent.release.statistics import StatisticsResult
+from reticent.release.statistics import StatisticsResult, evaluate, wants_of
 from reticent.release.survey import Survey
 from tests.models.doubles import FrozenModelNoise
 from tests.tables import ADD, REPLACE, book, make_plan, steps

@@ -11,8 +11,8 @@ from reticent.errors import PlanError
 from reticent.preview.preview import expectations
 from reticent.privacy.ledger import Ledger
 from reticent.privacy.sampling import amplified
-from reticent.release.asks import evaluate, wants_of
 from reticent.release.curator import Curator
+from reticent.release.statistics import evaluate, wants_of
 from reticent.release.survey import Survey
 from tests.doubles import ZeroNoise
 from tests.tables import ADD, REPLACE, book, make_plan

@@ -14,8 +14,8 @@ from reticent.preview.preview import expectations
 from reticent.privacy.claim import Change, Claim
 from reticent.privacy.ledger import Ledger
 from reticent.privacy.sampling import amplified, by_values
-from reticent.release.asks import evaluate, wants_of
 from reticent.release.curator import Curator
+from reticent.release.statistics import evaluate, wants_of
 from reticent.release.survey import Survey
 from tests.doubles import FrozenNoise, ZeroNoise
 from tests.tables import ADD, REPLACE, book, make_plan

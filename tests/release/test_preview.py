@@ -5,7 +5,7 @@ from math import hypot
 import pytest
 
 from reticent.preview.preview import expectations
-from reticent.release.asks import evaluate
+from reticent.release.statistics import evaluate
 from tests.doubles import ZeroNoise
 from tests.tables import EVERY_KIND, book, make_plan, plain_tallies
 

@@ -25,9 +25,8 @@ from reticent.release import products as registered
 from reticent.release.curator import Curator
 from reticent.release.product import Grid, PlanRun, Producer, ReleasedSection, Result
 from reticent.release.release import Release, files_of, planned_files
-from reticent.release.run import run_plan
+from reticent.release.run import run_plan, try_plan
 from reticent.release.survey import Survey
-from reticent.release.trial import try_plan
 from reticent.report import sections
 from reticent.report.charts import specs
 from reticent.report.drawing import Drawing

@@ -28,9 +28,8 @@ from reticent.release.models import design_of, sums_of
 from reticent.release.regression import NO_TOTAL, regression_csv, wanted_of
 from reticent.release.regression_noise import foresee_line
 from reticent.release.release import Release
-from reticent.release.run import run_plan
+from reticent.release.run import run_plan, try_plan
 from reticent.release.survey import Survey
-from reticent.release.trial import try_plan
 from reticent.report.page import page
 from reticent.sensitivity.bounds import Neighbours
 from tests.models.doubles import FrozenModelNoise, QuickModelNoise, ZeroModelNoise

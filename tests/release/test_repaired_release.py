@@ -11,9 +11,9 @@ from reticent.engine.sources.open import open_frame
 from reticent.errors import PlanError
 from reticent.noise.source import SystemNoise
 from reticent.privacy.ledger import Ledger
-from reticent.release.asks import evaluate, wants_of
 from reticent.release.check import gaps
 from reticent.release.curator import Curator
+from reticent.release.statistics import evaluate, wants_of
 from reticent.release.survey import Survey
 from tests.doubles import FrozenNoise, ZeroNoise
 from tests.tables import ADD, book, make_plan, steps, visible

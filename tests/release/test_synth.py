@@ -19,8 +19,7 @@ from reticent.errors import BudgetError, PlanError, ResourceError
 from reticent.plan import synth as synth_section
 from reticent.release import synth as synth_run
 from reticent.release.synth import run_synths
-from reticent.synth.noise import SystemSynthNoise
-from reticent.synth.spending import claim_of
+from reticent.synth.spending import SystemSynthNoise, claim_of
 from tests.doubles import passed
 from tests.release.synthetic import COLUMNS, Flat, open_ledger, plan, rows, survey
 from tests.tables import REPLACE, book, steps, synths_of

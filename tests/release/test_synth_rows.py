@@ -7,7 +7,7 @@ import pytest
 from reticent.plan.synth import read_synth
 from reticent.release.synth import table_of
 from reticent.schema.codebook import schema_from
-from reticent.synth.noise import SystemSynthNoise
+from reticent.synth.spending import SystemSynthNoise
 from tests.release.synthetic import BOOK, TABLE
 from tests.synth.replay import random_rows, run
 

@@ -19,7 +19,7 @@ from reticent.errors import ReticentError
 from reticent.exact import show
 from reticent.privacy.claim import Claim
 from reticent.release.synth_table import SynthTable, described, to_arrow, to_csv, to_parquet, unpacked
-from reticent.synth.decode import HOLE, UNASKED, Rows
+from reticent.synth.domain import HOLE, UNASKED, Rows
 from tests.release.synthetic import plan
 from tests.tables import book, synths_of
 

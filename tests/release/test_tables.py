@@ -12,9 +12,8 @@ from reticent.preview.products import foresee_plan
 from reticent.release.product import Grid
 from reticent.release.products import producers
 from reticent.release.release import Release, files_of, planned_files
-from reticent.release.run import run_plan
+from reticent.release.run import run_plan, try_plan
 from reticent.release.survey import Survey
-from reticent.release.trial import try_plan
 from reticent.report.charts import specs
 from reticent.report.page import page
 from reticent.report.sections import drawings

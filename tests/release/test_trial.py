@@ -17,10 +17,10 @@ from reticent.plan.plan import Plan
 from reticent.privacy.ledger import Ledger
 from reticent.python import synthesizer
 from reticent.python.synthesizer import Synthesizer
-from reticent.release.asks import wants_of
 from reticent.release.curator import Curator
+from reticent.release.run import try_plan
+from reticent.release.statistics import wants_of
 from reticent.release.survey import Survey
-from reticent.release.trial import try_plan
 from tests.badinput.house import House, assert_refused, run
 from tests.doubles import passed
 from tests.release.synthetic import Flat, open_ledger, survey

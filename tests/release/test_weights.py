@@ -12,8 +12,8 @@ from reticent.errors import PlanError
 from reticent.plan.plan import read_plan
 from reticent.preview.preview import expectations
 from reticent.privacy.ledger import Ledger
-from reticent.release.asks import wants_of
 from reticent.release.curator import Curator
+from reticent.release.statistics import wants_of
 from reticent.release.survey import Survey
 from tests.answer.test_weighted import some_people
 from tests.answer.weighing import AGES, BY, COLLAPSE, QUERIES, TOTALS, weighted_plan

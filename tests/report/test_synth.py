@@ -18,7 +18,7 @@ from reticent.release.synth_table import SynthTable
 from reticent.report.charts import specs
 from reticent.report.page import page
 from reticent.report.words import methodology
-from reticent.synth.decode import HOLE, UNASKED
+from reticent.synth.domain import HOLE, UNASKED
 from tests.release.synthetic import plan
 from tests.tables import synths_of
 

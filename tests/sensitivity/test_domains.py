@@ -9,9 +9,15 @@ import pytest
 
 from reticent.answer.parts import plan_part
 from reticent.answer.quantile import scores
-from reticent.sensitivity.bounds import FINE, Global, Neighbours
-from reticent.sensitivity.domains import additive_bound, within_domains
-from reticent.sensitivity.linear import bound_rank, bound_sum
+from reticent.sensitivity.bounds import (
+    FINE,
+    Global,
+    Neighbours,
+    additive_bound,
+    bound_rank,
+    bound_sum,
+    within_domains,
+)
 
 DOMAINS = 3
 Record = tuple[int, int]

@@ -23,7 +23,7 @@ from reticent.release.cells import CellsResult, cells_csv, run_cells
 from reticent.release.curator import beside_epsilon
 from reticent.release.document import document
 from reticent.release.release import Release
-from reticent.release.trial import try_plan
+from reticent.release.run import try_plan
 from reticent.report.pages import ReportPages
 from reticent.smallcells import smooth
 from reticent.smallcells.observed import LABEL

@@ -11,8 +11,7 @@ import pytest
 from scipy.stats import chisquare
 
 from reticent.errors import PlanError
-from reticent.noise.bits import words
-from reticent.noise.reals import Uniform
+from reticent.noise.bits import Uniform, words
 from reticent.smallcells import theilsen
 from reticent.smallcells import theilsen as matching
 from reticent.smallcells import theilsen as median

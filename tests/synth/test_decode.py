@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reticent.schema.codebook import schema_from
-from reticent.synth.decode import HOLE, UNASKED, bins, decode, encode, to_arrow
-from reticent.synth.domain import Domain, domain_of
+from reticent.synth.domain import HOLE, UNASKED, Domain, bins, decode, domain_of, encode, to_arrow
 from tests.noise.seeded import SeededBits
 
 COLUMNS = {

@@ -11,8 +11,7 @@ from reticent.errors import PlanError
 from reticent.privacy.claim import Claim
 from reticent.schema.codebook import schema_from
 from reticent.synth.base import Conditional, MissingMethod
-from reticent.synth.decode import bins, decode, encode
-from reticent.synth.domain import MOST, Domain, domain_of, with_point_masses
+from reticent.synth.domain import MOST, Domain, bins, decode, domain_of, encode, with_point_masses
 from reticent.synth.marginals.privbayes import ladders
 from reticent.synth.network import Network
 from reticent.synth.saved import load, save

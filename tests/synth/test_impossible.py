@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from reticent.schema.codebook import schema_from
-from reticent.synth.decode import UNASKED, encode
-from reticent.synth.domain import Domain, domain_of
+from reticent.synth.domain import UNASKED, Domain, domain_of, encode
 from reticent.synth.rules import lawful_pairs, read_rules, unlawful
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from reticent.errors import PlanError
 from reticent.synth.base import SynthNoise
-from reticent.synth.noise import SystemSynthNoise
+from reticent.synth.spending import SystemSynthNoise
 
 
 def test_the_system_noise_is_private_and_moves_answers() -> None:

@@ -10,8 +10,8 @@ from reticent.errors import PlanError
 from reticent.privacy.claim import Change
 from reticent.synth.base import MissingMethod, Spend
 from reticent.synth.domain import Domain
-from reticent.synth.noise import SystemSynthNoise
 from reticent.synth.registry import KNOWN, find
+from reticent.synth.spending import SystemSynthNoise
 from tests.noise.seeded import SeededBits
 from tests.synth.replay import is_drawable, random_rows, run
 from tests.synth.standins import ArrayCounts, FrozenSynthNoise, QuickSynthNoise, sized, spent, toy

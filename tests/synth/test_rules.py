@@ -12,8 +12,7 @@ from reticent.schema.bind import MISSING, STRUCTURAL, Absent, bind, truth
 from reticent.schema.codebook import schema_from
 from reticent.schema.parse import parse
 from reticent.synth import rules as rules_search
-from reticent.synth.decode import HOLE, UNASKED, Rows, decode
-from reticent.synth.domain import Domain, domain_of
+from reticent.synth.domain import HOLE, UNASKED, Domain, Rows, decode, domain_of
 from reticent.synth.lawful import lawful_rows
 from reticent.synth.rules import Rules, lawful_row, read_rules, unlawful
 from tests.noise.seeded import SeededBits

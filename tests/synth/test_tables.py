@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from reticent.synth.network import LEAST, clipped, lines, nearest, one_scale
 from reticent.synth.spending import NoisyCounts
-from reticent.synth.tables import LEAST, clipped, lines, nearest, one_scale
 
 ONE = np.array([0, 0])  # two cells of one block
 TABLES = arrays(np.float64, (3, 4), elements=st.floats(-50, 200))

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from reticent.answer.grounds import GAUSS, LAPLACE, LINEAR, answered
 from reticent.answer.parts import Measurement, measure_table, plan_table
-from reticent.engine.results import Tallies
-from reticent.engine.wants import Table
+from reticent.engine.wants import Table, Tallies
 from reticent.noise.source import Noise
 from reticent.privacy.claim import Change, Claim
 from reticent.query.base import Subpopulation
@@ -25,8 +24,7 @@ from reticent.refine.combination import NoiseLaw
 from reticent.refine.residuals import Agreement, Axes, Floats, subsets
 from reticent.refine.whole import Margins, whole_tables
 from reticent.schema import Schema
-from reticent.sensitivity.bounds import Global, Neighbours
-from reticent.sensitivity.linear import bound_table, length_table
+from reticent.sensitivity.bounds import Global, Neighbours, bound_table, length_table
 
 ALL = "(all)"
 """The cell of a total."""

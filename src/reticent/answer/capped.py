@@ -18,9 +18,8 @@ from reticent.answer.parts import Answer, AnyMeasurement, Measurement, Sampling
 from reticent.answer.shares import planned
 from reticent.answer.statistic import STEPS, BaseRoute, PublicRoute
 from reticent.prepare.repair import Repair
-from reticent.query.base import Query, RowQuery
+from reticent.query.base import CodedMean, CodedSum, Query, RowQuery, Shape
 from reticent.query.filled import roles
-from reticent.query.shapes import CodedMean, CodedSum, Shape
 from reticent.refine.total import SampleSize
 from reticent.schema import Schema
 

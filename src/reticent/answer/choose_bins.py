@@ -21,7 +21,7 @@ from reticent.answer.weighting import (
     fit_totals,
     moved,
 )
-from reticent.engine.results import BinTable
+from reticent.engine.wants import BinTable
 from reticent.noise.source import Noise
 from reticent.prepare.strata import BaseWeights, Crossing, Strategy
 from reticent.refine.collapse import collapse

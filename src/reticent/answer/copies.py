@@ -36,8 +36,7 @@ from reticent.refine.rubin import combine
 from reticent.schema import Schema
 from reticent.schema.predicate import columns_compared
 from reticent.sensitivity.bounds import FINE as PART_FINE
-from reticent.sensitivity.bounds import Global, Neighbours
-from reticent.sensitivity.linear import bound_sum
+from reticent.sensitivity.bounds import Global, Neighbours, bound_sum
 
 Copiable = Count | Total | Mean | Proportion
 

@@ -6,8 +6,7 @@ from fractions import Fraction
 from math import floor, hypot, isqrt, sqrt
 
 from reticent.answer.capped import NO_BAR
-from reticent.answer.context import Context
-from reticent.answer.donees import completions, rests_on_caps
+from reticent.answer.context import Context, completions, rests_on_caps
 from reticent.answer.donors import (
     NO_PUBLISHED,
     answer_of,
@@ -24,8 +23,8 @@ from reticent.answer.shares import Tasks, planned
 from reticent.answer.statistic import FREE, NO_RHO, BaseRoute
 from reticent.engine.wants import Aggregate
 from reticent.query import filled
+from reticent.query.base import centre_code
 from reticent.query.kinds import Correlation
-from reticent.query.shapes import centre_code
 from reticent.refine.ratio import quotient_interval
 from reticent.schema import Number
 

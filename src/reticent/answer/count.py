@@ -4,8 +4,16 @@ from collections.abc import Callable
 from fractions import Fraction
 from itertools import product
 
-from reticent.answer.context import Context, weight_of
-from reticent.answer.donees import completions, imputed, rests_on_caps, rings_of, times, with_donees
+from reticent.answer.context import (
+    Context,
+    completions,
+    imputed,
+    rests_on_caps,
+    rings_of,
+    times,
+    weight_of,
+    with_donees,
+)
 from reticent.answer.grounds import CAPPED, GAUSS, LAPLACE, LINEAR, Ground, answered
 from reticent.answer.parts import (
     EXACT_WORDS,
@@ -23,8 +31,7 @@ from reticent.query.base import Subpopulation
 from reticent.query.kinds import Count, CrossTabulation, Total
 from reticent.refine.total import SampleSize, share_variance
 from reticent.schema import Number, Schema
-from reticent.sensitivity.bounds import Global, Neighbours
-from reticent.sensitivity.linear import bound_sum, bound_table, length_table
+from reticent.sensitivity.bounds import Global, Neighbours, bound_sum, bound_table, length_table
 
 
 def count_bound(among: Subpopulation, schema: Schema, neighbours: Neighbours) -> tuple[Global, Fraction]:

@@ -22,16 +22,14 @@ from reticent.answer.unit_sums import (
     unit_wants,
     weight_in,
 )
-from reticent.engine.results import Tallies
-from reticent.engine.wants import Aggregate, Rows, Sum
+from reticent.engine.wants import Aggregate, Rows, Sum, Tallies
 from reticent.noise.source import Noise
 from reticent.prepare.units import FEW_UNITS, SamplingUnits
-from reticent.query.shapes import CodedMean
+from reticent.query.base import CodedMean
 from reticent.refine.total import DesignFactor, SampleSize, factor_of_paired, paired_error
 from reticent.schema import Schema
-from reticent.sensitivity.bounds import Global, Neighbours
+from reticent.sensitivity.bounds import Global, Neighbours, bound_sum
 from reticent.sensitivity.design import Residual, bound_paired
-from reticent.sensitivity.linear import bound_sum
 
 WHOLE = 1 << 12
 """Factors of items in a pooled sum are counted in 2^-12 of the largest."""

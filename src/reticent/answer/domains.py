@@ -9,14 +9,13 @@ from reticent.answer.expect import Expected
 from reticent.answer.grounds import DOMAINS, Ground
 from reticent.answer.parts import Answer, AnyMeasurement, Estimate, Measurement, is_as_planned
 from reticent.answer.statistic import BaseRoute, Setting, Statistic
-from reticent.engine.results import ContingencyTable, SufficientStatistics, Tallies
-from reticent.engine.wants import Sum, Table
+from reticent.engine.wants import ContingencyTable, SufficientStatistics, Sum, Table, Tallies
 from reticent.errors import PlanError, ResourceError
 from reticent.query.base import Query
 from reticent.query.domains import ByDomain
 from reticent.query.filled import check as check_imputed
 from reticent.schema import Schema
-from reticent.sensitivity.domains import within_domains
+from reticent.sensitivity.bounds import within_domains
 
 EACH_DOMAIN = "; for each domain by itself"
 

@@ -21,8 +21,7 @@ from reticent.engine.wants import Aggregate, Sum
 from reticent.errors import PlanError
 from reticent.prepare.repair import Bounding
 from reticent.query import filled
-from reticent.query.base import RowQuery
-from reticent.query.shapes import CodedMean, CodedSum, SquaresAboutMean
+from reticent.query.base import CodedMean, CodedSum, RowQuery, SquaresAboutMean
 from reticent.refine.ratio import quotient_interval
 
 HIDDEN_WORDS = "none: the scale of the noise is confidential; give interval an epsilon for an interval"

@@ -12,14 +12,22 @@ from itertools import product
 from math import floor
 
 from reticent.answer.parts import Measurement, measure_table, plan_table
-from reticent.engine.results import ContingencyTable, SufficientStatistics, Tallies
-from reticent.engine.wants import Aggregate, Bins, Key, Rows, Sum, Table
+from reticent.engine.wants import (
+    Aggregate,
+    Bins,
+    ContingencyTable,
+    Key,
+    Rows,
+    SufficientStatistics,
+    Sum,
+    Table,
+    Tallies,
+)
 from reticent.errors import PlanError
 from reticent.noise.source import Noise
 from reticent.prepare.strata import BaseWeights, Strategy
 from reticent.schema import Number, Schema
-from reticent.sensitivity.bounds import Neighbours
-from reticent.sensitivity.linear import bound_table
+from reticent.sensitivity.bounds import Neighbours, bound_table
 
 FINE = 16
 """Factors are whole numbers of a unit of which the largest is 2^16, or less where weights have many steps."""

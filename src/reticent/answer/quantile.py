@@ -7,8 +7,15 @@ from fractions import Fraction
 from itertools import accumulate
 from math import ceil, log
 
-from reticent.answer.context import Context, weight_of
-from reticent.answer.donees import completions, imputed, rests_on_caps, times, with_donees
+from reticent.answer.context import (
+    Context,
+    completions,
+    imputed,
+    rests_on_caps,
+    times,
+    weight_of,
+    with_donees,
+)
 from reticent.answer.expect import IN_RANKS, Expected
 from reticent.answer.grounds import CAPPED, CHOICE, FLIP, LINEAR, Ground, answered
 from reticent.answer.parts import RANK_WORDS, SELECTED_WORDS, Answer, Estimate, Interval, Measurement
@@ -17,8 +24,7 @@ from reticent.prepare.repair import NO_REPAIR, Repair
 from reticent.privacy.convert import root_below
 from reticent.query.kinds import Quantile
 from reticent.schema import Schema
-from reticent.sensitivity.bounds import Global, Neighbours
-from reticent.sensitivity.linear import bound_rank
+from reticent.sensitivity.bounds import Global, Neighbours, bound_rank
 
 
 def rank_bound(query: Quantile, schema: Schema, neighbours: Neighbours, repair: Repair = NO_REPAIR) -> Global:

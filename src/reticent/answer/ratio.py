@@ -23,14 +23,12 @@ from reticent.answer.parts import (
     plan_part,
 )
 from reticent.answer.statistic import Q_co, QuotientRoute, Setting
-from reticent.query.base import Subpopulation
+from reticent.query.base import Subpopulation, centre_code
 from reticent.query.kinds import Mean, Proportion, Variance
-from reticent.query.shapes import centre_code
 from reticent.refine.ratio import NoisyValue, quotient_interval
 from reticent.refine.total import SampleSize, mean_variance, share_variance
 from reticent.schema import Number, Schema
-from reticent.sensitivity.bounds import Global, Neighbours
-from reticent.sensitivity.linear import bound_sum
+from reticent.sensitivity.bounds import Global, Neighbours, bound_sum
 
 COUNT_SHARE = Fraction(1, 4)
 """Of a mean's epsilon, to its count. Its error enters times |mean - centre|, which is mostly a small part of

@@ -11,13 +11,12 @@ from typing import Any, Protocol
 
 from reticent.answer.capped import CappedRoute
 from reticent.answer.cells import FromCellsRoute
-from reticent.answer.context import Context
+from reticent.answer.context import Context, rests_on_caps
 from reticent.answer.copies import Copiable, CopiesRoute
 from reticent.answer.correlation import CorrelationRoute
 from reticent.answer.count import CountRoute, TableRoute, TotalRoute
 from reticent.answer.derived import DerivedRoute
 from reticent.answer.domains import asked_in_one, domain_route
-from reticent.answer.donees import rests_on_caps
 from reticent.answer.donors import DonorsRoute
 from reticent.answer.expect import Expected
 from reticent.answer.grounds import Ground

@@ -32,8 +32,7 @@ from reticent.engine.wants import Aggregate
 from reticent.noise import calibrate
 from reticent.noise.families import Cauchy, Lomax, Student
 from reticent.prepare.strata import Crossing, Strategy
-from reticent.query.base import Query
-from reticent.query.shapes import CodedSum
+from reticent.query.base import CodedSum, Query
 from reticent.refine.collapse import collapse
 from reticent.refine.quantiles import half_width
 from reticent.sensitivity.bounds import Neighbours

@@ -7,22 +7,19 @@ bound. One that donors' answers enter has moves with rings, and noise scaled by 
 from dataclasses import dataclass
 from fractions import Fraction
 
-from reticent.answer.context import weight_of
+from reticent.answer.context import imputed, rings_of, times, weight_of, with_donees
 from reticent.answer.count import count_bound, total_bound
-from reticent.answer.donees import imputed, rings_of, times, with_donees
 from reticent.answer.parts import AnyMeasurement, HiddenScale, Measurement, plan_part
 from reticent.answer.ratio import SQUARES_SHARE, split, squares_bound
 from reticent.errors import PlanError
 from reticent.prepare.repair import Bounding, Repair
-from reticent.query.base import RowQuery
+from reticent.query.base import CodedMean, CodedSum, ProductsAboutMeans, RowQuery, SquaresAboutMean
 from reticent.query.filled import roles
-from reticent.query.shapes import CodedMean, CodedSum, ProductsAboutMeans, SquaresAboutMean
 from reticent.refine.pivot import pivot
 from reticent.schema import Number, Schema
-from reticent.sensitivity.bounds import Global, Neighbours
+from reticent.sensitivity.bounds import Global, Neighbours, bound_sum
 from reticent.sensitivity.donors import Moves, Span
 from reticent.sensitivity.hubs import LN2, published_beta
-from reticent.sensitivity.linear import bound_sum
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

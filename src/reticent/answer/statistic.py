@@ -18,7 +18,7 @@ from reticent.answer.parts import Answer, AnyMeasurement, Measurement, plan_part
 from reticent.answer.weighting import Weighting
 from reticent.engine.wants import Aggregate
 from reticent.prepare.repair import NO_REPAIR, Repair
-from reticent.privacy.units import Unit
+from reticent.privacy.claim import Unit
 from reticent.query.base import Query
 from reticent.query.filled import check as check_imputed
 from reticent.schema import Schema

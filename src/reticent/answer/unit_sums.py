@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from reticent.answer.parts import NoisyInteger, measure
-from reticent.engine.results import Tallies
-from reticent.engine.wants import Bins, Key, Sum
+from reticent.engine.wants import Bins, Key, Sum, Tallies
 from reticent.noise.source import Noise
 from reticent.prepare.units import SamplingUnits
-from reticent.query.shapes import CodedMean, CodedSum
+from reticent.query.base import CodedMean, CodedSum
 from reticent.schema import Schema
 from reticent.sensitivity.bounds import Neighbours
 from reticent.sensitivity.design import Residual, bound_paired, paired_total

@@ -27,8 +27,7 @@ from reticent.answer.weighting import Weighting
 from reticent.engine.wants import Bins, Sum
 from reticent.noise.source import Noise
 from reticent.prepare.strata import Strategy
-from reticent.query.base import Query
-from reticent.query.shapes import CodedMean, CodedSum, Shape
+from reticent.query.base import CodedMean, CodedSum, Query, Shape
 from reticent.refine.pivot import HiddenNoise, LogScale, Pivot, pivot
 from reticent.schema import Schema
 from reticent.sensitivity.bounds import Neighbours, Smooth

@@ -32,8 +32,7 @@ from reticent.prepare.strata import EQUAL, LARGEST, BaseWeights, Candidates, Cro
 from reticent.refine.margins import Floats, Margin, Mask
 from reticent.refine.raking import Coarsening, Raked, Status, mend, rake
 from reticent.schema import Schema
-from reticent.sensitivity.bounds import Global, Neighbours
-from reticent.sensitivity.linear import bound_table
+from reticent.sensitivity.bounds import Global, Neighbours, bound_table
 from reticent.sensitivity.poststrata import Tally, rungs_needed, weight_ladder
 
 TABLE = "table of base cells"

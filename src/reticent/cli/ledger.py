@@ -91,8 +91,8 @@ def spent(
     """What was spent and what is left; a sum of rho also as (epsilon, delta), computed for this display alone."""
     from reticent.exact import show as decimal
     from reticent.privacy.claim import amount as read_amount
+    from reticent.privacy.claim import in_words
     from reticent.privacy.ledger import Ledger
-    from reticent.privacy.units import in_words
     from reticent.release.curator import beside_epsilon
 
     at = read_amount(delta, field="--delta")

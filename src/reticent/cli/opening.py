@@ -11,9 +11,8 @@ from reticent.engine.protocol import CuratorEngine
 from reticent.engine.sources.open import open_path
 from reticent.errors import PlanError, ResourceError, SourceError
 from reticent.plan.plan import Plan, read_plan
-from reticent.privacy.claim import Change
+from reticent.privacy.claim import Change, Unit
 from reticent.privacy.ledger import Ledger, Origin, same_rows
-from reticent.privacy.units import Unit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

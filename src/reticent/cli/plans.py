@@ -37,7 +37,7 @@ def preview(
     """Print the guarantee, the cost in privacy budget and the expected error. Reads no row and charges nothing."""
     from reticent.cli.show import show_preview
     from reticent.plan.plan import read_plan
-    from reticent.release.trial import try_plan
+    from reticent.release.run import try_plan
 
     read = read_plan(plan)
     try_plan(read)  # what a release would refuse, a preview refuses too

@@ -17,12 +17,12 @@ from rich.text import Text
 from reticent.engine.confidential import Finding, Patterns
 from reticent.errors import PlanError
 from reticent.exact import show
+from reticent.plan.budgets import wave_words
 from reticent.plan.plan import Plan
 from reticent.plan.repairs import external_imputation_section
-from reticent.plan.wave import wave_words
 from reticent.preview.products import foresee_plan
 from reticent.preview.units import unit_line, unit_told
-from reticent.privacy.units import in_words
+from reticent.privacy.claim import in_words
 from reticent.release.check import Gaps
 from reticent.release.document import drawn_section, files_told, wave_section, weight_words
 from reticent.release.product import Line

@@ -32,9 +32,8 @@ from reticent.release.check import gaps
 from reticent.release.curator import Curator
 from reticent.release.products import producers
 from reticent.release.release import Release
-from reticent.release.run import run_plan
+from reticent.release.run import run_plan, try_plan
 from reticent.release.survey import Survey, simulate
-from reticent.release.trial import try_plan
 from reticent.report.pages import ReportPages, installed
 
 PAGES = installed()

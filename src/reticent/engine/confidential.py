@@ -25,8 +25,7 @@ from reticent.engine.sql.tallies import cell_of
 from reticent.engine.wants import Key, Rows, Sum
 from reticent.schema import Levels, Number, Schema
 from reticent.schema.bind import Is
-from reticent.schema.columns import Identifier
-from reticent.schema.reading import LAST_WHOLE, canonical, read_quantity
+from reticent.schema.columns import LAST_WHOLE, Identifier, canonical, read_quantity
 
 EXAMPLES = 3
 

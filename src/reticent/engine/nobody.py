@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.engine.protocol import CodedRows
-from reticent.engine.results import RingTable, Tallies
 from reticent.engine.sql.coded import Coding, check_coding
 from reticent.engine.sql.sampling import Lot
 from reticent.engine.sql.tallies import Alike, point_tables, tallied
-from reticent.engine.wants import Aggregate, Key, PointsByCell, Ring, Sum, keys_of
+from reticent.engine.wants import Aggregate, Key, PointsByCell, Ring, RingTable, Sum, Tallies, keys_of
 from reticent.prepare.repair import NO_REPAIR, Repair
 from reticent.schema import Schema
 

@@ -8,15 +8,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reticent.engine.results import Tallies
+from reticent.engine.wants import Tallies
 from reticent.exact import show
 from reticent.lab.run.experiment import Row
 from reticent.lab.world.state import LEVELS, Array, codebook
 from reticent.noise.source import Noise
 from reticent.plan.plan import Plan, plan_from
-from reticent.release.asks import evaluate, wants_of
 from reticent.release.document import document
-from reticent.release.statistics import StatisticsResult
+from reticent.release.statistics import StatisticsResult, evaluate, wants_of
 from reticent.release.survey import Survey
 
 AT_WORK = "employment = 'employed'"

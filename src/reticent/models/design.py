@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.engine.results import SufficientStatistics
-from reticent.engine.wants import Rows, Sum
+from reticent.engine.wants import Rows, SufficientStatistics, Sum
 from reticent.errors import PlanError
 from reticent.schema.columns import Levels, Number
 from reticent.sensitivity.bounds import Neighbours

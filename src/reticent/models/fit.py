@@ -13,10 +13,8 @@ from typing import ClassVar, Literal, Protocol
 
 from reticent.errors import PlanError
 from reticent.models.design import Records, RegressionDesign, Sums, root_up
-from reticent.noise.bits import Bits, SystemBits
-from reticent.noise.coins import exp_bracket
+from reticent.noise.bits import Bits, SystemBits, Uniform, exp_bracket
 from reticent.noise.laplace import check_whole
-from reticent.noise.reals import Uniform
 from reticent.noise.source import Noise, SystemNoise
 from reticent.noise.vector import draw_laplace, round_up
 from reticent.privacy.claim import Arithmetic, Change, Claim

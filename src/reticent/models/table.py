@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from reticent.errors import PlanError
 from reticent.models.fit import ModelNoise
 from reticent.privacy.claim import Change, Claim
-from reticent.sensitivity.bounds import Neighbours
-from reticent.sensitivity.linear import bound_table
+from reticent.sensitivity.bounds import Neighbours, bound_table
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]

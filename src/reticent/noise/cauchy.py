@@ -6,8 +6,7 @@ Densities are in proportion to 1 / (1 + |x|**gamma), for any rational gamma abov
 from fractions import Fraction
 
 from reticent.noise import calibrate
-from reticent.noise.bits import Bits, below
-from reticent.noise.reals import Largest, RoundedLine, Uniform, line, settle
+from reticent.noise.bits import Bits, Largest, RoundedLine, Uniform, below, line, settle
 from reticent.sensitivity.bounds import Smooth
 
 

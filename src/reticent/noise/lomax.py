@@ -3,8 +3,7 @@
 from fractions import Fraction
 
 from reticent.noise import calibrate
-from reticent.noise.bits import Bits
-from reticent.noise.reals import Largest, RoundedLine, line
+from reticent.noise.bits import Bits, Largest, RoundedLine, line
 from reticent.sensitivity.bounds import Smooth
 
 

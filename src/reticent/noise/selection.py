@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import PlanError
-from reticent.noise.bits import Bits, below
-from reticent.noise.coins import LARGEST, Floats, flip_many
+from reticent.noise.bits import LARGEST, Bits, Floats, below, flip_many
 
 
 def permute_and_flip(

@@ -14,11 +14,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.noise import calibrate
-from reticent.noise.bits import Bits, below, words
-from reticent.noise.coins import LARGEST, Flags, Words, decide, exp_bracket, flip_many, is_below_exp
+from reticent.noise.bits import (
+    LARGEST,
+    Bits,
+    Flags,
+    Largest,
+    Uniform,
+    Words,
+    below,
+    decide,
+    exp_bracket,
+    flip_many,
+    is_below_exp,
+    line,
+    words,
+)
 from reticent.noise.laplace import check_whole
 from reticent.noise.lomax import settle_lomax
-from reticent.noise.reals import Largest, Uniform, line
 
 Whole = NDArray[np.int64]
 

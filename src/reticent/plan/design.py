@@ -21,8 +21,8 @@ from reticent.plan.sections import DesignSection, SamplingSection
 from reticent.prepare.repair import Repair
 from reticent.prepare.units import SamplingUnits, units_of
 from reticent.privacy.claim import Change, Claim, read_epsilon
+from reticent.query.base import CodedMean, CodedSum
 from reticent.query.filled import roles
-from reticent.query.shapes import CodedMean, CodedSum
 from reticent.refine.total import DesignFactor
 from reticent.schema import Schema
 

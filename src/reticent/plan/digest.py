@@ -13,6 +13,7 @@ from typing import Any
 from reticent.errors import PlanError
 from reticent.exact import read_decimal, show
 from reticent.files import Section, fill
+from reticent.plan.budgets import WaveSection
 from reticent.plan.capped import LevelSection, is_level
 from reticent.plan.donors import DonorsSection, MatchSection
 from reticent.plan.models import ModelSection
@@ -21,7 +22,6 @@ from reticent.plan.products import PRODUCTS
 from reticent.plan.repairs import BroughtSection, EditSection
 from reticent.plan.sample import SampleSection
 from reticent.plan.sections import PlanSections, WeightSection
-from reticent.plan.wave import WaveSection
 from reticent.schema.codebook import CodebookPart, ColumnPart
 
 READ: dict[str, type[Section]] = {

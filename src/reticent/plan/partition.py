@@ -28,8 +28,7 @@ from reticent.privacy.ledger import ChargedPiece
 from reticent.privacy.ledger.history import BEFORE, CHANCE, FIXED, VALUES
 from reticent.schema import Schema
 from reticent.schema.codebook import ROW
-from reticent.schema.columns import Levels
-from reticent.schema.reading import READING
+from reticent.schema.columns import READING, Levels
 
 KEY_SECRET = {
     FIXED: (

@@ -19,7 +19,7 @@ from reticent.errors import PlanError, is_printable
 from reticent.exact import read_decimal, show
 from reticent.files import fill, read_toml
 from reticent.former import FormerDigests, check_format, without_hubs
-from reticent.plan.budgets import read_protection
+from reticent.plan.budgets import read_protection, read_wave
 from reticent.plan.capped import read_shares
 from reticent.plan.design import NO_DESIGN, SurveyDesign, read_design, read_effect
 from reticent.plan.digest import plan_digest
@@ -33,14 +33,12 @@ from reticent.plan.sections import FORMAT, PlanSections
 from reticent.plan.statistics import Statistics
 from reticent.plan.synth import SyntheticTables
 from reticent.plan.totals import with_totals
-from reticent.plan.wave import read_wave
 from reticent.plan.weights import read_weight
 from reticent.plan.words import copied_stand_in, stand_in
 from reticent.prepare.repair import NO_REPAIR, Repair
-from reticent.privacy.claim import Change, Claim, check_exact, compose
+from reticent.privacy.claim import DELTA, Change, Claim, Unit, check_exact, compose, in_unit
 from reticent.privacy.ledger import ChargedWave
 from reticent.privacy.sampling import resting_on_key
-from reticent.privacy.units import DELTA, Unit, in_unit
 from reticent.schema import Schema
 from reticent.schema.codebook import schema_from
 from reticent.schema.predicate import statuses

@@ -10,8 +10,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from reticent.answer.weighting import Weighting
-from reticent.privacy.claim import Change, Claim
-from reticent.privacy.units import Unit
+from reticent.privacy.claim import Change, Claim, Unit
 from reticent.schema import Schema
 from reticent.sensitivity.bounds import Neighbours
 

@@ -1,30 +1,188 @@
-"""The statistics of a plan as a product: every `[[statistic]]`, and the weights to known totals that some of them use.
+"""The statistics of a plan: every `[[statistic]]` section read into what is estimated, its budget and its interval.
 
-What a statistic costs and rests on follows from public numbers alone, and is asked again of what was actually run.
+As a product they carry the weights to known totals that some of them use. What a statistic costs and rests on follows from
+public numbers alone, and is asked again of what was actually run.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from reticent.answer.factors import GROUND as FACTORS
 from reticent.answer.factors import WEIGHTS
 from reticent.answer.grounds import FLIP, LAPLACE
 from reticent.answer.parts import AnyMeasurement, Measurement
-from reticent.answer.route import Route
+from reticent.answer.route import Route, route_of
+from reticent.answer.shares import LEAST_BETA
 from reticent.answer.statistic import Setting, Statistic
+from reticent.answer.weighted import sheets, weightable
 from reticent.answer.weighting import BINS as CHOICE
 from reticent.answer.weighting import TABLE, Weighting
-from reticent.plan.asks import read_asks
+from reticent.errors import PlanError, is_printable, nearest
+from reticent.exact import read_decimal
+from reticent.plan.budgets import read_spent
 from reticent.plan.product import Given, Product
 from reticent.plan.sections import StatisticSection
-from reticent.plan.weights import serving
 from reticent.plan.words import copied_stand_in
-from reticent.privacy.claim import Change, Claim
+from reticent.privacy.claim import Change, Claim, Unit
+from reticent.query.base import AVAILABLE, COMMON, COMPLETE, EVERYONE, Query, Subpopulation
+from reticent.query.domains import OPTIONS, options_of, read_domains
+from reticent.query.kinds import KINDS
+from reticent.query.written import WrittenQuery, predicate_of, text_of
+from reticent.schema import Schema
+from reticent.sensitivity.bounds import Neighbours
 
 if TYPE_CHECKING:
     from reticent.plan.plan import Plan
+
+
+BY_KEY = {key: kind for kind in KINDS for key in kind.KEYS}
+ALLOWED = {key: kind.KEYS[key] for key, kind in BY_KEY.items()}
+
+
+def read_query(
+    raw: Mapping[str, Any], schema: Schema, *, missing: str, size: int | None, field: str
+) -> Query:
+    """The query that `raw` writes down."""
+    verbs = [key for key in raw if key in ALLOWED]
+    if len(verbs) != 1:
+        listed = ", ".join(ALLOWED)
+        raise PlanError(f"holds exactly one of {listed}{_hint(raw)}", field=field)
+    verb = verbs[0]
+    allowed = ALLOWED[verb] | (OPTIONS if "by" in raw else set())
+    for key in raw:
+        if key != verb and key not in allowed:
+            raise PlanError(f"{key!r} does not go with {verb}{_way_out(key, allowed)}", field=field)
+    kind = BY_KEY[verb]
+    if size is not None and not kind.takes_size:
+        raise PlanError(f"a public size does not go with {verb}", field=field.replace("query", "size"))
+    among = _among(raw, schema, missing, field)
+    written = WrittenQuery(raw=raw, key=verb, schema=schema, among=among, size=size, field=f"{field}.{verb}")
+    if "by" not in raw:
+        return kind.read(written)
+    return read_domains(kind.read(replace(written, raw=options_of(raw), size=None)), written)
+
+
+def _way_out(key: str, allowed: Collection[str]) -> str:
+    if key in OPTIONS:
+        return '; it goes with by = ["region"]'
+    return nearest(key, allowed)
+
+
+def _hint(raw: Mapping[str, Any]) -> str:
+    return next((h for key in raw if key not in COMMON and (h := nearest(key, ALLOWED))), "")
+
+
+def _among(raw: Mapping[str, Any], schema: Schema, missing: str, field: str) -> Subpopulation:
+    if missing not in (AVAILABLE, COMPLETE):
+        raise PlanError("is 'available' or 'complete'", field=field.replace("query", "missing"))
+    where = predicate_of(raw["where"], schema, f"{field}.where") if "where" in raw else EVERYONE
+    weight = raw.get("weight")
+    if weight is not None:
+        schema.weight(text_of(weight, f"{field}.weight"), field=f"{field}.weight")
+    return Subpopulation(where=where, weight=weight, missing=missing)
+
+
+DEEPEST = 2  # exact quotients of quotients double in length each time, and leave the doubles
+
+
+def read_asks(sections: Sequence[StatisticSection], setting: Setting) -> tuple[Statistic, ...]:
+    """Every statistic of a plan, in order, as it is asked in this setting."""
+    asks = tuple(_ask(section, setting, f"statistic[{i}]") for i, section in enumerate(sections))
+    _check_names(asks, setting.schema)
+    return asks
+
+
+def _ask(section: StatisticSection, setting: Setting, at: str) -> Statistic:
+    if not is_printable(section.name):
+        raise PlanError("holds a control character", field=f"{at}.name")
+    weighting = setting.weighting
+    named = weighting is not None and section.query.get("weight") == weighting.name
+    weighted = named and weighting is not None and weighting.factors is None
+    raw = {key: value for key, value in section.query.items() if not (weighted and key == "weight")}
+    query = read_query(raw, setting.schema, missing=section.missing, size=section.size, field=f"{at}.query")
+    asked = Statistic(
+        name=section.name, query=query, epsilon=Fraction(0), written=section.query, weighted=weighted
+    )
+    route = route_of(asked, setting, field=f"{at}.query")
+    route.check_query(f"{at}.query")
+    level = read_decimal(section.interval.level)
+    if level is None or not Fraction(1, 2) <= level <= Fraction(9999, 10000):
+        raise PlanError("is a decimal from 0.5 to 0.9999", field=f"{at}.interval.level")
+    epsilon, in_rho = _budget(section, route, setting.unit, at)
+    return replace(
+        asked,
+        epsilon=epsilon,
+        in_rho=in_rho,
+        level=level,
+        bar=_bar(section, route, setting.unit, f"{at}.interval", in_rho=in_rho),
+        variance=section.variance,
+        expected=_expected(section, at),
+    )
+
+
+def _budget(section: StatisticSection, route: Route, unit: Unit, at: str) -> tuple[Fraction, bool]:
+    """What the statistic costs, and whether that is rho: nothing, where it uses released numbers alone."""
+    if not route.query.uses:
+        return read_spent(section.epsilon, section.rho, unit=unit, no_rho=route.no_rho, at=at)
+    for key in ("epsilon", "rho"):
+        if getattr(section, key) is not None:
+            raise PlanError("costs nothing (it uses released numbers); remove it", field=f"{at}.{key}")
+    return Fraction(0), False
+
+
+def _bar(section: StatisticSection, route: Route, unit: Unit, at: str, *, in_rho: bool) -> Fraction:
+    """What the interval costs, in the unit of its statistic: nothing, unless an interval has to be bought."""
+    bought = section.interval
+    if bought.epsilon is None and bought.rho is None:
+        return Fraction(0)
+    bar, is_rho = read_spent(bought.epsilon, bought.rho, unit=unit, no_rho=route.no_rho, at=at)
+    field = f"{at}.{'rho' if is_rho else 'epsilon'}"
+    if route.no_bar:
+        raise PlanError(route.no_bar, field=field)
+    if is_rho != in_rho:
+        raise PlanError("is in another unit than its statistic; write both in one", field=field)
+    return bar
+
+
+def _expected(section: StatisticSection, at: str) -> tuple[Fraction, int | None] | None:
+    if section.expect is None:
+        return None
+    value = read_decimal(section.expect.value)
+    if value is None:
+        raise PlanError("is a plain decimal", field=f"{at}.expect.value")
+    return value, section.expect.size
+
+
+def _check_names(asks: tuple[Statistic, ...], schema: Schema) -> None:
+    names, depth = [ask.name for ask in asks], dict[str, int]()
+    for place, ask in enumerate(asks):
+        if names.index(ask.name) != place:
+            raise PlanError(f"two statistics are called {ask.name!r}", field=f"statistic[{place}].name")
+        known = {a.name: a.query for a in asks[:place] if a.query.has_one_estimate}
+        if ask.query.uses:
+            usable = (
+                {a.name: a.query for a in asks[:place] if a.query.has_cells}
+                if ask.query.uses_cells
+                else known
+            )
+            have = "are tables of counts" if ask.query.uses_cells else "have one estimate"
+            for name in ask.query.uses:
+                if name not in usable:
+                    hint = nearest(name, usable) or f"; name statistics that stand above this one and {have}"
+                    raise PlanError(
+                        f"there is no statistic {name!r} to use{hint}", field=f"statistic[{place}].query"
+                    )
+            ask.query.check_uses(usable, schema, f"statistic[{place}].query")
+            depth[ask.name] = 1 + max(depth.get(name, 0) for name in ask.query.uses)
+            if depth[ask.name] > DEEPEST:
+                raise PlanError(f"is derived more than {DEEPEST} deep", field=f"statistic[{place}].query")
+        variances = {n for n, q in known.items() if q.is_variance}
+        if ask.variance is not None and ask.variance not in variances:
+            raise PlanError(
+                "names a variance that stands above this one", field=f"statistic[{place}].variance"
+            )
 
 
 LAPLACE_NAME = "discrete Laplace"
@@ -86,6 +244,34 @@ class Statistics(Product):
         found = (claim_of(route, plan.change) for route in plan.routes)
         asked = tuple(claim for claim in (bins, *found) if claim is not None)
         return asked + plan.design.claims(plan.change)
+
+
+def serving(
+    weighting: Weighting, asks: Sequence[Statistic], schema: Schema, neighbours: Neighbours
+) -> Weighting:
+    """The same, with as many of the largest weights kept as the asks have a use for; refused where none uses it."""
+    if weighting.factors is not None:
+        if all(ask.query.weight != weighting.name for ask in asks):
+            raise PlanError(
+                f"no statistic says weight = {weighting.name!r}; drop the section", field="weight"
+            )
+        return weighting
+    shares = [
+        (place, ask.epsilon * sheet.share / neighbours.steps)
+        for place, ask in enumerate(asks)
+        if ask.weighted and (shape := weightable(ask.query, schema)) is not None
+        for sheet in sheets(shape)
+    ]
+    if not shares:
+        raise PlanError(f"no statistic says weight = {weighting.name!r}; drop the section", field="weight")
+    for place, each in shares:
+        if each / weighting.smoothness < LEAST_BETA:
+            raise PlanError(
+                f"leaves {float(each):.2g} to one of its sums, for one record; weights to known totals need at least "
+                f"{float(LEAST_BETA * weighting.smoothness):.2g}",
+                field=f"statistic[{place}].epsilon",
+            )
+    return weighting.serving([each / weighting.smoothness for _, each in shares])
 
 
 def read_statistics(raw: Sequence[StatisticSection], given: Given) -> Statistics:

@@ -18,8 +18,7 @@ from reticent.files import Section, fill
 from reticent.plan.budgets import LARGEST_DELTA, read_spent
 from reticent.plan.product import Given, Product
 from reticent.prepare.repair import NO_REPAIR, Repair
-from reticent.privacy.claim import Change, Claim, amount
-from reticent.privacy.units import Unit
+from reticent.privacy.claim import Change, Claim, Unit, amount
 from reticent.schema import Schema
 from reticent.sensitivity.donors import stability
 from reticent.synth.base import MissingMethod, Spend, SynthesisMethod

@@ -15,9 +15,6 @@ import numpy as np
 
 from reticent.answer.factors import FactorPurchase, check_steps
 from reticent.answer.poststrata import Law
-from reticent.answer.shares import LEAST_BETA
-from reticent.answer.statistic import Statistic
-from reticent.answer.weighted import sheets, weightable
 from reticent.answer.weighting import ROWS, Choice, Fitting, Weighting
 from reticent.engine.sql.tallies import check_bins
 from reticent.errors import PlanError
@@ -285,31 +282,3 @@ def _base(name: str | None, schema: Schema) -> BaseWeights:
         return EQUAL
     column = schema.weight(name, field="weight.base")
     return BaseWeights(unit=column.grid, heaviest=column.high, kept=min(1, column.high - 1))
-
-
-def serving(
-    weighting: Weighting, asks: Sequence[Statistic], schema: Schema, neighbours: Neighbours
-) -> Weighting:
-    """The same, with as many of the largest weights kept as the asks have a use for; refused where none uses it."""
-    if weighting.factors is not None:
-        if all(ask.query.weight != weighting.name for ask in asks):
-            raise PlanError(
-                f"no statistic says weight = {weighting.name!r}; drop the section", field="weight"
-            )
-        return weighting
-    shares = [
-        (place, ask.epsilon * sheet.share / neighbours.steps)
-        for place, ask in enumerate(asks)
-        if ask.weighted and (shape := weightable(ask.query, schema)) is not None
-        for sheet in sheets(shape)
-    ]
-    if not shares:
-        raise PlanError(f"no statistic says weight = {weighting.name!r}; drop the section", field="weight")
-    for place, each in shares:
-        if each / weighting.smoothness < LEAST_BETA:
-            raise PlanError(
-                f"leaves {float(each):.2g} to one of its sums, for one record; weights to known totals need at least "
-                f"{float(LEAST_BETA * weighting.smoothness):.2g}",
-                field=f"statistic[{place}].epsilon",
-            )
-    return weighting.serving([each / weighting.smoothness for _, each in shares])

@@ -10,11 +10,11 @@ from reticent.answer.weighting import Choice, tolerable
 from reticent.errors import PlanError, nearest
 from reticent.exact import read_decimal
 from reticent.plan.sections import MOST_STRATEGIES, StrategySection, TolerateSection, WeightSection
+from reticent.plan.statistics import read_query
 from reticent.plan.totals import Totals, read_totals, totals_of
 from reticent.prepare.strata import BaseCells, Candidates, Order, Strategy, Stratifier
 from reticent.privacy.claim import amount
 from reticent.query.kinds import CrossTabulation
-from reticent.query.read import read_query
 from reticent.schema import Schema
 from reticent.sensitivity.bounds import Neighbours
 

@@ -23,8 +23,8 @@ from reticent.answer.route import Route
 from reticent.exact import show
 from reticent.plan.plan import Plan
 from reticent.plan.words import ask_words
-from reticent.privacy.units import Unit
-from reticent.query.shapes import CodedMean
+from reticent.privacy.claim import Unit
+from reticent.query.base import CodedMean
 from reticent.release.document import weighted_words
 from reticent.schema import Schema
 

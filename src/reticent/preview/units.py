@@ -13,8 +13,7 @@ from reticent.exact import show
 from reticent.plan.plan import Plan
 from reticent.plan.statistics import Statistics
 from reticent.plan.tables import AddUpTables
-from reticent.privacy.claim import Claim
-from reticent.privacy.units import as_approximate, in_words
+from reticent.privacy.claim import Claim, as_approximate, in_words
 from reticent.synth.spending import rho_within
 
 FINE = 10**6

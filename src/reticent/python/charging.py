@@ -14,9 +14,8 @@ from typing import Any, ClassVar, Protocol, Self
 from reticent.errors import PlanError
 from reticent.plan.budgets import LARGE
 from reticent.plan.digest import digest_of
-from reticent.privacy.claim import Change, Claim, check_exact
+from reticent.privacy.claim import Change, Claim, Unit, check_exact, in_unit
 from reticent.privacy.ledger import Ledger, Origin, Reservation
-from reticent.privacy.units import Unit, in_unit
 from reticent.schema import Schema
 
 Account = str | PathLike[str] | Ledger

@@ -20,17 +20,16 @@ from reticent.prepare.repair import NO_REPAIR
 from reticent.privacy.claim import Change, Claim
 from reticent.privacy.ledger import Ledger, Origin, Reservation
 from reticent.python.charging import Account, Params, check_public, open_account, refuse_replayed, reserve
+from reticent.release.run import FAILED
 from reticent.release.survey import Survey
 from reticent.release.synth import draw_tables, learn
-from reticent.release.trial import FAILED
 from reticent.schema import Schema
 from reticent.schema.codebook import schema_from
 from reticent.synth.base import Model, SynthNoise
-from reticent.synth.decode import to_arrow
-from reticent.synth.domain import BINS, Domain, PointMasses
-from reticent.synth.noise import SystemSynthNoise
+from reticent.synth.domain import BINS, Domain, PointMasses, to_arrow
 from reticent.synth.rules import Rules, read_rules
 from reticent.synth.saved import load, save
+from reticent.synth.spending import SystemSynthNoise
 from reticent.synth.written import MODEL
 
 AT = "Synthesizer"

@@ -1,8 +1,10 @@
-"""What every kind of query says of itself, and which rows a query is about when people did not answer everything.
+"""What every kind of query says of itself, the sums it is made of, and which rows it is about.
 
 Whoever meets a query asks it, and does not look at its kind: which aggregates it wants, which columns it reads and which
-decide who counts, in which unit the answer is, what goes with it in a plan. How it is answered is decided in
-`answer/route.py`.
+decide who counts, in which unit the answer is, what goes with it in a plan. Its shape is one sum, a mean, squares about a
+mean or products about two: answers with donors, with known totals and over copies are written for shapes, so that a new kind
+which has one of them is answered by what is there. How it is answered is decided in `answer/route.py`. Everything here is
+public: it follows from the query and the codebook.
 """
 
 from abc import ABC, abstractmethod
@@ -12,11 +14,91 @@ from fractions import Fraction
 from typing import ClassVar
 
 from reticent.engine.wants import Rows, Sum, Table
-from reticent.query.shapes import Shape
 from reticent.query.sides import Sides
-from reticent.schema import Schema
+from reticent.schema import Number, Schema
 from reticent.schema.bind import AllOf, AnyOf, Bound, Negation, bind
 from reticent.schema.predicate import Everyone, Predicate, columns_compared
+
+
+def centre_code(column: Number, centre: Fraction | None) -> int:
+    """Twice the centre in grid steps: the midpoint of the bounds, or the plan's own public guess."""
+    return column.low + column.high if centre is None else int(2 * centre / column.grid)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodedSum:
+    """One sum over rows: each adds its code in `number`, or 1 where there is no column."""
+
+    sum: Sum
+    number: Number | None = None
+
+    @property
+    def what(self) -> str:
+        return "total" if self.number else "count"
+
+    @property
+    def low(self) -> Fraction:
+        return self.number.lower if self.number else Fraction(0)
+
+    @property
+    def high(self) -> Fraction:
+        return self.number.upper if self.number else Fraction(1)
+
+    @property
+    def grid(self) -> Fraction:
+        return self.number.grid if self.number else Fraction(1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodedMean:
+    """centre + (sum of answers less centre) / count. Without a column the answers are true and false, 1 and 0.
+
+    `twice` is twice the centre in steps of the grid; with a public `size` the count is not measured.
+    """
+
+    count: Sum
+    total: Sum
+    twice: int
+    number: Number | None = None
+    size: int | None = None
+
+    @property
+    def low(self) -> Fraction:
+        return self.number.lower if self.number else Fraction(0)
+
+    @property
+    def high(self) -> Fraction:
+        return self.number.upper if self.number else Fraction(1)
+
+    @property
+    def half(self) -> Fraction:
+        """Half a step of the grid: centred sums are counted in these."""
+        return (self.number.grid if self.number else Fraction(1)) / 2
+
+    @property
+    def centre(self) -> Fraction:
+        return self.twice * self.half
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SquaresAboutMean:
+    """The sum of squares about a mean that is measured first."""
+
+    mean: CodedMean
+    number: Number
+    squares: Sum
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProductsAboutMeans:
+    """The sums of squares about two means, and of products about both."""
+
+    means: tuple[CodedMean, CodedMean]
+    numbers: tuple[Number, Number]
+
+
+Shape = CodedSum | CodedMean | SquaresAboutMean | ProductsAboutMeans
+
 
 AVAILABLE, COMPLETE = "available", "complete"
 EVERYONE = Everyone()

@@ -12,16 +12,19 @@ from typing import ClassVar, Self
 from reticent.engine.wants import MOST_CELLS, Key, Rows, Sum, Table, has_universe
 from reticent.errors import PlanError
 from reticent.exact import show
-from reticent.query.base import COMMON, EVERYONE, Query, RowQuery
-from reticent.query.cells import FromCells
-from reticent.query.shapes import (
+from reticent.query.base import (
+    COMMON,
+    EVERYONE,
     CodedMean,
     CodedSum,
     ProductsAboutMeans,
+    Query,
+    RowQuery,
     Shape,
     SquaresAboutMean,
     centre_code,
 )
+from reticent.query.cells import FromCells
 from reticent.query.sides import BinEdges, Sides
 from reticent.query.written import WrittenQuery
 from reticent.schema import Number, Schema

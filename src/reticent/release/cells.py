@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from reticent.engine.results import Tallies
 from reticent.engine.wants import PointsByCell as Want
+from reticent.engine.wants import Tallies
 from reticent.errors import ResourceError
 from reticent.files import tidy_csv
 from reticent.noise.bits import Bits

@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 from reticent.answer.context import CompletedSums
 from reticent.answer.copies import CopiesRoute, copied_wants, is_straight
 from reticent.engine.protocol import Engine
-from reticent.engine.results import SufficientStatistics
 from reticent.engine.sql.sampling import Lot
-from reticent.engine.wants import Sum
+from reticent.engine.wants import SufficientStatistics, Sum
 from reticent.models.fit import Fit, tell
 from reticent.models.imputing import normal
 from reticent.models.moments import Uncertain

@@ -20,9 +20,8 @@ from reticent.plan.plan import Plan
 from reticent.privacy.ledger import Ledger, Origin, Reservation
 from reticent.privacy.ledger.entries import Entry
 from reticent.release.release import JSON, Release, files_of, planned_files
-from reticent.release.run import run_plan
+from reticent.release.run import run_plan, try_plan
 from reticent.release.survey import Survey
-from reticent.release.trial import try_plan
 
 
 def beside_epsilon(entries: Iterable[Entry], *, upto: int | None = None) -> dict[str, Any]:

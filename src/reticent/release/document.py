@@ -19,15 +19,14 @@ from reticent.answer.route import Route
 from reticent.answer.statistic import Statistic
 from reticent.answer.weighting import Choice, RakedTotals, Weighting
 from reticent.exact import show
+from reticent.plan.budgets import wave_words
 from reticent.plan.partition import Partition
 from reticent.plan.plan import Plan
 from reticent.plan.repairs import external_imputation_section
 from reticent.plan.statistics import claim_of_bins, claim_of_parts
-from reticent.plan.wave import wave_words
 from reticent.plan.words import ask_words, bar_words, lent_words
-from reticent.privacy.claim import Claim, compose, while_secret
+from reticent.privacy.claim import Claim, as_approximate, compose, in_unit, while_secret
 from reticent.privacy.sampling import KEY, KEY_GROUND
-from reticent.privacy.units import as_approximate, in_unit
 from reticent.refine.total import TotalError, reliability
 from reticent.release.format import COVERS, FORMAT
 from reticent.release.product import Result

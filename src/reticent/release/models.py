@@ -16,10 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.engine.protocol import Engine
-from reticent.engine.results import ContingencyTable, SufficientStatistics, Tallies
 from reticent.engine.sql.predict import keys_of
 from reticent.engine.sql.sampling import Lot
-from reticent.engine.wants import ALWAYS, Aggregate, Key, Rows, Sum, Table
+from reticent.engine.wants import (
+    ALWAYS,
+    Aggregate,
+    ContingencyTable,
+    Key,
+    Rows,
+    SufficientStatistics,
+    Sum,
+    Table,
+    Tallies,
+)
 from reticent.errors import PlanError
 from reticent.exact import show
 from reticent.models.design import Bounded, RegressionDesign, Sums

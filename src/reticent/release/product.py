@@ -10,9 +10,8 @@ from fractions import Fraction
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from reticent.engine.protocol import Engine
-from reticent.engine.results import Tallies
 from reticent.engine.sql.sampling import Lot
-from reticent.engine.wants import Aggregate
+from reticent.engine.wants import Aggregate, Tallies
 from reticent.noise.bits import Bits
 from reticent.noise.source import Noise
 from reticent.plan.plan import Plan

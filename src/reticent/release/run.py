@@ -1,20 +1,31 @@
-"""Carry a plan out on rows: everything between the charge and the document, alike for a release and a rehearsal."""
+"""Carry a plan out on rows: everything between the charge and the document, alike for a release and a rehearsal.
 
-from collections.abc import Mapping
+Before anything is charged a plan is tried on nobody: whatever can fail from public numbers fails there, and costs nothing.
+The trial is the release itself, on an engine that holds no rows: the same noise at the same scales, the same estimates, the
+same files. Nothing of it is kept. Each product says how much of it is tried: tables of small cells are tried on one cell,
+and of synthetic rows a few are drawn.
+"""
+
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from secrets import token_hex
 from typing import Any
 
+from reticent.engine.nobody import Nobody
 from reticent.engine.protocol import Engine
-from reticent.engine.results import SufficientStatistics, Tallies
 from reticent.engine.sql.sampling import Lot
+from reticent.engine.wants import SufficientStatistics, Tallies
+from reticent.errors import PlanError
+from reticent.exact import show
 from reticent.noise.bits import SystemBits
 from reticent.noise.source import SystemNoise
 from reticent.plan.plan import Plan
-from reticent.privacy.units import cost
+from reticent.privacy.claim import cost
 from reticent.release.document import document
 from reticent.release.product import PlanRun, Producer, Result, Step
 from reticent.release.products import producers
+from reticent.release.release import Release, files_of
 
 NOTHING = Tallies(statistics=SufficientStatistics(sums={}), tables={})
 
@@ -81,3 +92,61 @@ def _after(producer: Producer[Any], on: PlanRun) -> PlanRun:
     """The run with what one product gave, and with rows filled as it says."""
     done = producer.run(on)
     return replace(on, results=(*on.results, done), repair=done.repair or on.repair)
+
+
+FAILED = (
+    "cannot be computed: its epsilon, bounds, grids or weights are too large or too small for each other; change them. "
+    "Nothing was charged"
+)
+
+BETA = (
+    "no noise for a confidential scale is proved at this epsilon; take a smaller one, or another smoothness"
+)
+
+
+def try_plan(plan: Plan) -> None:
+    """Refuse what a release could not do, naming the statistic. Reads no row; two trials may draw different noise."""
+    for producer in producers(plan):
+        producer.check()
+    tried = _small(plan)
+    if all(producer.fills for producer in producers(tried)):
+        return
+    reached: list[str] = []
+    said = ""
+    try:
+        _carry_out(tried, reached.append)
+    except PlanError as problem:
+        said = BETA if problem.field == "beta" else str(problem.args[0])
+    except MemoryError:
+        raise
+    except Exception:  # noqa: BLE001 - a failure on nobody is one of public numbers, and becomes a refusal
+        said = FAILED
+    if said:
+        raise PlanError(said, field=_place(tried, reached))
+
+
+def _carry_out(plan: Plan, step: Callable[[str], None]) -> None:
+    lot = plan.partition.lot(token_hex(32)) if plan.partition else None
+    done = run_plan(plan, Nobody(), lot, step=step)
+    if not done.is_as_planned(plan):
+        raise PlanError(f"was planned at {show(plan.cost)} but would run otherwise", field="statistic")
+    made = Release(done.told(plan, receipt=None, engine=Nobody.version))
+    for write in files_of(made).values():
+        write(Release.from_bytes(made.to_bytes()))
+
+
+def _small(plan: Plan) -> Plan:
+    """The plan with as much of each product as its producer tries together with the others."""
+    small = (producer.small() for producer in producers(plan))
+    return replace(plan, products=tuple(product for product in small if product is not None))
+
+
+def _place(plan: Plan, reached: list[str]) -> str:
+    """The first statistic or table that was not reached, as the plan calls it."""
+    named = [
+        (f"{product.section}[{place}]", name)
+        for product in plan.products
+        for place, name in enumerate(product.names)
+    ]
+    at = next((f"{at} {name!r}" for at, name in named if name not in reached), "plan")
+    return at if "tallied" in reached else "impute"

@@ -15,7 +15,7 @@ from reticent.answer.design import BoughtDesign, SamplingError
 from reticent.answer.parts import UNBOUNDED, Answer, Estimate, Interval, Measurement
 from reticent.answer.statistic import Statistic
 from reticent.answer.unit_sums import ReleasedValue
-from reticent.engine.results import Tallies
+from reticent.engine.wants import Tallies
 from reticent.exact import show
 from reticent.noise.source import Noise
 from reticent.plan.design import claims_of

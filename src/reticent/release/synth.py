@@ -23,10 +23,10 @@ from reticent.release.product import Document, PlanRun, Producer, ReleasedSectio
 from reticent.release.synth_table import SynthTable, synths_section, to_csv, to_parquet
 from reticent.synth.base import Model, SynthNoise
 from reticent.synth.complete import complete_rows
-from reticent.synth.decode import Rows
+from reticent.synth.domain import Rows
 from reticent.synth.lawful import Cells, lawful_rows
-from reticent.synth.noise import SystemSynthNoise
 from reticent.synth.rules import Rules
+from reticent.synth.spending import SystemSynthNoise
 
 
 def table_of(synth: Synth, model: Model, bits: Bits) -> SynthTable:

@@ -25,7 +25,7 @@ from reticent.errors import ReticentError
 from reticent.exact import show
 from reticent.privacy.claim import Claim
 from reticent.schema import Levels, Number
-from reticent.synth.decode import HOLE, UNASKED, Rows
+from reticent.synth.domain import HOLE, UNASKED, Rows
 
 if TYPE_CHECKING:
     from reticent.plan.synth import Synth

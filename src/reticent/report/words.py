@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import Any
 
 from reticent.exact import show
-from reticent.privacy.units import DELTA, as_approximate
+from reticent.privacy.claim import DELTA, as_approximate
 from reticent.report.numbers import certainty, factor
 
 Document = Mapping[str, Any]

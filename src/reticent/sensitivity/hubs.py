@@ -14,8 +14,7 @@ from math import floor
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.engine.results import Tallies
-from reticent.engine.wants import Ring
+from reticent.engine.wants import Ring, Tallies
 from reticent.errors import PlanError
 from reticent.prepare.distance import Distances, Row, distances_of
 from reticent.prepare.repair import Bounding, Repair

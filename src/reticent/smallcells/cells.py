@@ -14,8 +14,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from reticent.engine.results import PointTable
 from reticent.engine.wants import PointsByCell as Want
+from reticent.engine.wants import PointTable
 from reticent.errors import PlanError, is_printable
 from reticent.exact import show
 from reticent.files import Section

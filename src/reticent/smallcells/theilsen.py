@@ -18,10 +18,8 @@ from numpy.typing import NDArray
 
 from reticent.errors import PlanError
 from reticent.exact import ball
-from reticent.noise.bits import Bits, words
+from reticent.noise.bits import Bits, Uniform, exp_bracket, words
 from reticent.noise.bits import below as bits_below
-from reticent.noise.coins import exp_bracket
-from reticent.noise.reals import Uniform
 from reticent.smallcells.estimators import CellMean, Predict, Slope
 from reticent.smallcells.kernel import Floats, Whole, compiled, two_words
 from reticent.smallcells.points import GridPoints

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from reticent.errors import PlanError
 from reticent.noise.bits import Bits
 from reticent.synth.base import Floats, Places
-from reticent.synth.decode import uniforms
-from reticent.synth.domain import Domain
+from reticent.synth.domain import Domain, uniforms
 
 Cells = NDArray[np.int64]
 

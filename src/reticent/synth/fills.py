@@ -11,12 +11,10 @@ from reticent.errors import PlanError
 from reticent.privacy.convert import PLACES, zcdp_to_epsilon
 from reticent.schema import Number
 from reticent.synth.base import Conditional, Counts, Floats, MissingMethod, Spend, Step, SynthNoise
-from reticent.synth.decode import bins
-from reticent.synth.domain import Axis, Domain
+from reticent.synth.domain import Axis, Domain, bins
 from reticent.synth.marginals.views import plain
-from reticent.synth.network import Network
+from reticent.synth.network import Network, lines, simplex
 from reticent.synth.spending import Accountant, rho_within
-from reticent.synth.tables import lines, simplex
 
 PAGE = "proofs/synth/fills.md"
 SHARE = Fraction(1, 2)

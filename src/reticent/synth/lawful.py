@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.noise.bits import Bits
-from reticent.synth.decode import UNASKED, Codes, Rows, bins, decode, uniforms
-from reticent.synth.domain import Domain
+from reticent.synth.domain import UNASKED, Codes, Domain, Rows, bins, decode, uniforms
 from reticent.synth.rules import Flags, Link, Rules, asked, lawful_row, linked, status_of, unlawful
 
 Cells = NDArray[np.integer]

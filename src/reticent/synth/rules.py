@@ -33,8 +33,7 @@ from reticent.schema.bind import (
 )
 from reticent.schema.parse import parse
 from reticent.synth.base import Places
-from reticent.synth.decode import HOLE, UNASKED, Codes, Rows, bins, encode
-from reticent.synth.domain import Axis, Domain
+from reticent.synth.domain import HOLE, UNASKED, Axis, Codes, Domain, Rows, bins, encode
 
 Flags = NDArray[np.bool_]
 Status = NDArray[np.int8]

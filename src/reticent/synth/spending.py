@@ -1,4 +1,7 @@
-"""What a synthesizer spends: one purse, counted exactly, in rho or (for pure noise) in epsilon."""
+"""What a synthesizer spends: one purse, counted exactly, in rho or (for pure noise) in epsilon, and the noise it buys.
+
+The noise is that of the operating system's generator. There is no seed here, and no way to pass one.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -10,8 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import PlanError
+from reticent.noise.bits import Bits, SystemBits
+from reticent.noise.gaussian import add_gaussian_many
+from reticent.noise.laplace import add_laplace_many
+from reticent.noise.selection import exponential
 from reticent.privacy.claim import Claim
 from reticent.privacy.convert import PLACES, root_below, zcdp_to_epsilon
+from reticent.sensitivity.bounds import Global
 from reticent.sensitivity.donors import CAPPED_PAGES
 from reticent.synth.base import Counted, Floats, Spend, SynthNoise
 
@@ -150,3 +158,30 @@ class Accountant:
 
 def _shaped(made: Sequence[int], table: NDArray[np.int64], fine: int) -> Floats:
     return np.array(made, dtype=np.float64).reshape(table.shape) / fine
+
+
+@dataclass(frozen=True, slots=True)
+class SystemSynthNoise:
+    """The only noise with which a synthesizer's network may be published."""
+
+    @property
+    def is_private(self) -> bool:
+        """True: nobody can replay it."""
+        return True
+
+    @property
+    def bits(self) -> Bits:
+        """Fresh bits for rows, fills and other draws that come after the noise."""
+        return SystemBits()
+
+    def laplace_many(self, answers: Sequence[int], *, sensitivity: int, epsilon: Fraction) -> list[int]:
+        """See `add_laplace_many`."""
+        return add_laplace_many(answers, sensitivity=Global(bound=Fraction(sensitivity)), epsilon=epsilon)
+
+    def gaussian_many(self, answers: Sequence[int], *, sensitivity: int, rho: Fraction) -> list[int]:
+        """See `add_gaussian_many`."""
+        return add_gaussian_many(answers, sensitivity=Global(bound=Fraction(sensitivity)), rho=rho)
+
+    def choose(self, scores: Sequence[int], *, sensitivity: int, epsilon: Fraction) -> int:
+        """See `exponential`."""
+        return exponential(scores, sensitivity=sensitivity, epsilon=epsilon, bits=self.bits)

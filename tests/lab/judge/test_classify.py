@@ -8,7 +8,7 @@ import pytest
 from reticent.errors import PlanError, ReticentError
 from reticent.lab.judge import classify
 from reticent.lab.judge.classify import learn
-from reticent.synth.decode import HOLE, UNASKED
+from reticent.synth.domain import HOLE, UNASKED
 
 QUICK = ("logistic", "tree", "naive-bayes")
 

@@ -7,7 +7,7 @@ from reticent.lab.judge.distances import bootstrap
 from reticent.lab.judge.estimates import correlation_error, line, means
 from reticent.lab.judge.propensity import propensity
 from reticent.schema.codebook import schema_from
-from reticent.synth.decode import HOLE, UNASKED
+from reticent.synth.domain import HOLE, UNASKED
 
 SCHEMA = schema_from(
     {

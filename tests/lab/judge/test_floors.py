@@ -5,7 +5,7 @@ import numpy as np
 from reticent.lab.judge.distances import bootstrap, distances, first_for_silence, midpoints, round_trip
 from reticent.lab.noise import SeededBits
 from reticent.lab.trials.tables import cells_of, with_holes
-from reticent.synth.decode import HOLE, UNASKED
+from reticent.synth.domain import HOLE, UNASKED
 
 
 def bits(seed: int = 1) -> SeededBits:

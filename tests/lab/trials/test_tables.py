@@ -9,7 +9,7 @@ import pytest
 from reticent.errors import PlanError
 from reticent.lab.trials import masks, tables
 from reticent.schema.codebook import schema_from
-from reticent.synth.decode import HOLE, UNASKED
+from reticent.synth.domain import HOLE, UNASKED
 
 SHAPES = {"adult": (30_162, 15), "bank": (45_211, 17), "br2000": (38_000, 14), "national": (15_012, 19)}
 REAL = [

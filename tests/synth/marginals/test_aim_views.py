@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from reticent.synth.base import Conditional, MissingMethod
 from reticent.synth.marginals.views import merged, plain
-from reticent.synth.tables import simplex
+from reticent.synth.network import simplex
 from tests.synth.standins import ArrayCounts, toy
 
 # covers T10 T12

@@ -9,7 +9,7 @@ import pytest
 from reticent.synth.base import MissingMethod, Spend, SynthesisMethod
 from reticent.synth.marginals.independent import Independent
 from reticent.synth.marginals.privbayes import PrivBayes
-from reticent.synth.noise import SystemSynthNoise
+from reticent.synth.spending import SystemSynthNoise
 from tests.audit import ALARM, audit
 from tests.synth.standins import ArrayCounts, toy
 

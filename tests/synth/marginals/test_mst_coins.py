@@ -8,7 +8,7 @@ import pytest
 from reticent.synth.base import MissingMethod, Spend, SynthesisMethod
 from reticent.synth.marginals.aim import AIM
 from reticent.synth.marginals.mst import MST
-from reticent.synth.noise import SystemSynthNoise
+from reticent.synth.spending import SystemSynthNoise
 from tests.audit import ALARM, audit
 from tests.synth.marginals.trees import joint
 from tests.synth.standins import ArrayCounts, toy

@@ -17,12 +17,11 @@ from sqlglot import exp
 from reticent.engine.donors.matching import OWN, ClassTable, Counts, visits
 from reticent.engine.donors.records import LINE, Digit, Packing, order_of, unpacked
 from reticent.engine.protocol import DonorMatcher, Tables
-from reticent.engine.results import RingTable
 from reticent.engine.sql import build as sql
 from reticent.engine.sql import dialect
 from reticent.engine.sql.build import Sql
 from reticent.engine.sql.clean import RowView, code, named
-from reticent.engine.wants import Key, Ring, keys_of
+from reticent.engine.wants import Key, Ring, RingTable, keys_of
 from reticent.errors import EngineError, PlanError
 from reticent.prepare.distance import Distances, distances_of
 from reticent.prepare.repair import Donors, Repair, Scheme

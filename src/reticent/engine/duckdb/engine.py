@@ -14,7 +14,6 @@ from reticent.engine.donors.local import LocalMatcher
 from reticent.engine.donors.records import LINE, Packing, packed
 from reticent.engine.duckdb.connection import Connection
 from reticent.engine.protocol import CellPoints, CodedRows, DonorMatcher, RowDraws
-from reticent.engine.results import Tallies, added
 from reticent.engine.sources.arrow import ParquetRows
 from reticent.engine.sources.open import ParquetFiles, Source
 from reticent.engine.sql import build as sql
@@ -25,7 +24,7 @@ from reticent.engine.sql.fingerprint import fingerprint_of, row_sums
 from reticent.engine.sql.predict import HELD, Drawn, LocalDraws, numbered, predicted
 from reticent.engine.sql.sampling import Lot
 from reticent.engine.sql.tallies import Alike, LocalPoints, statement, tallied
-from reticent.engine.wants import Aggregate, Key, PointsByCell, Ring, Sum, Table
+from reticent.engine.wants import Aggregate, Key, PointsByCell, Ring, Sum, Table, Tallies, added
 from reticent.errors import EngineError, SourceError
 from reticent.prepare.distance import check_repair
 from reticent.prepare.repair import NO_REPAIR, Repair

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from reticent.schema.reading import moment_text, number_text
+from reticent.schema.columns import moment_text, number_text
 
 Moments = NDArray[np.datetime64]
 

@@ -1,7 +1,7 @@
 """From a raw cell to its code, in SQL: outside its domain missing, outside its bounds clamped (R01).
 
 One function of one cell, total, with the rounding rule floor(x / grid + 1/2) on what the cell means
-(`schema/reading.py`), whatever the type that holds it. The result is a code between the column's lowest and highest,
+(`schema/columns.py`), whatever the type that holds it. The result is a code between the column's lowest and highest,
 or NULL.
 """
 
@@ -17,7 +17,7 @@ from reticent.engine.sql import dialect
 from reticent.engine.sql.build import Sql, Values
 from reticent.engine.sql.reading import canonical_text, double_of, matches, quantity_of, trimmed
 from reticent.schema import Levels, Number
-from reticent.schema.reading import (
+from reticent.schema.columns import (
     CODE,
     LAST_WHOLE,
     MOMENT,

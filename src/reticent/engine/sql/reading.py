@@ -1,4 +1,4 @@
-"""What a cell means, in SQL: the rule of `schema/reading.py` for cells of every type that a header can declare.
+"""What a cell means, in SQL: the rule of `schema/columns.py` for cells of every type that a header can declare.
 
 `source` is our word for that type (`engine/duckdb/connection.py`): integer, float, decimal, text, boolean or date. The meaning
 is the same whichever of them holds the cell.
@@ -9,8 +9,7 @@ from sqlglot import exp
 from reticent.engine.sql import build as sql
 from reticent.engine.sql import dialect
 from reticent.engine.sql.build import Sql
-from reticent.schema.columns import Identifier
-from reticent.schema.reading import BLANKS, CODE, LAST_WHOLE, MOMENT, QUANTITY, TRUTHS
+from reticent.schema.columns import BLANKS, CODE, LAST_WHOLE, MOMENT, QUANTITY, TRUTHS, Identifier
 
 SHORT = "[+-]?[0-9]{1,15}"  # most identifiers that are numbers
 

@@ -17,14 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from reticent.engine.results import (
-    BinTable,
-    ContingencyTable,
-    PointTable,
-    RingTable,
-    SufficientStatistics,
-    Tallies,
-)
 from reticent.engine.sql import build as sql
 from reticent.engine.sql import dialect
 from reticent.engine.sql.build import Sql, Values
@@ -34,12 +26,18 @@ from reticent.engine.wants import (
     MOST_PLACES,
     Aggregate,
     Bins,
+    BinTable,
+    ContingencyTable,
     Key,
     PointsByCell,
+    PointTable,
     Ring,
+    RingTable,
     Rows,
+    SufficientStatistics,
     Sum,
     Table,
+    Tallies,
     has_universe,
 )
 from reticent.errors import EngineError, PlanError

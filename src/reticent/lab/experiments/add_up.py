@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from reticent.answer.add_up import ALL, MarginTables, answer_tables
-from reticent.engine.results import ContingencyTable, SufficientStatistics, Tallies
+from reticent.engine.wants import ContingencyTable, SufficientStatistics, Tallies
 from reticent.lab.experiments.domains import row
 from reticent.lab.noise import QuickNoise
 from reticent.lab.run.experiment import Experiment, Outcome, Row

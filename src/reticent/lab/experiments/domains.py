@@ -18,9 +18,8 @@ from reticent.lab.noise import NoNoise, QuickNoise
 from reticent.lab.run.experiment import Experiment, Outcome, Row
 from reticent.lab.run.summary import Floats, groups
 from reticent.plan.plan import Plan, plan_from
-from reticent.release.asks import evaluate_sampled, wants_of
 from reticent.release.document import document
-from reticent.release.statistics import StatisticsResult
+from reticent.release.statistics import StatisticsResult, evaluate_sampled, wants_of
 from reticent.release.survey import Survey
 
 LEVEL, EPSILON = 0.95, "0.5"

@@ -28,7 +28,7 @@ import pyarrow as pa
 
 from reticent.answer.parts import Answer
 from reticent.engine.protocol import Engine
-from reticent.engine.results import Tallies
+from reticent.engine.wants import Tallies
 from reticent.exact import show
 from reticent.lab.noise import NoNoise, QuickNoise
 from reticent.lab.run.experiment import OURS, Experiment, Outcome, Row
@@ -36,7 +36,7 @@ from reticent.lab.run.figures import BOX_WORDS, box, boxes, titled
 from reticent.lab.run.summary import Floats, groups
 from reticent.lab.world import workers as wages
 from reticent.plan.plan import Plan
-from reticent.release.asks import evaluate, wants_of
+from reticent.release.statistics import evaluate, wants_of
 from reticent.release.survey import Survey
 from reticent.report.marks import Spec
 from reticent.sensitivity.hubs import LN2, HubCache

@@ -32,7 +32,7 @@ from reticent.lab.run.experiment import OURS, Experiment, Outcome, Row
 from reticent.lab.run.summary import Floats, groups
 from reticent.lab.world import workers
 from reticent.plan.plan import Plan
-from reticent.release.asks import evaluate
+from reticent.release.statistics import evaluate
 
 EPSILONS = (
     "1.3863",

@@ -31,8 +31,8 @@ from reticent.lab.world import workers
 from reticent.lab.world.state import codebook
 from reticent.plan.plan import Plan, plan_from
 from reticent.privacy.claim import amount
-from reticent.release.asks import evaluate, wants_of
 from reticent.release.models import fit_models
+from reticent.release.statistics import evaluate, wants_of
 from reticent.release.survey import Survey
 from reticent.report.marks import Spec
 

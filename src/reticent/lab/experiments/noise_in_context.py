@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from reticent.engine.results import Tallies
+from reticent.engine.wants import Tallies
 from reticent.lab.demo import RATES
 from reticent.lab.noise import NoNoise, QuickNoise
 from reticent.lab.papers.items import printed

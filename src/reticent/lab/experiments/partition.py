@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from reticent.engine.results import SufficientStatistics, Tallies
+from reticent.engine.wants import SufficientStatistics, Tallies
 from reticent.exact import show
 from reticent.lab.noise import QuickNoise
 from reticent.lab.papers.items import printed
@@ -23,7 +23,7 @@ from reticent.lab.run.figures import BOX_WORDS, box, boxes, titled
 from reticent.lab.run.summary import Floats, groups
 from reticent.lab.world.state import people
 from reticent.plan.plan import Plan, plan_from
-from reticent.release.asks import evaluate
+from reticent.release.statistics import evaluate
 from reticent.report.marks import Spec
 
 EPSILONS = ("0.1", "0.5", "1", "2", "5", "10")

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from reticent.errors import PlanError, ReticentError
 from reticent.lab.trials.tables import Codes
 from reticent.schema import Levels, Schema
-from reticent.synth.decode import HOLE, UNASKED
+from reticent.synth.domain import HOLE, UNASKED
 
 Floats = NDArray[np.float64]
 

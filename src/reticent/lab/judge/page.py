@@ -19,8 +19,8 @@ from reticent.lab.trials.masks import Mask
 from reticent.lab.trials.tables import Cells, Codes, Trial, cells_of, with_holes
 from reticent.report.charts import HOW, Chart, svg
 from reticent.report.marks import BLUE, GREY, PALE, Spec, framed
-from reticent.synth.decode import bins as axis_bins
 from reticent.synth.domain import Axis, Domain
+from reticent.synth.domain import bins as axis_bins
 
 COLOURS = {"truth": GREY, "answered": PALE, "synthetic": BLUE}
 MOST_LABELS = 20  # of a column with more levels the commonest are drawn

@@ -18,8 +18,7 @@ from reticent.lab.trials.tables import Cells, Codes, Trial, cells_of, with_holes
 from reticent.noise.bits import Bits, words
 from reticent.release.synth import draw_tables
 from reticent.synth.base import Conditional, Counted, MissingMethod, Places, Spend
-from reticent.synth.decode import uniforms
-from reticent.synth.domain import Domain
+from reticent.synth.domain import Domain, uniforms
 from reticent.synth.registry import find
 from reticent.synth.rules import read_rules
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from reticent.lab.masks import make
 from reticent.lab.trials.tables import FILES, Trial, data_folder, trial
 from reticent.schema import Levels
-from reticent.synth.decode import UNASKED
+from reticent.synth.domain import UNASKED
 
 Mask = NDArray[np.bool_]
 KINDS = ("MCAR", "MAR", "MNAR")

@@ -23,8 +23,7 @@ from reticent.lab.world import state
 from reticent.noise.bits import Bits
 from reticent.schema import Levels, Number, Schema
 from reticent.schema.codebook import schema_from
-from reticent.synth.decode import HOLE, UNASKED, decode, encode
-from reticent.synth.domain import BINS, Domain, PointMasses, domain_of
+from reticent.synth.domain import BINS, HOLE, UNASKED, Domain, PointMasses, decode, domain_of, encode
 
 Codes = NDArray[np.int64]
 Cells = NDArray[np.int32]

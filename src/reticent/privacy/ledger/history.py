@@ -12,11 +12,19 @@ from fractions import Fraction
 from typing import Any
 
 from reticent.errors import LedgerError, PlanError, ReticentError
-from reticent.privacy.claim import Change
-from reticent.privacy.ledger.checks import words
-from reticent.privacy.ledger.entries import START, Entry, Facts, Raise, Receipt, decimal_text, digest, exact
+from reticent.privacy.claim import UNITS, Change
+from reticent.privacy.ledger.entries import (
+    START,
+    Entry,
+    Facts,
+    Raise,
+    Receipt,
+    decimal_text,
+    digest,
+    exact,
+    words,
+)
 from reticent.privacy.ledger.waves import Waves
-from reticent.privacy.units import UNITS
 
 MOST_PIECES = 1000
 DRAWS = ("fixed sizes", "each on their own", "by values", "before the sample")

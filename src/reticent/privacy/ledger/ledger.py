@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from reticent.errors import BudgetError, LedgerError, PlanError
 from reticent.privacy.ledger import book as audit
-from reticent.privacy.ledger import checks, origins
+from reticent.privacy.ledger import entries, origins
 from reticent.privacy.ledger.book import LedgerBook, Page, start
 from reticent.privacy.ledger.entries import Entry, Facts, Reservation, decimal_text, digest
 from reticent.privacy.ledger.history import ChargedPiece, Cut, History, Standing
@@ -68,7 +68,7 @@ class Ledger:
         path = (
             Path(path).parent.resolve() / Path(path).name
         )  # the name itself may be a link, and is then taken
-        facts = checks.opening(
+        facts = entries.opening(
             dataset=dataset, change=change, unit=unit, budget=budget, separate=separate_budget
         )
         found = origins.resolved(files)
@@ -179,15 +179,15 @@ class Ledger:
 
         The `files` that rows will come from are marked as this ledger's, here and beside them.
         """
-        body = checks.reserving(release_id=release_id, plan_hash=plan_hash, amount=amount, claim=claim)
+        body = entries.reserving(release_id=release_id, plan_hash=plan_hash, amount=amount, claim=claim)
         if piece is not None:
             body["piece"] = piece.charged
         found = origins.resolved(files)
         with self._book.adding() as page:
-            checks.same_facts(page.history.known(), dataset=dataset, change=change, unit=unit)
+            entries.same_facts(page.history.known(), dataset=dataset, change=change, unit=unit)
             standing = page.history.releases.get(release_id)
             if standing is not None:
-                checks.same_plan(release_id, plan_hash, standing.plan)
+                entries.same_plan(release_id, plan_hash, standing.plan)
                 return _given(page, release_id, standing)
             if piece is not None:
                 _cut(page, piece)
@@ -210,7 +210,7 @@ class Ledger:
         found = origins.resolved(files)
         with self._book.adding() as page:
             standing = _standing(page.history, release_id)
-            checks.same_plan(release_id, plan_hash, standing.plan)
+            entries.same_plan(release_id, plan_hash, standing.plan)
             if standing.answer is not None:
                 return _given(page, release_id, standing)
             if standing.resumed:
@@ -243,7 +243,7 @@ class Ledger:
 
     def publish(self, release_id: str, files: Mapping[str, str]) -> None:
         """Record which files, by name and SHA-256, carry the answer; the same ones again change nothing."""
-        named = checks.published(files)
+        named = entries.published(files)
         with self._book.adding() as page:
             standing = _standing(page.history, release_id)
             if standing.answer is None:
@@ -285,7 +285,7 @@ class Ledger:
         says that they do.
         """
         with self._book.adding() as page:
-            body = checks.noting(text, raise_budget_to, page.history.known(), separate=separate_budget)
+            body = entries.noting(text, raise_budget_to, page.history.known(), separate=separate_budget)
             page.add("note", body)
 
     def remember_rows(self, fingerprint: str) -> None:

@@ -11,8 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from reticent.errors import PlanError
-from reticent.privacy.ledger.checks import words
-from reticent.privacy.ledger.entries import Facts
+from reticent.privacy.ledger.entries import Facts, words
 
 MOST_WAVES = 10_000
 

@@ -22,8 +22,8 @@ from reticent.synth.learned.model import LearnedModel, drawn
 from reticent.synth.learned.training import NoisySteps
 from reticent.synth.marginals.mst import MST
 from reticent.synth.marginals.views import View, plain
+from reticent.synth.network import one_scale, simplex, total_of
 from reticent.synth.spending import Accountant, NoisyCounts, claim_of
-from reticent.synth.tables import one_scale, simplex, total_of
 
 CHAIN = "chain"
 PAGE = "proofs/synth/learned/chain.md"

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from reticent.engine.coded import compiled
 from reticent.engine.protocol import Cells
-from reticent.noise.coins import exp_bracket
+from reticent.noise.bits import exp_bracket
 from reticent.synth.marginals.views import View
 
 Whole = NDArray[np.int64]

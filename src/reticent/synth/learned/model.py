@@ -12,8 +12,7 @@ from reticent.errors import PlanError
 from reticent.noise.bits import Bits
 from reticent.privacy.claim import Claim
 from reticent.synth.base import Cells, Floats, MissingMethod
-from reticent.synth.decode import uniforms
-from reticent.synth.domain import Domain
+from reticent.synth.domain import Domain, uniforms
 from reticent.synth.marginals.views import View, plain
 from reticent.synth.written import bytes_of, common, sealed
 

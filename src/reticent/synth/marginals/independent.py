@@ -8,9 +8,8 @@ from reticent.synth.base import Conditional, Counts, Floats, MissingMethod, Spen
 from reticent.synth.domain import Domain
 from reticent.synth.fills import SHARE, check_spend, filling, prepared
 from reticent.synth.marginals.views import plain
-from reticent.synth.network import Network
+from reticent.synth.network import Network, one_scale, simplex, total_of
 from reticent.synth.spending import Accountant, claim_of
-from reticent.synth.tables import one_scale, simplex, total_of
 
 PAGE = "proofs/synth/marginals/independent.md"
 

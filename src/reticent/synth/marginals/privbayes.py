@@ -32,9 +32,8 @@ from reticent.synth.base import (
 from reticent.synth.domain import Axis, Domain
 from reticent.synth.fills import SHARE, check_spend, filling, prepared
 from reticent.synth.marginals.views import ColumnView, View
-from reticent.synth.network import Network
+from reticent.synth.network import Network, clipped, lines, nearest, one_scale, total_of
 from reticent.synth.spending import Accountant, NoisyCounts, claim_of
-from reticent.synth.tables import clipped, lines, nearest, one_scale, total_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

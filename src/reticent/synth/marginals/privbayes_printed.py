@@ -31,9 +31,8 @@ from reticent.synth.domain import Domain
 from reticent.synth.fills import SHARE, check_spend, filling, prepared
 from reticent.synth.marginals.independent import Independent
 from reticent.synth.marginals.privbayes import MOST_CELLS, ParentChoice, Search
-from reticent.synth.network import Network
+from reticent.synth.network import Network, clipped, total_of
 from reticent.synth.spending import Accountant, NoisyCounts, claim_of
-from reticent.synth.tables import clipped, total_of
 
 FINE = 20
 """Scores are in steps of 2**-FINE of a bit times n."""

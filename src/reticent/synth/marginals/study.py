@@ -13,10 +13,9 @@ from reticent.synth.domain import Domain
 from reticent.synth.graph.beliefs import FittedGraph
 from reticent.synth.graph.estimate import NoisyTable, Zeroes, estimate
 from reticent.synth.marginals.views import SHARES, UNIT, Flags, View, distance, merged, misfit, plain
-from reticent.synth.network import Network
+from reticent.synth.network import Network, one_scale, simplex, total_of
 from reticent.synth.rules import lawful_pairs
 from reticent.synth.spending import Accountant, NoisyCounts
-from reticent.synth.tables import one_scale, simplex, total_of
 
 
 @dataclass(slots=True, kw_only=True)
