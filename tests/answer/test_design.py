@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from reticent.answer.design import OwnError, PooledDesign, cautions_of
+from reticent.answer.design_domains import DomainErrors
 from reticent.answer.unit_sums import ReleasedValue
 from reticent.engine.duckdb.engine import DuckDBEngine
 from reticent.engine.sources.open import open_frame
@@ -17,6 +18,7 @@ from reticent.engine.wants import Aggregate, Bins, BinTable, SufficientStatistic
 from reticent.prepare.units import SamplingUnits, units_of
 from reticent.query.base import Subpopulation
 from reticent.query.kinds import Count, Mean, Proportion, Total
+from reticent.query.sides import Sides
 from reticent.schema import Schema
 from reticent.schema.bind import Absent
 from reticent.schema.codebook import schema_from
@@ -150,6 +152,49 @@ def test_no_neighbour_moves_a_call_further_than_its_sensitivity(
                 for one, two in zip(found[people], found[other], strict=True):
                     assert one.parameters == two.parameters
                     assert one.distance(two) <= one.sensitivity
+
+
+def by_domain(query: Any) -> tuple[DomainErrors, dict[Any, ReleasedValue]]:
+    own = OwnError(shape=query.shape(SCHEMA), units=UNITS, groups=2, epsilon=Fraction(1))  # type: ignore[arg-type]
+    sides = Sides(columns=("y",))
+    values = (ReleasedValue(value=Fraction(n, 3), size=Fraction(4)) for n in range(3))
+    return DomainErrors(own=own, sides=sides), dict(zip(sides.cells(SCHEMA), values, strict=True))
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+@pytest.mark.parametrize("weight", ["w", None])
+@pytest.mark.parametrize("kind", [Mean, Total])
+def test_all_domains_together_lose_one_epsilon(kind: Any, weight: str | None, change: Neighbours) -> None:
+    """All surveys of up to three of ten people and all of their neighbours: distances over scales add up to at most one.
+
+    Noise for one record in each domain, the twin, loses more where a respondent owns two or changes domains.
+    """
+    bought, released = by_domain(kind(column="x", among=Subpopulation(weight=weight)))
+    surveys = [c for n in range(4) for c in combinations_with_replacement(range(len(PEOPLE)), n)]
+    found = {people: calls(bought, released, people, change) for people in surveys}
+    worst = naive = Fraction(0)
+    for people in surveys:
+        for other in neighbours_of(people, change):
+            pairs = list(zip(found[people], found[other], strict=True))
+            assert all(one.parameters == two.parameters for one, two in pairs)
+            worst = max(worst, sum(Fraction(one.distance(two)) / one.sensitivity for one, two in pairs))
+            naive = max(
+                naive,
+                sum(Fraction(one.distance(two) * change.steps) / one.sensitivity for one, two in pairs),
+            )
+    assert worst <= 1
+    assert worst == 1 or weight is None
+    assert change.steps == 1 or naive > 1
+
+
+def neighbours_of(people: tuple[int, ...], change: Neighbours) -> Iterator[tuple[int, ...]]:
+    for place in range(len(people)):
+        rest = people[:place] + people[place + 1 :]
+        yield rest
+        if change.replaced:
+            yield from (tuple(sorted((*rest, new))) for new in range(len(PEOPLE)))
+        if change.records == 2:
+            yield from (rest[:two] + rest[two + 1 :] for two in range(len(rest)))
 
 
 @pytest.mark.parametrize("bought, released", [p[1:] for p in PURCHASES], ids=[p[0] for p in PURCHASES])

@@ -96,7 +96,7 @@ def test_one_factor_serves_every_statistic() -> None:
         assert each["total_low"] < each["value"] < each["total_high"], name
         assert each["total_margin"] >= max(each["value"] - each["privacy_low"], 0) and each["cv"] > 0
         assert not each["empty"]
-    for name, why in (("total", "sampling = { epsilon"), ("median", "no interval for privacy noise")):
+    for name, why in (("total", "sampling = { epsilon"), ("median", "bought with its interval")):
         each = first(made, name)
         assert each["total_low"] is None and each["total_margin"] is None and why in each["empty"]
     assert made["sampling"]["source"] == "bought" and made["sampling"]["design_effect"] > 2

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import ceil
+from typing import Protocol
 
 from reticent.answer.choose_bins import Weighed
 from reticent.answer.parts import Answer, NoisyInteger, measure
@@ -18,6 +19,7 @@ from reticent.prepare.repair import NO_REPAIR, Repair
 from reticent.query.base import Query, RowQuery, Subpopulation
 from reticent.query.filled import roles
 from reticent.refine.pivot import LogScale
+from reticent.refine.total import DesignFactor, SampleSize
 from reticent.schema import Number, Schema
 from reticent.sensitivity.bounds import FINE, Global, Neighbours
 from reticent.sensitivity.donors import Imputed
@@ -46,13 +48,25 @@ class CompletedSums:
     drawn: Mapping[str, float] = field(default_factory=dict)
 
 
+class KnownDesign(Protocol):
+    """What is known of the sampling error when a statistic is answered: declared, or bought before."""
+
+    @property
+    def size(self) -> SampleSize | None:
+        """How large the sample is."""
+
+    def factor(self, name: str) -> DesignFactor | None:
+        """The design factor of a statistic, by its name; None where none is known."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
     """One evaluation. `book` shares hubs between its asks, `heights` the log scales that were released so far.
 
     A book that was made for the same tallies and repair may be handed in as `known`. The tallies may be the sums over
     several `copies` of the rows, each completed by itself; answers are then means over copies. `effect` is the design
-    effect; where `in_rho`, amounts are of rho and sums have Gaussian noise; `weighed` has the bins that were found for weights, `completed` the sums over copies, and `before` the answers
+    effect, and `design` what more is known of the sampling error; where `in_rho`, amounts are of rho and sums have Gaussian
+    noise; `weighed` has the bins that were found for weights, `completed` the sums over copies, and `before` the answers
     to the statistics above.
     """
 
@@ -66,6 +80,7 @@ class Context:
     copies: int = 1
     effect: float = 1.0
     in_rho: bool = False
+    design: KnownDesign | None = field(default=None, repr=False)
     weighed: Weighed | None = field(default=None, repr=False)
     completed: CompletedSums | None = field(default=None, repr=False)
     before: Mapping[str, Answer] = field(default_factory=dict, repr=False)

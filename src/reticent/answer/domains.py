@@ -79,14 +79,10 @@ class DomainRoute(BaseRoute[ByDomain]):
         return self.inside.no_bar
 
     def check_query(self, field: str) -> None:
-        """Besides what is refused of the query itself: a variance of everybody is not that of a domain."""
+        """What is refused of the query itself, and of columns that are filled."""
         self.inside.check_query(field)
         for filled in (self.setting.repair, self.setting.copied):
             check_imputed(self.query, self.setting.schema, filled, field=f"{field}.by")
-        if self.statistic.variance is not None:
-            raise PlanError(
-                "a mean by domain does not take the variance of another statistic; remove it", field=field
-            )
 
     def check_budget(self, field: str) -> None:
         self.inside.check_budget(field)
@@ -115,15 +111,42 @@ class DomainRoute(BaseRoute[ByDomain]):
         Keeps back  the exact tallies of every domain.
         """
         schema, neighbours = context.schema, within_domains(context.neighbours)
+        domains = zip(
+            self.query.domains(schema), _with_fractions(self.query, context.tallies, schema), strict=True
+        )
         answers = [
-            self.inside.answer(replace(context, neighbours=neighbours, tallies=tallies, known=None))
-            for tallies in _with_fractions(self.query, context.tallies, schema)
+            self.inside.answer(
+                replace(
+                    context,
+                    neighbours=neighbours,
+                    tallies=tallies,
+                    known=None,
+                    before=_in_domain(context.before, self.statistic.variance, domain),
+                )
+            )
+            for domain, tallies in domains
         ]
         if not all(is_as_planned(answer.parts, self.parts) for answer in answers):
             raise ResourceError("was planned otherwise than it ran; nothing is published", field="statistic")
         named = zip(self.query.domains(schema), answers, strict=True)
         shown = (_named(domain, answer) for domain, answer in named if self.query.is_shown(domain))
-        return Answer(estimates=tuple(shown), parts=widest(answers), meaning=answers[0].meaning + EACH_DOMAIN)
+        total = answers[0].total_meaning
+        return Answer(
+            estimates=tuple(shown),
+            parts=widest(answers),
+            meaning=answers[0].meaning + EACH_DOMAIN,
+            total_meaning=total and total + EACH_DOMAIN,
+        )
+
+
+def _in_domain(
+    before: Mapping[str, Answer], variance: str | None, domain: tuple[tuple[str, str], ...]
+) -> Mapping[str, Answer]:
+    """The answers before, with the variance of this domain in place of those of all: the plan has them by the same domains."""
+    if variance is None:
+        return before
+    own = tuple(each for each in before[variance].estimates if each.cell == domain)
+    return {**before, variance: replace(before[variance], estimates=own)}
 
 
 def _named(domain: tuple[tuple[str, str], ...], answer: Answer) -> Estimate:

@@ -7,19 +7,39 @@ from fractions import Fraction
 from itertools import accumulate
 from math import ceil, log
 
+from reticent.answer.capped import widening
 from reticent.answer.context import (
     Context,
     completions,
     imputed,
     rests_on_caps,
+    rings_of,
     times,
     weight_of,
     with_donees,
 )
 from reticent.answer.expect import IN_RANKS, Expected
-from reticent.answer.grounds import CAPPED, CHOICE, FLIP, LINEAR, Ground, answered
-from reticent.answer.parts import RANK_WORDS, SELECTED_WORDS, Answer, Estimate, Interval, Measurement
+from reticent.answer.grounds import CAPPED, CHOICE, FLIP, GAUSS, LAPLACE, LINEAR, Ground, answered
+from reticent.answer.parts import (
+    RANK_WORDS,
+    SELECTED_WORDS,
+    Answer,
+    Estimate,
+    Interval,
+    Measurement,
+    plan_part,
+)
+from reticent.answer.shares import SumSpec, Tasks
 from reticent.answer.statistic import BaseRoute
+from reticent.answer.woodruff import (
+    SIZE,
+    WOODRUFF_WORDS,
+    EndBudgets,
+    RankError,
+    end_budgets,
+    joint_shift,
+    rank_error,
+)
 from reticent.prepare.repair import NO_REPAIR, Repair
 from reticent.privacy.convert import root_below
 from reticent.query.kinds import Quantile
@@ -88,13 +108,22 @@ def choose(
 
 
 def answer_quantile(
-    query: Quantile, epsilon: Fraction, context: Context, *, bar: Fraction = Fraction(0), level: Fraction
+    query: Quantile,
+    epsilon: Fraction,
+    context: Context,
+    *,
+    bar: Fraction = Fraction(0),
+    level: Fraction,
+    error: RankError | None = None,
 ) -> Answer:
     """The noisy quantile at cost epsilon; with `bar` > 0, an interval of `level` at that cost on top.
 
+    With the sampling `error` of ranks, the same budget buys a total interval as well.
+
     Guarantee   (epsilon + bar)-DP for one call; (epsilon + bar)-zCDP where context.in_rho.
     Adjacency   context.neighbours.
-    Theorem     `choose`, once or three times; budgets add. Scores over several completions move as often.
+    Theorem     `choose`, once, three or five times, and `measure` for the size; budgets add. Scores over several
+                completions move as often.
     Proof       proofs/answer/quantile.md
     Assumes     tallies of `query.wants`; exact arithmetic.
     Keeps back  the exact table and the scores.
@@ -111,32 +140,90 @@ def answer_quantile(
     def pick(shift: int, budget: Fraction) -> Fraction:
         return value(choose(cells, query, shift, bound=bound, epsilon=budget, context=context))
 
+    def ends(shift: int, budget: Fraction, inner: Interval) -> Interval:
+        low, high = pick(shift, budget), pick(-shift, budget)
+        return min(low, inner[0]), max(high, inner[1])
+
     point = pick(0, epsilon)
-    everything = interval = (column.lower, column.upper)
+    everything = interval = total = (column.lower, column.upper)
+    budgets = end_budgets(bar, has_total=error is not None)
     if bar:
-        rate = rate_of(bar / 2, in_rho=context.in_rho)
+        rate = rate_of(budgets.end, in_rho=context.in_rho)
         reach = slack(len(cells) + 1, bound=bound, epsilon=rate, chance=(1 - level) / 2)
-        low, high = pick(reach, bar / 2), pick(-reach, bar / 2)
-        interval = (min(low, point), max(high, point))
+        interval = ends(reach, budgets.end, (point, point))
+    if bar and error is not None:
+        sampling = _rank_reach(query, sum(cells), error, budgets, context, level)
+        total = ends(joint_shift(reach, sampling), budgets.end, interval)
 
     def covering(wanted: Fraction) -> Interval:
         """The interval was chosen for one level; of a higher one only the public limits are sure."""
         return interval if wanted <= level else everything
 
-    estimate = Estimate(value=point, interval=covering, noise_sd=float("nan"), has_interval=bool(bar))
+    def totally(wanted: Fraction) -> Interval:
+        return total if wanted <= level else everything
+
+    has_total = bool(bar) and error is not None
+    estimate = Estimate(
+        value=point,
+        interval=covering,
+        noise_sd=float("nan"),
+        has_interval=bool(bar),
+        total=totally if has_total else None,
+    )
     rate = rate_of(epsilon, in_rho=context.in_rho)
     meaning = SELECTED_WORDS if bar else _rank_words(len(cells), one, rate, level, query, schema)
-    parts = quantile_parts(query, epsilon, bar, one, in_rho=context.in_rho)
-    return Answer(estimates=(estimate,), parts=parts, meaning=meaning)
+    size = _size_task(query, schema, context.neighbours, context.repair) if has_total else None
+    parts = quantile_parts(query, epsilon, bar, one, size=size, copies=copies, in_rho=context.in_rho)
+    said = WOODRUFF_WORDS if has_total else ""
+    return Answer(estimates=(estimate,), parts=parts, meaning=meaning, total_meaning=said)
+
+
+def _size_task(query: Quantile, schema: Schema, neighbours: Neighbours, repair: Repair) -> SumSpec:
+    """The size of the subpopulation as it is measured for a total interval: respondents, or their weight."""
+    return Tasks(query, schema, neighbours, repair).count()
+
+
+def _rank_reach(
+    query: Quantile, whole: int, error: RankError, budgets: EndBudgets, context: Context, level: Fraction
+) -> float:
+    """How far sampling moves ranks, in the units of scores: b-ths of a step of weight, of all completions together.
+
+    Guarantee   budgets.size-DP for one call; of zCDP where context.in_rho.
+    Adjacency   context.neighbours.
+    Theorem     `Tasks.count` and `Context.measure`; the rest is post-processing.
+    Proof       proofs/answer/quantile.md
+    Assumes     `whole` is the sum of the cells of the query's table; exact arithmetic.
+    Keeps back  the exact size.
+    """
+    task = _size_task(query, context.schema, context.neighbours, context.repair)
+    size = context.measure(whole, SIZE, bound=task.bound, grid=task.grid, epsilon=budgets.size)
+    among = max(float(task.grid), float(size.estimate))
+    steps = error.reach(query.at, among, level) / float(task.grid) * context.copies
+    return query.at.denominator * steps
 
 
 def quantile_parts(
-    query: Quantile, epsilon: Fraction, bar: Fraction, bound: Global, *, in_rho: bool = False
+    query: Quantile,
+    epsilon: Fraction,
+    bar: Fraction,
+    bound: Global,
+    *,
+    size: SumSpec | None = None,
+    copies: int = 1,
+    in_rho: bool = False,
 ) -> tuple[Measurement, ...]:
-    """What a quantile is made of, known before a row is read: one choice, and two more for an interval."""
-    ends = [(f"{end} end of its interval", bar / 2) for end in ("lower", "upper") if bar]
-    chosen = [("quantile", epsilon), *ends]
-    return tuple(_part(what, query, budget, bound, in_rho=in_rho) for what, budget in chosen)
+    """What a quantile is made of, known before a row is read: one choice, and two more for an interval; for a total interval
+    another two, and the `size` of the subpopulation."""
+    budgets = end_budgets(bar, has_total=size is not None)
+    named = ("interval", *(("total interval",) if size is not None else ()))
+    ends = [(f"{end} end of its {which}", budgets.end) for which in named for end in ("lower", "upper")]
+    chosen = [("quantile", epsilon), *(ends if bar else ())]
+    parts = tuple(_part(what, query, budget, bound, in_rho=in_rho) for what, budget in chosen)
+    if size is None or not bar:
+        return parts
+    held = times(size.bound, copies)
+    counted = plan_part(SIZE, bound=held, grid=size.grid / copies, epsilon=budgets.size, in_rho=in_rho)
+    return (*parts[:3], counted, *parts[3:])
 
 
 def _part(what: str, query: Quantile, amount: Fraction, bound: Global, *, in_rho: bool) -> Measurement:
@@ -175,13 +262,32 @@ class QuantileRoute(BaseRoute[Quantile]):
         return rank_bound(self.query, self.setting.schema, self.setting.neighbours, self.setting.repair)
 
     @property
-    def parts(self) -> tuple[Measurement, ...]:
+    def wider(self) -> float | None:
+        """By how much filling widens the sampling variance: 1 where nothing is filled, None where that is not known."""
+        here = self.setting
+        is_filled = rests_on_caps(self.query, here.schema, here.repair)
+        return widening(self.query, here.schema, here.repair) if is_filled else 1.0
+
+    @property
+    def has_total(self) -> bool:
+        """Whether the interval's budget buys a total interval too: where the design factor will be known."""
         ask = self.statistic
-        return quantile_parts(self.query, ask.epsilon, ask.bar, self.bound, in_rho=ask.in_rho)
+        return bool(ask.bar) and ask.name in self.setting.designed and self.wider is not None
+
+    @property
+    def parts(self) -> tuple[Measurement, ...]:
+        ask, here = self.statistic, self.setting
+        size = _size_task(self.query, here.schema, here.neighbours, here.repair) if self.has_total else None
+        copies = rings_of(self.query, here.schema, here.repair)
+        return quantile_parts(
+            self.query, ask.epsilon, ask.bar, self.bound, size=size, copies=copies, in_rho=ask.in_rho
+        )
 
     @property
     def rests_on(self) -> tuple[Ground, ...]:
-        own = (answered("quantile"), LINEAR, CHOICE if self.statistic.in_rho else FLIP)
+        in_rho = self.statistic.in_rho
+        sized = ((GAUSS if in_rho else LAPLACE),) if self.has_total else ()
+        own = (answered("quantile"), LINEAR, CHOICE if in_rho else FLIP, *sized)
         is_capped = rests_on_caps(self.query, self.setting.schema, self.setting.repair)
         return (*own, *CAPPED) if is_capped else own
 
@@ -205,4 +311,7 @@ class QuantileRoute(BaseRoute[Quantile]):
     def measured(self, context: Context) -> Answer:
         ask = self.statistic
         held = completions(self.query, context)
-        return answer_quantile(self.query, ask.epsilon, held, bar=ask.bar, level=ask.level)
+        error = None
+        if self.has_total:
+            error = rank_error(ask.name, self.query.weight, context, wider=self.wider or 1.0)
+        return answer_quantile(self.query, ask.epsilon, held, bar=ask.bar, level=ask.level, error=error)

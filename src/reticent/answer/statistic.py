@@ -79,6 +79,7 @@ class Setting:
     - `mean_weight`: what one of them weighs on average, by the base weight.
     - `share`: the share of the survey that is read, where it is a piece by lot.
     - `unit`: what the privacy budget is counted in.
+    - `designed`: the statistics whose design factor, and whose size in respondents, will be known.
     """
 
     schema: Schema
@@ -91,6 +92,7 @@ class Setting:
     mean_weight: Fraction | None = None
     share: Fraction = Fraction(1)
     unit: Unit = "epsilon"
+    designed: frozenset[str] = frozenset()
 
     def whole(self, weight: str | None) -> int | None:
         """How many respondents are expected, or how much weight in all; None where the plan does not say."""

@@ -4,8 +4,8 @@ A share or mean that was released before is what residuals are taken about; a co
 leaves: the sum of absolute differences between paired units, with noise. THEORY 13.2.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from reticent.answer.parts import NoisyInteger, measure
@@ -86,6 +86,26 @@ def _sums(tallies: Tallies, want: Bins, units: SamplingUnits, schema: Schema) ->
     answers, size = last.answers(schema), last.size(schema)
     places = (divmod(cell, answers) for cell in units.cells)
     return [int(cells[outer * size + inner]) for outer, inner in places]
+
+
+def tallies_in_domain(tallies: Tallies, bins: Mapping[Bins, Bins], place: int, schema: Schema) -> Tallies:
+    """What a purchase for everybody would be told if the survey were one domain: number `place` of those that stand in front.
+
+    `bins` has, for each want of the purchase, the same by domain.
+    """
+    held = {}
+    for want, by_domain in bins.items():
+        size, found = want.size(schema), tallies.bins[by_domain]
+        part = slice(place * size, (place + 1) * size)
+        held[want] = replace(
+            found,
+            want=want,
+            count=found.count[part],
+            total=found.total[part],
+            matching=found.matching[part],
+            largest=found.largest[part],
+        )
+    return replace(tallies, bins=held)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

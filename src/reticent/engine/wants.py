@@ -175,6 +175,12 @@ class Bins:
     weight: str | None = None
     kept: int = 0
 
+    def by(self, keys: tuple[Key, ...]) -> "Bins":
+        """The same in every cell of the keys, which have cells for silence."""
+        if not all(key.silent for key in keys):
+            raise ValueError("keys in front of base cells have a cell for silence")
+        return replace(self, keys=(*keys, *self.keys), silent=(*(0,) * len(keys), *self.silent))
+
     @property
     def base(self) -> tuple[object, ...]:
         """What wants share that are answered by one statement."""

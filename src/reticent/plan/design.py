@@ -11,10 +11,11 @@ from fractions import Fraction
 from math import sqrt
 
 from reticent.answer.design import GROUNDS, OwnError, PooledDesign, cautions_of
-from reticent.answer.grounds import LAPLACE
+from reticent.answer.design_domains import DomainErrors, groups_by_domain
+from reticent.answer.grounds import DOMAINS, LAPLACE
 from reticent.answer.statistic import Statistic
 from reticent.answer.unit_sums import weight_in
-from reticent.engine.wants import Aggregate
+from reticent.engine.wants import MOST_CELLS, Aggregate, Key
 from reticent.errors import PlanError, nearest
 from reticent.exact import read_decimal, show
 from reticent.plan.sections import DesignSection, SamplingSection
@@ -22,6 +23,7 @@ from reticent.prepare.repair import Repair
 from reticent.prepare.units import SamplingUnits, units_of
 from reticent.privacy.claim import Change, Claim, read_epsilon
 from reticent.query.base import CodedMean, CodedSum
+from reticent.query.domains import ByDomain
 from reticent.query.filled import roles
 from reticent.refine.total import DesignFactor
 from reticent.schema import Schema
@@ -29,6 +31,11 @@ from reticent.schema import Schema
 NO_UNITS = (
     "needs primary sampling units in the codebook: a column with role = 'psu' whose levels are all units that were drawn, "
     "with their strata; without them write design_effect, from the survey's documentation"
+)
+
+OF_DOMAINS = ("answer: sampling error of domains", "proofs/answer/design_domains.md")
+OTHERWISE = (
+    "medians and other quantiles have a total interval from [design], if their interval has an epsilon"
 )
 
 
@@ -40,13 +47,13 @@ class SurveyDesign:
 
     - `declared`: the design effect of the plan.
     - `pooled`: the purchase of one design factor.
-    - `own`: purchases of single statistics, by name.
+    - `own`: purchases of single statistics, by name; of one with domains, for each of them.
     - `effects`: design effects of single statistics, by name.
     """
 
     declared: Fraction | None = None
     pooled: PooledDesign | None = None
-    own: Mapping[str, OwnError] = field(default_factory=dict)
+    own: Mapping[str, OwnError | DomainErrors] = field(default_factory=dict)
     effects: Mapping[str, Fraction] = field(default_factory=dict)
 
     @property
@@ -85,7 +92,13 @@ class SurveyDesign:
 
     def claims(self, change: Change) -> tuple[Claim, ...]:
         """One for each purchase, from public numbers alone."""
-        return claims_of(self._bought, change)
+        return claims_of(self._bought, change, by_domain=self.by_domain)
+
+    @property
+    def by_domain(self) -> tuple[bool, ...]:
+        """For each purchase whether it is one for every domain."""
+        pooled = (False,) if self.pooled else ()
+        return (*pooled, *(isinstance(each, DomainErrors) for each in self.own.values()))
 
     def factor(self, name: str) -> DesignFactor | None:
         """The factor that is declared for a statistic; None where it is not declared."""
@@ -96,10 +109,17 @@ class SurveyDesign:
 NO_DESIGN = SurveyDesign()
 
 
-def claims_of(prices: Sequence[Fraction], change: Change) -> tuple[Claim, ...]:
-    """What purchases at these prices promise."""
-    rests_on = (*GROUNDS, LAPLACE)
-    return tuple(Claim(measure="pure", epsilon=each, change=change, rests_on=rests_on) for each in prices)
+def claims_of(prices: Sequence[Fraction], change: Change, *, by_domain: Sequence[bool]) -> tuple[Claim, ...]:
+    """What purchases at these prices promise; those for every domain rest on one statement more."""
+    return tuple(
+        Claim(
+            measure="pure",
+            epsilon=each,
+            change=change,
+            rests_on=(*GROUNDS, *((OF_DOMAINS, DOMAINS) if divided else ()), LAPLACE),
+        )
+        for each, divided in zip(prices, by_domain, strict=True)
+    )
 
 
 def read_effect(raw: object, *, field: str) -> Fraction | None:
@@ -177,14 +197,35 @@ class _Reader:
             respondents=self.schema.sample_size,
         )
 
-    def own(self, ask: Statistic, section: SamplingSection, groups: int | None, at: str) -> OwnError:
-        shape = ask.query.shape(self.schema)
+    def own(
+        self, ask: Statistic, section: SamplingSection, groups: int | None, at: str
+    ) -> OwnError | DomainErrors:
+        by_domain = ask.query if isinstance(ask.query, ByDomain) else None
+        shape = (by_domain.of if by_domain else ask.query).shape(self.schema)
         if not isinstance(shape, CodedSum | CodedMean):
-            raise PlanError("is bought for counts, totals, means and proportions", field=f"{at}.epsilon")
+            raise PlanError(
+                "is bought for counts, totals, means and proportions; " + OTHERWISE, field=f"{at}.epsilon"
+            )
         self._check(ask, f"{at}.epsilon")
         units, held = self.dealt(groups, f"{at}.epsilon")
         epsilon = read_epsilon(section.epsilon, field=f"{at}.epsilon")
-        return OwnError(shape=shape, units=units, groups=held, epsilon=epsilon)
+        if by_domain is None:
+            return OwnError(shape=shape, units=units, groups=held, epsilon=epsilon)
+        self._check_cells(by_domain, units, f"{at}.epsilon")
+        held = held if groups else groups_by_domain(len(units.pairs), held)
+        own = OwnError(shape=shape, units=units, groups=held, epsilon=epsilon)
+        return DomainErrors(own=own, sides=by_domain.sides)
+
+    def _check_cells(self, query: ByDomain, units: SamplingUnits, at: str) -> None:
+        """Domains times units are summed at once."""
+        cells = query.sides.size(self.schema)
+        for name in units.columns:
+            cells *= Key(column=name, silent=True).size(self.schema)
+        if cells > MOST_CELLS:
+            raise PlanError(
+                f"makes {cells:,} cells of domains and primary sampling units, more than {MOST_CELLS:,}; take fewer domains",
+                field=at,
+            )
 
     def dealt(self, groups: int | None, field: str) -> tuple[SamplingUnits, int]:
         """The codebook's units, and into how many groups their pairs are dealt."""

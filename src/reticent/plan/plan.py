@@ -161,7 +161,18 @@ class Plan:
             mean_weight=self.mean_weight,
             share=self.partition.share if self.partition else Fraction(1),
             unit=self.unit,
+            designed=frozenset(ask.name for ask in self.asks if self._is_designed(ask)),
         )
+
+    def _is_designed(self, ask: Statistic) -> bool:
+        """Whether the design factor of a statistic will be known, and what its weight stands for in respondents."""
+        bought, weight = self.design.pooled, ask.query.weight
+        if bought is None and self.design.factor(ask.name) is None:
+            return False
+        if weight is None or (bought is not None and weight == bought.weight):
+            return True
+        released = self.weight is not None and weight == self.weight.name
+        return released and (bought is not None or self.rows is not None)
 
     @property
     def routes(self) -> tuple[Route, ...]:

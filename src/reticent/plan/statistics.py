@@ -178,11 +178,23 @@ def _check_names(asks: tuple[Statistic, ...], schema: Schema) -> None:
             depth[ask.name] = 1 + max(depth.get(name, 0) for name in ask.query.uses)
             if depth[ask.name] > DEEPEST:
                 raise PlanError(f"is derived more than {DEEPEST} deep", field=f"statistic[{place}].query")
-        variances = {n for n, q in known.items() if q.is_variance}
-        if ask.variance is not None and ask.variance not in variances:
-            raise PlanError(
-                "names a variance that stands above this one", field=f"statistic[{place}].variance"
-            )
+        if ask.variance is not None:
+            _check_variance(ask, asks[:place], f"statistic[{place}].variance")
+
+
+def _check_variance(ask: Statistic, above: Sequence[Statistic], field: str) -> None:
+    """A mean takes a variance above it; a mean by domain one by the same domains, told for all of them that it tells."""
+    found = next((a.query for a in above if a.name == ask.variance and a.query.is_variance), None)
+    if found is None:
+        raise PlanError("names a variance that stands above this one", field=field)
+    if (found.sides, found.has_one_estimate) != (ask.query.sides, ask.query.has_one_estimate):
+        raise PlanError(
+            "names a variance of other domains; a mean by domain takes one with the same by, and a mean of everybody one "
+            "without",
+            field=field,
+        )
+    if getattr(found, "show_missing", True) is not getattr(ask.query, "show_missing", True):
+        raise PlanError("names a variance with another show_missing; write the same in both", field=field)
 
 
 LAPLACE_NAME = "discrete Laplace"

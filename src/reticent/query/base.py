@@ -155,6 +155,7 @@ class Query(ABC):
     - `has_one_estimate`: whether the answer is one number, from which others can be derived.
     - `uses_cells`: whether it is derived from the cells of a table, and not from single estimates.
     - `is_variance`: whether the sampling error of a mean can be told from the answer.
+    - `no_total`: why its sampling error cannot be told, where no plan could buy it.
     - `not_imputed`: what no theorem bounds where donors fill its columns, and what to ask for instead. It is said of kinds
       without a `shape`: those are refused there.
     """
@@ -169,6 +170,7 @@ class Query(ABC):
     has_one_estimate: ClassVar[bool] = True
     uses_cells: ClassVar[bool] = False
     is_variance: ClassVar[bool] = False
+    no_total: ClassVar[str] = ""
     not_imputed: ClassVar[str] = "this of imputed answers; ask for a count, a total, a mean or a proportion."
 
     @property

@@ -44,6 +44,14 @@ class ByDomain(Query):
         return self.of.counts_respondents and self.of.weight is None
 
     @property
+    def is_variance(self) -> bool:  # type: ignore[override]
+        return self.of.is_variance
+
+    @property
+    def no_total(self) -> str:  # type: ignore[override]
+        return self.of.no_total
+
+    @property
     def values(self) -> frozenset[str]:
         return self.of.values
 

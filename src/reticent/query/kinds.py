@@ -175,6 +175,10 @@ class Variance(CentredQuery):
     KEYS: ClassVar[Keys] = {"variance": COMMON | {"centre"}}
     takes_domains: ClassVar[bool] = True
     is_variance: ClassVar[bool] = True
+    no_total: ClassVar[str] = (
+        "the sampling error of a variance rests on fourth moments, which are not released; ask for quantiles with an "
+        "interval, which have a total"
+    )
 
     def wants(self, schema: Schema) -> tuple[Sum, ...]:
         return tuple(self.power(schema, power) for power in (0, 1, 2))
@@ -197,6 +201,10 @@ class Correlation(RowQuery):
 
     KEYS: ClassVar[Keys] = {"correlation": COMMON | {"centres"}}
     takes_size: ClassVar[bool] = True
+    no_total: ClassVar[str] = (
+        "the sampling error of a correlation rests on fourth moments, which are not released; a [[regression]] has total "
+        "intervals for its slopes"
+    )
 
     columns: tuple[str, str]
     centres: tuple[Fraction | None, Fraction | None] = (None, None)
@@ -313,6 +321,10 @@ class Quantile(RowQuery):
 
     KEYS: ClassVar[Keys] = {"median": COMMON | {"step"}, "quantile": COMMON | {"step", "at"}}
     takes_domains: ClassVar[bool] = True
+    no_total: ClassVar[str] = (
+        "the sampling error of a quantile is bought with its interval: give interval an epsilon, and, where it is weighted, "
+        "let [design] buy the factor, which tells what a weight stands for in respondents"
+    )
     not_imputed: ClassVar[str] = (
         "a quantile of imputed answers; ask for its mean, or for the proportion below a value."
     )

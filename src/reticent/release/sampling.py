@@ -12,6 +12,7 @@ from math import isfinite
 from typing import Any
 
 from reticent.answer.design import BoughtDesign, SamplingError
+from reticent.answer.design_domains import DomainErrors, DomainSampling
 from reticent.answer.parts import UNBOUNDED, Answer, Estimate, Interval, Measurement
 from reticent.answer.statistic import Statistic
 from reticent.answer.unit_sums import ReleasedValue
@@ -29,6 +30,7 @@ TOTAL_WORDS = (
 )
 NO_FACTOR = "no sampling error is known: add [design] to the plan, or sampling to the statistic"
 NO_INTERVAL = "the estimate has no interval for privacy noise, so there is none for both"
+NOTHING_LEFT = "noise left nothing of the sampling error that was bought; give sampling more epsilon"
 NO_SPREAD = (
     "its sampling error cannot be told from what was released: give the statistic sampling = { epsilon = ... }, or, for a "
     "mean, name a released variance"
@@ -41,7 +43,7 @@ class Sampled:
 
     plan: Plan
     bought: BoughtDesign | None = None
-    own: Mapping[str, SamplingError] = field(default_factory=dict)
+    own: Mapping[str, SamplingError | DomainSampling] = field(default_factory=dict)
 
     @property
     def parts(self) -> tuple[Measurement, ...]:
@@ -60,7 +62,12 @@ class Sampled:
         bought = [self.bought.parts] if self.bought else []
         runs = [*bought, *(each.parts for each in self.own.values())]
         return claims_of(
-            [sum((part.epsilon for part in parts), Fraction(0)) for parts in runs], self.plan.change
+            [sum((part.epsilon for part in parts), Fraction(0)) for parts in runs],
+            self.plan.change,
+            by_domain=(
+                *(False for _ in bought),
+                *(isinstance(each, DomainSampling) for each in self.own.values()),
+            ),
         )
 
     @property
@@ -127,17 +134,27 @@ class Sampled:
     def _spread(self, name: str, estimate: Estimate) -> tuple[float, DesignFactor] | None:
         """The variance of sampling and the factor to take with it: the statistic's own, or the survey's."""
         plain = estimate.sampling(self.size) if estimate.sampling is not None else None
-        if name in self.own:
-            own = self.own[name]
-            return max(own.se**2, plain or 0.0), own.factor
+        own = self._own(name, estimate)
+        if own is not None:
+            # Where noise left nothing of the differences, a simple random sample's error has to do; without it there is none.
+            return (max(own.se**2, plain or 0.0), own.factor) if own.se or plain else None
         factor = self.factor(name)
         return None if factor is None or plain is None else (plain, factor)
+
+    def _own(self, name: str, estimate: Estimate) -> SamplingError | None:
+        """What a statistic has bought for itself, or for the domain of this estimate."""
+        found = self.own.get(name)
+        return found.errors.get(estimate.cell) if isinstance(found, DomainSampling) else found
 
     def why(self, ask: Statistic, answers: Mapping[str, Answer]) -> str:
         """Why a statistic has no total interval."""
         estimate = answers[ask.name].estimates[0]
         if self.factor(ask.name) is None and ask.name not in self.own:
             return NO_FACTOR
+        if ask.query.no_total:
+            return ask.query.no_total
+        if ask.name in self.own:
+            return NOTHING_LEFT
         return NO_INTERVAL if not estimate.has_interval else NO_SPREAD
 
     def section(self) -> dict[str, Any]:
@@ -160,9 +177,7 @@ class Sampled:
         if not told and not self.own and not design.effects:
             return {}
         claims = [{"words": str(claim), **claim.as_dict()} for claim in self.claims]
-        own = {
-            name: {"se": each.se, "degrees_of_freedom": round(each.df, 1)} for name, each in self.own.items()
-        }
+        own = {name: _own_told(each) for name, each in self.own.items()}
         return {
             "sampling": {
                 **told,
@@ -170,6 +185,13 @@ class Sampled:
                 **({"own": own} if own else {}),
             }
         }
+
+
+def _own_told(each: SamplingError | DomainSampling) -> dict[str, Any]:
+    if isinstance(each, DomainSampling):
+        told = ({"cell": dict(cell), **_own_told(one)} for cell, one in each.errors.items())
+        return {"domains": list(told)}
+    return {"se": each.se, "degrees_of_freedom": round(each.df, 1)}
 
 
 def _limits(estimate: Estimate) -> tuple[float | None, float | None]:
@@ -198,16 +220,22 @@ def buy_design(
 
 def buy_errors(
     plan: Plan, answers: Mapping[str, Answer], tallies: Tallies, noise: Noise
-) -> dict[str, SamplingError]:
+) -> dict[str, SamplingError | DomainSampling]:
     """The standard errors that statistics buy for themselves, after they were answered."""
-    return {
-        name: own.run(
-            tallies, _released(answers[name]), schema=plan.schema, neighbours=plan.neighbours, noise=noise
-        )
-        for name, own in plan.design.own.items()
-    }
+    found: dict[str, SamplingError | DomainSampling] = {}
+    given: Any = {"schema": plan.schema, "neighbours": plan.neighbours, "noise": noise}
+    for name, own in plan.design.own.items():
+        if isinstance(own, DomainErrors):
+            found[name] = own.run(tallies, _by_cell(answers[name]), **given)
+        else:
+            found[name] = own.run(tallies, _released(answers[name]), **given)
+    return found
 
 
 def _released(answer: Answer) -> ReleasedValue:
     (estimate,) = answer.estimates
     return ReleasedValue(value=estimate.value, size=estimate.size)
+
+
+def _by_cell(answer: Answer) -> dict[tuple[tuple[str, str], ...], ReleasedValue]:
+    return {each.cell: ReleasedValue(value=each.value, size=each.size) for each in answer.estimates}

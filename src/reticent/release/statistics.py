@@ -162,8 +162,9 @@ def evaluate_sampled(
     items = plan.design.pooled.items if plan.design.pooled else {}
     _answer([route for route in routes if route.statistic.name in items], context, answers, step)
     bought = buy_design(plan, answers, tallies, noise)
+    context = replace(context, known=context.book, design=Sampled(plan=plan, bought=bought))
     if bought is not None:
-        context = replace(context, effect=bought.factor.effect, known=context.book)
+        context = replace(context, effect=bought.factor.effect)
     _answer([route for route in routes if route.statistic.name not in items], context, answers, step)
     sampled = Sampled(plan=plan, bought=bought, own=buy_errors(plan, answers, tallies, noise))
     return Evaluated(answers={ask.name: answers[ask.name] for ask in plan.asks}, sampled=sampled)

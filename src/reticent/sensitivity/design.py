@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import PlanError
-from reticent.sensitivity.bounds import Global, Neighbours
+from reticent.sensitivity.bounds import Global, Neighbours, additive_bound
 
 Whole = NDArray[np.object_]
 """Whole numbers of any size, one for each unit."""
@@ -57,12 +57,14 @@ def bound_paired(items: Sequence[Residual], *, neighbours: Neighbours) -> Global
 
     Guarantee   no pair of neighbours has totals further apart.
     Adjacency   `neighbours`.
-    Theorem     THEORY 13.2 and 13.3: a record that comes or goes moves one group of every item, by at most its reach.
+    Theorem     THEORY 13.2 and 13.3: a record that comes or goes moves one group of every item, by at most its reach; in
+                sums apart, THEORY 14.1.
     Proof       proofs/sensitivity/design.md
     Assumes     unit and residual of a record depend on that record alone, and on numbers released before; integers.
     Keeps back  nothing: every input is public.
     """
-    return Global(bound=Fraction(neighbours.steps * sum(item.times * item.reach for item in items)))
+    bound = Global(bound=Fraction(neighbours.steps * sum(item.times * item.reach for item in items)))
+    return additive_bound(bound, records=neighbours.records) if neighbours.apart else bound
 
 
 def paired_total(
