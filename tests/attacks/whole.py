@@ -132,7 +132,7 @@ class _Coupled:
     def draw(self) -> Callable[[Drawn], None]:
         def drawn(this: Drawn) -> None:
             self.times += 1
-            found = this.tables._table(f'SELECT * FROM "{HELD}"')  # type: ignore[attr-defined]
+            found = this.tables.table(f'SELECT * FROM "{HELD}"')  # type: ignore[attr-defined]
             names = _names(found)
             made = {NUMBER: found[NUMBER]}
             for place in this.places:

@@ -12,6 +12,7 @@ import polars as pl
 import pyarrow as pa
 
 from reticent.engine.donors.records import LINE
+from reticent.engine.duckdb.words import DUCKDB
 from reticent.engine.protocol import CuratorEngine
 from reticent.engine.sources.open import Source, open_frame
 from reticent.engine.sql import build as sql
@@ -131,9 +132,9 @@ def readings(source: Source, column: Column, headers: Sequence[str]) -> dict[str
             raw, kind = sql.column(names[header]), engine.types[header]
             assert kind != "other", header
             if isinstance(column, Levels):
-                cell = level_code(column, raw, kind, values)
+                cell = level_code(DUCKDB, column, raw, kind, values)
             elif isinstance(column, Number):
-                cell = number_code(column, raw, kind)
+                cell = number_code(DUCKDB, column, raw, kind)
             else:
                 assert isinstance(column, Identifier)
                 cell = identifier(column, raw, kind)

@@ -1,6 +1,6 @@
 """Engines by name. Which one the tests of this folder open is settled by the fixture `every_engine`."""
 
-from reticent.engine.open import ENGINES, LOCAL, open_engine
+from reticent.engine.open import ENGINES, LOCAL
 from reticent.engine.protocol import CuratorEngine
 from reticent.engine.sources.open import Source
 
@@ -10,4 +10,4 @@ now = [LOCAL]
 
 def open_any(source: Source, *, threads: int | None = None) -> CuratorEngine:
     """The engine whose turn it is, on the rows of `source`."""
-    return open_engine(source, threads=threads, engine=now[0])
+    return ENGINES[now[0]](source, threads)

@@ -7,7 +7,7 @@ import duckdb
 import pytest
 from sqlglot import exp
 
-from reticent.engine.sql import dialect
+from reticent.engine.duckdb.words import DUCKDB as dialect
 
 TEXTS = ("a", " a\t", "\u00a0a\u00a0", "12\n", "12", "1e400", "0x1F", "1_000", "", "ä€", "A")
 
@@ -83,6 +83,6 @@ def test_a_small_number_holds_the_last_cell(cells):
 
 def test_the_largest_of_a_group_fall():
     found = duckdb.connect(":memory:").execute(
-        f"SELECT {dialect.printed(dialect.top_k(exp.column('x'), exp.Literal.number(2)))} FROM (VALUES (3), (9), (9), (1)) t(x)"
+        f"SELECT {dialect.printed(dialect.top_k(exp.column('x'), 2))} FROM (VALUES (3), (9), (9), (1)) t(x)"
     )
     assert found.fetchall() == [([9, 9],)]

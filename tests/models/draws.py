@@ -23,7 +23,7 @@ def follow_rows(patch: pytest.MonkeyPatch) -> None:
     calls = iter(range(10**6))
 
     def draw(self: LocalDraws, tables: Any, draws: Mapping[int, Any]) -> None:
-        rows = tables._table(f'SELECT * FROM "{HELD}" ORDER BY "{NUMBER}"')
+        rows = tables.table(f'SELECT * FROM "{HELD}" ORDER BY "{NUMBER}"')
         words = list(map(repr, rows.drop_columns([NUMBER]).to_pylist()))
         found = {NUMBER: rows[NUMBER].combine_chunks()}
         for place, law in draws.items():

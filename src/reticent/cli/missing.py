@@ -21,14 +21,15 @@ def missing(plan: PlanFile, data: Data = None) -> None:
     from reticent.cli.show import WARNING
     from reticent.engine.confidential import MOST_COLUMNS, patterns
     from reticent.engine.open import open_engine
-    from reticent.engine.sources.open import open_path
+    from reticent.engine.sources.open import open_source
+    from reticent.engine.sources.remote import located
     from reticent.missing.describe import describe
     from reticent.missing.private import public_columns
     from reticent.plan.plan import read_plan
 
     read = read_plan(plan, rows=data)
-    source = data if data is not None else str(plan.parent / read.source)
-    engine = open_engine(open_path(source, table=read.relation))
+    source = data if data is not None else located(plan.parent, read.source)
+    engine = open_engine(open_source(source, table=read.relation))
     try:
         engine.check(read.schema)
         columns = public_columns(read.schema)

@@ -8,7 +8,8 @@ import typer
 from reticent.cli.show import show_same_rows
 from reticent.engine.open import open_engine
 from reticent.engine.protocol import CuratorEngine
-from reticent.engine.sources.open import open_path
+from reticent.engine.sources.open import open_source
+from reticent.engine.sources.remote import located
 from reticent.errors import PlanError, ResourceError, SourceError
 from reticent.plan.plan import Plan, read_plan
 from reticent.privacy.claim import Change, Unit
@@ -61,7 +62,7 @@ def open_by_plan(asked: Opening, path: Path, data: str | None) -> None:
         change=asked.change or plan.change.value,
         outputs=asked.outputs or (folder if folder.is_dir() else None),
     )
-    engine = _rows(plan, data if data is not None else str(path.parent / plan.source))
+    engine = _rows(plan, data if data is not None else located(path.parent, plan.source))
     if engine is None:
         asked.start()
         typer.echo("the rows could not be opened, so the ledger keeps no fingerprint of them")
@@ -75,7 +76,7 @@ def open_by_plan(asked: Opening, path: Path, data: str | None) -> None:
 
 def _rows(plan: Plan, data: str) -> CuratorEngine | None:
     try:
-        return open_engine(open_path(data, table=plan.relation))
+        return open_engine(open_source(data, table=plan.relation))
     except SourceError:
         return None
 

@@ -23,7 +23,8 @@ from reticent.cli.show import (
 )
 from reticent.engine.confidential import coarse_identifiers, inspect, patterns
 from reticent.engine.open import open_engine
-from reticent.engine.sources.open import open_path
+from reticent.engine.sources.open import open_source
+from reticent.engine.sources.remote import located
 from reticent.errors import PlanError
 from reticent.plan.plan import Plan, read_plan
 from reticent.prepare.repair import NO_REPAIR
@@ -108,7 +109,7 @@ def _write_rehearsal(made: Release, folder: Path) -> None:
 def check_plan(path: Path, data: str | None, ledger: Path | None = None) -> None:
     """Show the curator what the rows hold, and whose else they are. Nothing is written and nothing is charged."""
     plan = read_plan(path, rows=data)
-    engine = open_engine(open_path(_rows(path, plan, data), table=plan.relation))
+    engine = open_engine(open_source(_rows(path, plan, data), table=plan.relation))
     try:
         engine.check(plan.schema)
         findings = inspect(engine, plan.schema)
@@ -149,7 +150,7 @@ def run_demo(out: Path, rows: int) -> None:
 
 
 def _rows(path: Path, plan: Plan, data: str | None) -> str:
-    return data if data is not None else str(path.parent / plan.source)
+    return data if data is not None else located(path.parent, plan.source)
 
 
 def _folder(path: Path, out: Path | None) -> Path:

@@ -16,10 +16,10 @@ from sqlglot import exp
 
 from reticent.engine.protocol import CuratorEngine
 from reticent.engine.sql import build as sql
-from reticent.engine.sql import dialect
 from reticent.engine.sql.build import Sql, Values
 from reticent.engine.sql.clean import Clean, code, needed
 from reticent.engine.sql.codes import level_code, number_code
+from reticent.engine.sql.dialect import Dialect
 from reticent.engine.sql.reading import canonical_text, double_of, quantity_of, trimmed
 from reticent.engine.sql.tallies import cell_of
 from reticent.engine.wants import Key, Rows, Sum
@@ -64,8 +64,8 @@ def _finding(engine: CuratorEngine, column: Levels | Number, rows: int, states: 
     values = Values()
     base, names = engine.base([column.source], values)
     raw, kind = sql.column(names[column.source]), engine.types[column.source]
-    unfit = _unfit(column, raw, kind, values)
-    found = base.select(_how_many(unfit), _how_many(_clamped(column, raw, kind)))
+    unfit = _unfit(engine.dialect, column, raw, kind, values)
+    found = base.select(_how_many(unfit), _how_many(_clamped(engine.dialect, column, raw, kind)))
     ((misfits, clamped),) = engine.fetch(found, values)
     examples = _examples(engine, column) if misfits else ()
     return Finding(
@@ -84,46 +84,50 @@ def _examples(engine: CuratorEngine, column: Levels | Number) -> tuple[str, ...]
     values = Values()
     base, names = engine.base([column.source], values)
     raw, kind = sql.column(names[column.source]), engine.types[column.source]
-    text = sql.try_cast(raw, "VARCHAR")
-    query = base.select(exp.alias_(text, "cell", quoted=True)).where(_unfit(column, raw, kind, values))
+    text = engine.dialect.text_of(raw, kind)
+    query = base.select(exp.alias_(text, "cell", quoted=True)).where(
+        _unfit(engine.dialect, column, raw, kind, values)
+    )
     query = query.distinct().order_by(sql.column("cell")).limit(EXAMPLES)
     return tuple(str(cell)[:40] for (cell,) in engine.fetch(query, values))
 
 
-def _unfit(column: Levels | Number, raw: Sql, kind: str, values: Values) -> Sql:
+def _unfit(dialect: Dialect, column: Levels | Number, raw: Sql, kind: str, values: Values) -> Sql:
     """There is something, it is not a missing code, and yet it has no code."""
     code = (
-        level_code(column, raw, kind, values)
+        level_code(dialect, column, raw, kind, values)
         if isinstance(column, Levels)
-        else number_code(column, raw, kind)
+        else number_code(dialect, column, raw, kind)
     )
-    return sql.both([sql.not_null(raw), sql.is_null(exp.Paren(this=code)), _told(column, raw, kind, values)])
+    return sql.both(
+        [sql.not_null(raw), sql.is_null(exp.Paren(this=code)), _told(dialect, column, raw, kind, values)]
+    )
 
 
-def _told(column: Levels | Number, raw: Sql, kind: str, values: Values) -> Sql:
+def _told(dialect: Dialect, column: Levels | Number, raw: Sql, kind: str, values: Values) -> Sql:
     """The cell is neither blank nor, as it is read, a missing code."""
     literal = isinstance(column, Levels) and column.literal
     words = column.missing if literal else [canonical(word) for word in column.missing]
-    text = canonical_text(raw, kind, literal=literal)
+    text = canonical_text(dialect, raw, kind, literal=literal)
     told: Sql = exp.Not(this=sql.among(text, [values.put(word) for word in ("", *words)]))
     numbers = [number for word in column.missing if (number := read_quantity(word)) is not None]
     if isinstance(column, Number) and numbers:
-        same = sql.among(quantity_of(raw, kind), [values.put(number) for number in numbers])
+        same = sql.among(quantity_of(dialect, raw, kind), [values.put(number) for number in numbers])
         told = exp.and_(told, exp.Not(this=exp.Coalesce(this=same, expressions=[exp.false()])))
     if kind == "text":
-        told = exp.and_(told, exp.NEQ(this=trimmed(raw.copy()), expression=exp.Literal.string("")))
+        told = exp.and_(told, exp.NEQ(this=trimmed(dialect, raw.copy()), expression=exp.Literal.string("")))
     nothing = dialect.is_nan(raw.copy()) if kind == "float" else exp.false()
     return exp.and_(told, exp.Not(this=nothing))
 
 
-def _clamped(column: Levels | Number, raw: Sql, kind: str) -> Sql:
+def _clamped(dialect: Dialect, column: Levels | Number, raw: Sql, kind: str) -> Sql:
     if isinstance(column, Levels):
         return exp.false()
-    value = quantity_of(raw, kind)
+    value = quantity_of(dialect, raw, kind)
     low, high = (exp.Literal.number(repr(float(edge))) for edge in (abs(column.lower), abs(column.upper)))
     below = exp.LT(this=value, expression=exp.Neg(this=low) if column.lower < 0 else low)
     above = exp.GT(this=value.copy(), expression=exp.Neg(this=high) if column.upper < 0 else high)
-    coded = sql.not_null(exp.Paren(this=number_code(column, raw, kind)))
+    coded = sql.not_null(exp.Paren(this=number_code(dialect, column, raw, kind)))
     return sql.both([coded, exp.Paren(this=exp.or_(below, above))])
 
 
@@ -141,7 +145,7 @@ def coarse_identifiers(engine: CuratorEngine, schema: Schema) -> int:
     values = Values()
     base, names = engine.base([column.source], values)
     raw = sql.column(names[column.source])
-    number = double_of(trimmed(raw) if kind == "text" else raw, kind)
+    number = double_of(engine.dialect, trimmed(engine.dialect, raw) if kind == "text" else raw, kind)
     is_coarse = exp.GTE(this=sql.call("abs", number), expression=sql.number(LAST_WHOLE))
     ((found,),) = engine.fetch(base.select(_how_many(is_coarse)), values)
     return int(found)
@@ -203,7 +207,7 @@ def read(
 
 def mask_of(clean: Clean, columns: Sequence[str]) -> Sql:
     """The pattern of a row as a number: bit i where column i is missing."""
-    mask: Sql = sql.cast(sql.number(0), "BIGINT")
+    mask: Sql = clean.dialect.cast(sql.number(0), "BIGINT")
     for place, column in enumerate(columns):
         bit = sql.case([(clean.missing(column), sql.number(2**place))], sql.number(0))
         mask = sql.plus(mask, bit)
@@ -268,17 +272,19 @@ def pattern_lines(engine: CuratorEngine, schema: Schema, columns: Sequence[str])
     pairs = [(i, j) for i in range(len(columns)) for j in range(i, len(columns))]
 
     def summed(clean: Clean, rows: exp.Select) -> exp.Select:
-        lows = [schema.coded[name].low for name in columns]
+        dialect, lows = clean.dialect, [schema.coded[name].low for name in columns]
+        wide = [schema.coded[name].high - schema.coded[name].low for name in columns]
         each = [
-            sql.minus(_wide(code(name)), sql.number(low)) for name, low in zip(columns, lows, strict=True)
+            sql.minus(dialect.cast(code(name), dialect.wide_int()), sql.number(low))
+            for name, low in zip(columns, lows, strict=True)
         ]
         query = sql.select(
             [sql.alias(mask_of(clean, columns), MASK), *(sql.alias(x, f"x{i}") for i, x in enumerate(each))],
             rows,
         )
         x = [sql.column(f"x{i}") for i in range(len(columns))]
-        totals = [_total(value.copy()) for value in x]
-        totals += [_total(sql.times(x[i].copy(), x[j].copy())) for i, j in pairs]
+        totals = [_total(dialect, value.copy(), most) for value, most in zip(x, wide, strict=True)]
+        totals += [_total(dialect, sql.times(x[i].copy(), x[j].copy()), wide[i] * wide[j]) for i, j in pairs]
         query = sql.select([sql.column(MASK), exp.Count(this=exp.Star()), *totals], query)
         return query.group_by(sql.column(MASK))
 
@@ -287,9 +293,5 @@ def pattern_lines(engine: CuratorEngine, schema: Schema, columns: Sequence[str])
     return [(mask, n, tuple(map(int, rest[:size])), tuple(map(int, rest[size:]))) for mask, n, *rest in found]
 
 
-def _wide(value: Sql) -> Sql:
-    return sql.cast(value, dialect.wide_int())
-
-
-def _total(value: Sql) -> Sql:
-    return exp.Coalesce(this=exp.Sum(this=value), expressions=[sql.number(0)])
+def _total(dialect: Dialect, value: Sql, largest: int) -> Sql:
+    return exp.Coalesce(this=dialect.total(value, largest), expressions=[sql.number(0)])

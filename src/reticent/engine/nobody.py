@@ -53,6 +53,10 @@ class Nobody:
         finally:
             held.close()
 
+    def stand_in(self) -> None:
+        """It stands in for itself."""
+        return
+
     def close(self) -> None:
         """There is nothing to let go of."""
 

@@ -1,11 +1,14 @@
 """Open an engine on a source. The one place where a source finds the engine that reads it."""
 
 from collections.abc import Callable
+from typing import Any
 
 from reticent.engine.protocol import CuratorEngine
 from reticent.engine.sources.open import Source
+from reticent.engine.sources.remote import RemoteTable
+from reticent.errors import SourceError
 
-Opener = Callable[[Source, int | None], CuratorEngine]
+Opener = Callable[[Any, int | None], CuratorEngine]
 
 
 def _local(source: Source, threads: int | None) -> CuratorEngine:
@@ -18,9 +21,12 @@ LOCAL = "local"
 ENGINES: dict[str, Opener] = {LOCAL: _local}
 
 
-def open_engine(source: Source, *, threads: int | None = None, engine: str = LOCAL) -> CuratorEngine:
-    """An engine on the rows of `source`. It looks at the header now and at the rows when asked.
+def open_engine(source: Source | RemoteTable, *, threads: int | None = None) -> CuratorEngine:
+    """The engine that reads `source`. It looks at the header now and at the rows when asked.
 
-    `threads` bounds how many work at once, all cores where it is None; `engine` is a name in `ENGINES`.
+    `threads` bounds how many work at once on this side, all cores where it is None.
     """
-    return ENGINES[engine](source, threads)
+    name = source.engine if isinstance(source, RemoteTable) else LOCAL
+    if name not in ENGINES:
+        raise SourceError(f"needs the engine {name}, which is not here", field="source")
+    return ENGINES[name](source, threads)

@@ -15,6 +15,7 @@ from sqlglot import exp
 
 from reticent.engine.sql.build import Values
 from reticent.engine.sql.clean import Clean, RowView
+from reticent.engine.sql.dialect import Dialect
 from reticent.engine.sql.sampling import Lot
 from reticent.engine.wants import Aggregate, Key, PointsByCell, PointTable, Tallies
 from reticent.prepare.repair import NO_REPAIR, Repair
@@ -34,7 +35,8 @@ class Engine(Protocol):
     `check` raises SourceError when the header does not fit the codebook. `tally` reads the rows, a constant
     number of times however much is wanted, looks only at the piece that `lot` draws where one is given,
     carries out `repair` first, and raises EngineError with a constant text when it cannot. `coded` reads them once
-    and holds them as cells of `keys` within its block.
+    and holds them as cells of `keys` within its block. `stand_in` is an engine without rows that refuses what this one
+    cannot do, to try a plan on before anything is charged; None where it can do all.
     """
 
     @property
@@ -57,13 +59,15 @@ class Engine(Protocol):
         self, schema: Schema, keys: Sequence[Key], repair: Repair = NO_REPAIR, lot: Lot | None = None
     ) -> "AbstractContextManager[CodedRows]": ...
 
+    def stand_in(self) -> "Engine | None": ...
+
     def close(self) -> None: ...
 
 
 class CuratorEngine(Engine, Protocol):
     """CONFIDENTIAL: an engine that also shows its curator what the rows hold. No release asks for this.
 
-    `types` has our word for the type of every header, and `base` selects from the source with its columns under
+    `types` has our word for the type of every header, `dialect` the words of its statements, and `base` selects from the source with its columns under
     plain names. `fetch` runs a statement made on that, and `read_clean` one made on the clean rows of `columns`, read
     as a tally reads them. `fingerprint` is equal for the same rows in any order and from any file; `filled` are all
     rows as codes after `repair`, in the source's order.
@@ -71,6 +75,9 @@ class CuratorEngine(Engine, Protocol):
 
     @property
     def types(self) -> Mapping[str, str]: ...
+
+    @property
+    def dialect(self) -> Dialect: ...
 
     def base(self, headers: Sequence[str], values: Values) -> tuple[exp.Select, Mapping[str, str]]: ...
 

@@ -7,9 +7,10 @@ import re
 from decimal import Decimal
 from typing import Any
 
-from pydantic import Field, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 
 from reticent.answer.poststrata import Law
+from reticent.engine.sources.remote import is_remote
 from reticent.errors import is_printable
 from reticent.files import Section
 from reticent.plan.totals import Rows
@@ -23,10 +24,10 @@ class SurveySection(Section):
 
     **Keys**
 
-    - `source`: the rows: a file, relative to the plan.
+    - `source`: the rows: a file, relative to the plan; `postgres:SERVICE`; or `spark`.
     - `codebook`: the codebook file.
     - `ledger`: the ledger file.
-    - `relation`: which table, where the source is a database.
+    - `relation`: which table, where the source is a database, as `schema.name` where that is elsewhere.
     - `imputed_before`: the rule and the reach of an imputation that was done before.
     """
 
@@ -38,7 +39,9 @@ class SurveySection(Section):
 
     @field_validator("source", "codebook", "ledger")
     @classmethod
-    def _inside(cls, path: str) -> str:
+    def _inside(cls, path: str, info: ValidationInfo) -> str:
+        if info.field_name == "source" and is_remote(path):
+            return path
         if not path or len(path) > 500 or not is_printable(path):
             raise ValueError("is a file name relative to the plan")
         doors = ("/", "\\", "~", "$", ":", "%")

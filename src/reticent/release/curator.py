@@ -76,7 +76,7 @@ class Curator:
         self._check_out(plan, out)
         engine = survey.open()
         try:
-            engine.check(plan.schema)
+            self._check_engine(plan, engine)
             self._ledger.check_alone(engine.files, out)
             reservation = self._reserve(plan, engine.files)
             step("charged")
@@ -102,12 +102,18 @@ class Curator:
         self._check_out(plan, out)
         engine = survey.open()
         try:
-            engine.check(plan.schema)
+            self._check_engine(plan, engine)
             self._ledger.check_alone(engine.files, out)
             reservation = self._ledger.resume(plan.release_id, self._digest(plan), files=engine.files)
             return self._publish(self._committed(plan, engine, reservation, step), out)
         finally:
             engine.close()
+
+    def _check_engine(self, plan: Plan, engine: Engine) -> None:
+        """Refuse rows that do not fit the codebook, and a plan that their engine cannot carry out."""
+        engine.check(plan.schema)
+        if (stand_in := engine.stand_in()) is not None:
+            try_plan(plan, stand_in)
 
     def _digest(self, plan: Plan) -> str:
         """The plan's digest; for a release that was charged before format 2, the one it was charged under."""

@@ -104,8 +104,11 @@ BETA = (
 )
 
 
-def try_plan(plan: Plan) -> None:
-    """Refuse what a release could not do, naming the statistic. Reads no row; two trials may draw different noise."""
+def try_plan(plan: Plan, on: Engine | None = None) -> None:
+    """Refuse what a release could not do, naming the statistic. Reads no row; two trials may draw different noise.
+
+    `on` is an engine without rows that refuses what the one with the rows cannot do.
+    """
     for producer in producers(plan):
         producer.check()
     tried = _small(plan)
@@ -114,7 +117,7 @@ def try_plan(plan: Plan) -> None:
     reached: list[str] = []
     said = ""
     try:
-        _carry_out(tried, reached.append)
+        _carry_out(tried, on or Nobody(), reached.append)
     except PlanError as problem:
         said = BETA if problem.field == "beta" else str(problem.args[0])
     except MemoryError:
@@ -125,9 +128,9 @@ def try_plan(plan: Plan) -> None:
         raise PlanError(said, field=_place(tried, reached))
 
 
-def _carry_out(plan: Plan, step: Callable[[str], None]) -> None:
+def _carry_out(plan: Plan, engine: Engine, step: Callable[[str], None]) -> None:
     lot = plan.partition.lot(token_hex(32)) if plan.partition else None
-    done = run_plan(plan, Nobody(), lot, step=step)
+    done = run_plan(plan, engine, lot, step=step)
     if not done.is_as_planned(plan):
         raise PlanError(f"was planned at {show(plan.cost)} but would run otherwise", field="statistic")
     made = Release(done.told(plan, receipt=None, engine=Nobody.version))

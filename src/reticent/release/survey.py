@@ -15,7 +15,8 @@ import pyarrow as pa
 from reticent.engine.open import open_engine
 from reticent.engine.protocol import CuratorEngine
 from reticent.engine.sources.arrow import ArrowRows
-from reticent.engine.sources.open import open_frame, open_path
+from reticent.engine.sources.open import open_frame, open_source
+from reticent.engine.sources.remote import given_table
 from reticent.errors import SchemaError
 from reticent.exact import show
 from reticent.files import read_toml
@@ -30,10 +31,12 @@ class Survey:
 
     **Parameters**
 
-    - `rows`: a path, a glob, a pandas or Polars frame, or an Arrow table.
+    - `rows`: a path, a glob, a pandas or Polars frame, an Arrow table; `postgres:SERVICE` or a psycopg connection; `spark` or
+      a Spark frame.
     - `codebook`: a codebook file, or a dictionary that says the same.
-    - `relation`: which table to read, where `rows` is a database.
+    - `relation`: which table to read, where `rows` is a database; `schema.name` on a server.
     - `threads`: how many the engine may use; all of the machine's where not said.
+    - `table`: another word for `relation`.
 
     >>> survey = Survey("survey.parquet", codebook="survey.codebook.toml")  # doctest: +SKIP
     """
@@ -42,14 +45,18 @@ class Survey:
     codebook: str | PathLike[str] | dict[str, Any]
     relation: str | None = None
     threads: int | None = None
+    table: str | None = None
 
     def open(self) -> CuratorEngine:
         """An engine on the rows. It looks at the header now and at the rows when asked."""
         if isinstance(self.rows, str | PathLike):
-            source = open_path(str(self.rows), table=self.relation)
-        else:
-            source = open_frame(self.rows)
-        return open_engine(source, threads=self.threads)
+            return open_engine(open_source(str(self.rows), table=self._relation), threads=self.threads)
+        elsewhere = given_table(self.rows, self._relation)
+        return open_engine(elsewhere or open_frame(self.rows), threads=self.threads)
+
+    @property
+    def _relation(self) -> str | None:
+        return self.relation if self.table is None else self.table
 
     def check_apart(self, plan: Plan) -> None:
         """Refuse rows that the plan took for one of its public files, before anything is charged (T33)."""

@@ -26,7 +26,7 @@ PLACES = 12  # a number counts to so many decimals, halves away from zero
 
 # The same patterns are matched by Python and by the engine: ASCII, no look-around.
 _PLAIN = "[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)"
-_VAST = "[+-]?(?i:inf|infinity)"
+_VAST = "[+-]?[iI][nN][fF]([iI][nN][iI][tT][yY])?"
 _PRINTED = "[+-]?[0-9]([.][0-9]*)?e[+-][0-9]{2,3}"  # as doubles are printed; the code 1E5 is none
 QUANTITY = f"{_PLAIN}([eE][+-]?[0-9]+)?|{_VAST}"
 CODE = f"{_PLAIN}|{_PRINTED}|{_VAST}"

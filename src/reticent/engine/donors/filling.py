@@ -18,9 +18,9 @@ from reticent.engine.donors.matching import OWN, ClassTable, Counts, visits
 from reticent.engine.donors.records import LINE, Digit, Packing, order_of, unpacked
 from reticent.engine.protocol import DonorMatcher, Tables
 from reticent.engine.sql import build as sql
-from reticent.engine.sql import dialect
 from reticent.engine.sql.build import Sql
 from reticent.engine.sql.clean import RowView, code, named
+from reticent.engine.sql.dialect import Dialect
 from reticent.engine.wants import Key, Ring, RingTable, keys_of
 from reticent.errors import EngineError, PlanError
 from reticent.prepare.distance import Distances, distances_of
@@ -76,7 +76,7 @@ class DonorSql:
             stand_in = ", ".join(f"({code - self.digit.low})" for code in self.donors.defaults[:missing])
             picked += f""" UNION ALL SELECT p.id, d.y
                 FROM (SELECT id FROM ({self._records}) WHERE {self._asks}) p, (VALUES {stand_in}) d(y)"""
-        return _made_of(picked, self.donors, self.digit.answers)
+        return _made_of(self.digit.dialect, picked, self.donors, self.digit.answers)
 
     def gaps(self, rows: str, sums: Sequence[str]) -> str:
         """The `sums` over recipients among `rows`, by cell and by the donor who comes first, -1 where none is."""
@@ -104,13 +104,13 @@ def is_recipient(digit: Digit, place: int) -> Sql:
     return exp.EQ(this=sql.column(f"y{place}"), expression=sql.number(digit.answers))
 
 
-def _made_of(picked: str, donors: Donors, answers: int) -> str:
+def _made_of(dialect: Dialect, picked: str, donors: Donors, answers: int) -> str:
     """What the scheme makes of `picked`, a donor's digit a line: itself, the rounded mean, the most frequent."""
     k = donors.k
     if donors.scheme is Scheme.NEAREST:
         return picked
     if donors.scheme is Scheme.MEAN:
-        return f"SELECT id, CAST((2 * sum(y) + {k}) {dialect.INT_DIV} {2 * k} AS BIGINT) AS y FROM ({picked}) GROUP BY id"
+        return f"SELECT id, CAST((2 * sum(y) + {k}) {dialect.int_div_sign} {2 * k} AS BIGINT) AS y FROM ({picked}) GROUP BY id"
     # The largest of m A + (A - 1 - y) belongs to the most frequent digit and, of those, to the lowest.
     best = f"max(CAST(m AS {dialect.wide_int()}) * {answers} + {answers - 1} - y)"
     return f"""SELECT id, CAST({answers - 1} - {best} % {answers} AS BIGINT) AS y
@@ -219,10 +219,10 @@ class DonorStaging:
         return self._rings(ringing, classes, wants) if wants else {}
 
     def _rings(self, ringing: DonorSql, classes: ClassTable, wants: Sequence[Ring]) -> dict[Ring, RingTable]:
-        sums = [dialect.printed(self._weight(want)) for want in wants]
+        sums = [self.packing.dialect.printed(self._weight(want)) for want in wants]
         kept = [sql.column(f"cell{ringing.domain}"), sql.column(ID)]
         rows = self._people({}, kept).where(is_recipient(ringing.digit, ringing.place), copy=False)
-        found = self.tables.ask(ringing.gaps(sql.text(rows), sums))
+        found = self.tables.ask(ringing.gaps(self.packing.dialect.printed(rows), sums))
         return {want: quietly(_ring_table, want, classes, found, f"s{i}") for i, want in enumerate(wants)}
 
     def _weight(self, want: Ring) -> Sql:

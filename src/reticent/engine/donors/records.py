@@ -20,9 +20,9 @@ from sqlglot import exp
 from reticent.engine.donors.circle import coefficients, numbers, placed, spots, sums
 from reticent.engine.donors.circle import order_of as rows_in_order
 from reticent.engine.sql import build as sql
-from reticent.engine.sql import dialect
 from reticent.engine.sql.build import Sql
 from reticent.engine.sql.clean import UNIT, RowView, code
+from reticent.engine.sql.dialect import Dialect
 from reticent.engine.sql.tallies import cell_of
 from reticent.engine.wants import Key, has_universe
 from reticent.schema import Schema
@@ -40,10 +40,11 @@ class Digit:
     low: int
     answers: int
     size: int
+    dialect: Dialect
 
     def value(self) -> Sql:
         """The digit, read from its word."""
-        above = sql.whole_part(sql.column(self.word), self.below)
+        above = self.dialect.whole_part(sql.column(self.word), self.below)
         return exp.Mod(this=exp.Paren(this=above), expression=sql.number(self.size))
 
     def is_donor(self) -> Sql:
@@ -62,7 +63,8 @@ class Digit:
 class Packing:
     """The digits of `columns`, in as few words as hold them in that order."""
 
-    def __init__(self, schema: Schema, columns: Sequence[str]) -> None:
+    def __init__(self, schema: Schema, columns: Sequence[str], dialect: Dialect) -> None:
+        self.dialect = dialect
         self.digits: dict[str, Digit] = {}
         word, below = 0, 1
         for name in columns:
@@ -72,14 +74,20 @@ class Packing:
             if below * size > LARGEST_WORD:
                 word, below = word + 1, 1
             self.digits[name] = Digit(
-                column=name, word=f"w{word}", below=below, low=column.low, answers=answers, size=size
+                column=name,
+                word=f"w{word}",
+                below=below,
+                low=column.low,
+                answers=answers,
+                size=size,
+                dialect=dialect,
             )
             below *= size
         self.words = tuple(f"w{i}" for i in range(word + 1))
 
     def pack(self, cells: RowView) -> list[Sql]:
         """The words of a row, under their names."""
-        found: dict[str, Sql] = {word: sql.cast(sql.number(0), "BIGINT") for word in self.words}
+        found: dict[str, Sql] = {word: self.dialect.cast(sql.number(0), "BIGINT") for word in self.words}
         for digit in self.digits.values():
             worth = sql.times(_digit(cells, digit), sql.number(digit.below))
             found[digit.word] = sql.plus(found[digit.word], worth)
@@ -88,7 +96,7 @@ class Packing:
     def digit(self, cells: RowView, column: str, name: str) -> Sql:
         """One digit of a row, under that name."""
         kind = "INTEGER" if self.digits[column].size < 2**31 else "BIGINT"
-        return sql.alias(sql.cast(_digit(cells, self.digits[column]), kind), name)
+        return sql.alias(self.dialect.cast(_digit(cells, self.digits[column]), kind), name)
 
     def unpack(self, cells: RowView, filled: Mapping[str, Sql]) -> list[Sql]:
         """The codes and who was asked, under the names that `cells` knows; `filled` are donors' digits."""
@@ -98,7 +106,7 @@ class Packing:
 
 
 def _digit(cells: RowView, digit: Digit) -> Sql:
-    steps = sql.minus(sql.cast(code(digit.column), "BIGINT"), sql.number(digit.low))
+    steps = sql.minus(cells.dialect.cast(code(digit.column), "BIGINT"), sql.number(digit.low))
     branches = [(sql.not_null(code(digit.column)), steps)]
     if cells.may_be_structural(digit.column):
         branches.append((cells.structural(digit.column), sql.number(digit.answers + 1)))
@@ -108,7 +116,7 @@ def _digit(cells: RowView, digit: Digit) -> Sql:
 def unpacked(schema: Schema, packing: Packing) -> RowView:
     """The cells of rows that come out of words: each column with a universe has a flag of its own."""
     flags = {name: sql.column(f"a_{name}") for name in packing.digits if has_universe(schema, name)}
-    return RowView(schema, flags)
+    return RowView(schema, flags, packing.dialect)
 
 
 OWNER, PLACE, LINE, SPOT = "owner_", "place", "line_", "spot"
@@ -126,10 +134,13 @@ def packed(
     """Each row as its words, its cell in every domain that donors are matched on, its digit in every column that
     they fill, and what `keep` names: the number of its line in the source, and its owner, by a digest."""
     matched = [
-        sql.alias(sql.cast(cell_of(cells, keys), "INTEGER"), f"cell{i}") for i, keys in enumerate(domains)
+        sql.alias(cells.dialect.cast(cell_of(cells, keys), "INTEGER"), f"cell{i}")
+        for i, keys in enumerate(domains)
     ]
     digits = [packing.digit(cells, name, f"y{i}") for i, name in enumerate(filled)]
-    kept = [sql.alias(_digest(name), OWNER) if name == UNIT else sql.column(name) for name in keep]
+    kept = [
+        sql.alias(_digest(cells.dialect, name), OWNER) if name == UNIT else sql.column(name) for name in keep
+    ]
     return sql.select([*packing.pack(cells), *matched, *digits, *kept], rows)
 
 
@@ -188,7 +199,7 @@ def order_of(packing: Packing) -> list[str]:
     return [PLACE, *packing.words]
 
 
-def _digest(name: str) -> Sql:
+def _digest(dialect: Dialect, name: str) -> Sql:
     """The first 60 bits of a text's SHA-256, as a number."""
     text = exp.Coalesce(this=sql.column(name), expressions=[exp.Literal.string("")])
     return dialect.digest60(dialect.digest(text))

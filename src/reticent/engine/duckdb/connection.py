@@ -19,10 +19,10 @@ from pyarrow.parquet import read_schema
 from sqlglot import exp
 
 from reticent.engine.donors.records import LINE
+from reticent.engine.duckdb.words import DUCKDB
 from reticent.engine.sources.arrow import Stream
 from reticent.engine.sources.open import DuckTable, ParquetFiles, Source, files_of
 from reticent.engine.sql import build as sql
-from reticent.engine.sql import dialect
 from reticent.engine.sql.build import Values
 from reticent.errors import EngineError, SourceError
 
@@ -61,7 +61,7 @@ def fenced(source: Source, spill: Path | None, threads: int, memory: str) -> Any
 
 
 def _quoted(path: str) -> str:
-    return dialect.printed(exp.Literal.string(path))
+    return DUCKDB.printed(exp.Literal.string(path))
 
 
 def private_folder() -> Path:
@@ -96,7 +96,7 @@ def types_of(source: Source) -> dict[str, str]:
                     "DESCRIBE SELECT * FROM read_parquet($1)", [[str(p) for p in source.paths]]
                 )
             else:
-                table = dialect.printed(exp.to_identifier(source.table, quoted=True))
+                table = DUCKDB.printed(exp.to_identifier(source.table, quoted=True))
                 found = connection.execute(f"DESCRIBE held.main.{table}")
             described = {row[0]: _word(row[1]) for row in found.fetchall()}
     except (duckdb.Error, pa.ArrowException, OSError):
@@ -155,7 +155,7 @@ class Connection:
 
     def __init__(self, source: Source, *, threads: int | None = None, memory: str = "1GiB") -> None:
         self._source = source
-        self.types = types_of(source)  # a header that is refused leaves no folder behind
+        self.types: Mapping[str, str] = types_of(source)  # a header that is refused leaves no folder behind
         self._spill = private_folder()
         self._threads = threads or os.cpu_count() or 1
         self._connection = fenced(source, self._spill, self._threads, memory)
@@ -163,6 +163,10 @@ class Connection:
     @property
     def version(self) -> str:
         return f"duckdb {duckdb.__version__}"
+
+    @property
+    def threads(self) -> int:
+        return self._threads
 
     @property
     def files(self) -> tuple[tuple[Path, str], ...]:
@@ -193,7 +197,7 @@ class Connection:
             table = exp.Table(**place, catalog=sql.name("held"), alias=alias)
         if not line:
             return exp.select().from_(table), names
-        numbered = exp.select(exp.Star(), sql.alias(dialect.line_number(), LINE)).from_(table)
+        numbered = exp.select(exp.Star(), sql.alias(DUCKDB.line_number(), LINE)).from_(table)
         return exp.select().from_(numbered.subquery("r")), names
 
     def fetch(self, statement: exp.Select, values: Values) -> list[tuple[Any, ...]]:
@@ -208,7 +212,7 @@ class Connection:
     def fetch_blocks(self, statement: exp.Select, values: Values) -> list[NDArray[Any]]:
         """The same as blocks of rows, a line for each column. Made by all threads, then put away piece by piece."""
         blocks = None
-        self.make(BLOCKS, sql.text(statement), values)
+        self.make(BLOCKS, DUCKDB.printed(statement, copy=False), values)
         with suppress(duckdb.Error, pa.ArrowException, OSError, MemoryError):
             found = self._connection.sql(f'SELECT * FROM "{BLOCKS}"').to_arrow_reader(BLOCK)
             blocks = [np.stack([column.to_numpy() for column in batch.columns]) for batch in found]
@@ -218,11 +222,11 @@ class Connection:
         return blocks
 
     def make(self, name: str, statement: str, values: Values | None = None) -> None:
-        self._run(dialect.temp_table(dialect.printed(sql.name(name)), statement), values)
+        self._run(DUCKDB.temp_table(DUCKDB.printed(sql.name(name)), statement), values)
 
     def give(self, name: str, table: pa.Table, *, more: bool = False) -> None:
         """`table` under that name; with `more`, behind the rows that are there."""
-        given, into = (dialect.printed(sql.name(each)) for each in (f"given_{name}", name))
+        given, into = (DUCKDB.printed(sql.name(each)) for each in (f"given_{name}", name))
         self._connection.register(f"given_{name}", table)
         if more:
             self._run(f"INSERT INTO {into} SELECT * FROM {given}", None)
@@ -232,14 +236,14 @@ class Connection:
 
     def ask(self, statement: str) -> dict[str, NDArray[np.int64]]:
         """The columns of a statement without parameters that is never NULL."""
-        found = self._table(statement)
+        found = self.table(statement)
         return {name: found[name].to_numpy() for name in found.column_names}
 
     def drop(self, name: str) -> None:
         with suppress(duckdb.Error):
-            self._connection.execute(f"DROP TABLE IF EXISTS {dialect.printed(sql.name(name))}")
+            self._connection.execute(f"DROP TABLE IF EXISTS {DUCKDB.printed(sql.name(name))}")
 
-    def _table(self, statement: str) -> pa.Table:
+    def table(self, statement: str) -> pa.Table:
         found = None
         with suppress(duckdb.Error, pa.ArrowException, OSError, MemoryError):
             found = self._connection.sql(statement).to_arrow_table()
@@ -248,7 +252,7 @@ class Connection:
         return found
 
     def _fetched(self, statement: exp.Select, values: Values, how: str) -> Any:
-        return self._run(sql.text(statement), values, how)
+        return self._run(DUCKDB.printed(statement, copy=False), values, how)
 
     def _run(self, statement: str, values: Values | None, how: str = "fetchall") -> Any:
         found = None

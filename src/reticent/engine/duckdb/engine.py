@@ -1,276 +1,30 @@
 """DuckDB behind the protocol, fenced as R12 says: own connection, named files only, no extensions, locked."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Callable
 from typing import Any
 
-import pyarrow as pa
-from sqlglot import exp
-
-from reticent.engine.donors.capped import CappedStaging, capped_domains, together
-from reticent.engine.donors.filling import PACKED, DonorStaging, check_rings, domains_of
-from reticent.engine.donors.local import LocalMatcher
-from reticent.engine.donors.records import LINE, Packing, packed
 from reticent.engine.duckdb.connection import Connection
-from reticent.engine.protocol import CellPoints, CodedRows, DonorMatcher, RowDraws
+from reticent.engine.duckdb.words import DUCKDB
 from reticent.engine.sources.arrow import ParquetRows
-from reticent.engine.sources.open import ParquetFiles, Source
-from reticent.engine.sql import build as sql
-from reticent.engine.sql.build import Values
-from reticent.engine.sql.clean import Clean, RowView, needed
-from reticent.engine.sql.coded import Coding, check_coding, coded_rows
-from reticent.engine.sql.fingerprint import fingerprint_of, row_sums
-from reticent.engine.sql.predict import HELD, Drawn, LocalDraws, numbered, predicted
-from reticent.engine.sql.sampling import Lot
-from reticent.engine.sql.tallies import Alike, LocalPoints, statement, tallied
-from reticent.engine.wants import Aggregate, Key, PointsByCell, Ring, Sum, Table, Tallies, added
-from reticent.errors import EngineError, SourceError
-from reticent.prepare.distance import check_repair
-from reticent.prepare.repair import NO_REPAIR, Repair
-from reticent.schema import Schema
-from reticent.schema.codebook import ROW
+from reticent.engine.sources.open import ParquetFiles
+from reticent.engine.sql_engine import SqlEngine
+from reticent.errors import EngineError
 
 
-class DuckDBEngine(Connection):
-    """Rows in files, frames or a DuckDB table. Nothing but counts and sums over declared cells leaves it.
+class DuckDBEngine(Connection, SqlEngine):
+    """Rows in files, frames or a DuckDB table. Nothing but counts and sums over declared cells leaves it."""
 
-    What has to be done to every row is done in local arrays: by `matcher`, `draws`, `points`, and for `coded`.
-    """
+    dialect = DUCKDB
 
-    matcher: DonorMatcher = LocalMatcher()
-    draws: RowDraws = LocalDraws()
-    points: CellPoints = LocalPoints()
+    def _in_order(self) -> ParquetRows | None:
+        """Where rows are read from when their order matters."""
+        return ParquetRows(self._source.paths) if isinstance(self._source, ParquetFiles) else None
 
-    def check(self, schema: Schema) -> None:
-        for column in schema.columns.values():
-            if column.source not in self.types:
-                raise SourceError(
-                    f"the data have no column {column.source!r}; set its source to the header in the file",
-                    field=f"columns.{column.name}",
-                )
-            # No type that one more row can give a frame's column is refused: that would tell of the row.
-            if self.types[column.source] == "other":
-                raise SourceError(
-                    "has a type that no column can have, such as a list; store it as text or number",
-                    field=f"columns.{column.name}",
-                )
-
-    def tally(
-        self,
-        schema: Schema,
-        wants: Sequence[Aggregate],
-        repair: Repair = NO_REPAIR,
-        lot: Lot | None = None,
-    ) -> Tallies:
-        if repair != NO_REPAIR:
-            check_repair(repair, schema)
-        rings = [want for want in dict.fromkeys(wants) if isinstance(want, Ring)]
-        if rings:
-            check_rings(rings, repair)
-        if repair.capped:
-            with self._capping(schema, repair, lot=lot) as capped:
-                return self._completed(schema, wants, capped)
-        if repair.donors:
-            with self._holding(schema, repair, lot=lot) as held:
-                found = held.fill(rings)
-                return tallied(
-                    schema, wants, lambda some: self._answers(held.cells, held.rows(), some), found
-                )
-        if any(line.draw for line in repair.lines):
-            with self._drawing(schema, wants, repair, lot) as answers:
-                return tallied(schema, wants, answers, {})
-        return tallied(schema, wants, lambda some: self._pass(schema, some, repair, lot), {})
-
-    def filled(self, schema: Schema, repair: Repair) -> pa.Table:
-        """CONFIDENTIAL, for the curator: all rows as codes after `repair`, in the source's order, with a mark
-        `<column>_filled` for each column that donors fill."""
-        check_repair(repair, schema)
-        if repair.capped:
-            with self._capping(schema, replace(repair, rings=1), keep=(LINE,)) as capped:
-                return self._table(sql.text(capped.marked()))
-        with self._holding(schema, repair, keep=(LINE,)) as held:
-            held.fill([])
-            return self._table(sql.text(held.marked()))
-
-    def fingerprint(self, schema: Schema) -> str:
-        """CONFIDENTIAL, for the curator: equal for the same rows in any order, from any file, under any name."""
-
-        def summed(clean: Clean, rows: exp.Select) -> exp.Select:
-            return row_sums(rows, schema, clean.values)
-
-        return fingerprint_of(schema, self.read_clean(schema, schema.in_universe_order, summed)[0])
-
-    def read_clean(
-        self, schema: Schema, columns: Sequence[str], build: Callable[[Clean, exp.Select], exp.Select]
-    ) -> list[tuple[Any, ...]]:
-        """CONFIDENTIAL, for the curator: what a statement over the clean rows gives, read as a tally reads them."""
-
-        def read(source: Source) -> list[tuple[Any, ...]]:
-            clean, rows = self._clean(source, schema, columns, NO_REPAIR)
-            return self.fetch(build(clean, rows), clean.values)
-
-        found: list[tuple[Any, ...]] = self._reading(read)
-        return found
-
-    @contextmanager
-    def coded(
-        self, schema: Schema, keys: Sequence[Key], repair: Repair = NO_REPAIR, lot: Lot | None = None
-    ) -> Iterator[CodedRows]:
-        """CONFIDENTIAL: the rows as cells of `keys`, to be counted many times. Forgotten at the end."""
-        from reticent.engine.coded import LocalCodedRows  # compiles, so loaded only where rows are held
-
-        if repair != NO_REPAIR:
-            check_repair(repair, schema)
-        coding = Coding(keys=tuple(keys))
-        check_coding(coding, schema, repair)
-        if repair.capped:
-            with self._capping(schema, replace(repair, rings=1), lot=lot) as capped:
-                blocks = self._answers(capped.cells, capped.rows(), [coding])
-        elif any(line.draw for line in repair.lines):
-            with self._drawing(schema, [coding], repair, lot) as answers:
-                blocks = answers([coding])
-        else:
-            blocks = self._pass(schema, [coding], repair, lot)
-        sizes, silences = coding.sizes(schema), coding.silences(schema)
-        held = LocalCodedRows(sizes=sizes, silences=silences, blocks=blocks, threads=self._threads)
+    def _reading(self, read: Callable[[Any], Any]) -> Any:
         try:
-            yield held
-        finally:
-            held.close()
-
-    def _pass(self, schema: Schema, wants: Alike, repair: Repair, lot: Lot | None = None) -> Any:
-        """One pass over the rows for `wants`, which are all of one kind."""
-        columns = needed(schema, wants, repair) if lot is None else schema.in_universe_order
-
-        def read(source: Source) -> Any:
-            clean, rows = self._clean(source, schema, columns, repair, lot=lot)
-            return self._answers(clean, rows, wants, clean.values)
-
-        return self._reading(read)
-
-    def _answers(self, cells: RowView, rows: exp.Select, wants: Alike, values: Values | None = None) -> Any:
-        if isinstance(wants[0], Coding):
-            return self.fetch_blocks(coded_rows(cells, rows, wants[0]), values or Values())
-        if isinstance(wants[0], PointsByCell):
-            clouds = [want for want in wants if isinstance(want, PointsByCell)]
-            return self.points.tables(self.fetch_columns, cells, rows, clouds, values or Values())
-        return self.fetch(statement(cells, rows, wants), values or Values())
-
-    @contextmanager
-    def _drawing(
-        self, schema: Schema, wants: Sequence[Aggregate], repair: Repair, lot: Lot | None
-    ) -> Iterator[Callable[[Alike], Any]]:
-        """The rows with their draws in tables, read once, dropped at the end."""
-        columns = needed(schema, wants, repair) if lot is None else schema.in_universe_order
-        drawn = Drawn(self, repair.lines, self.draws)
-
-        def read(source: Source) -> RowView:
-            clean, rows = self._clean(source, schema, columns, Repair(edits=repair.edits), lot=lot)
-            self.make(HELD, sql.text(numbered(clean, rows, columns)), clean.values)
-            return clean
-
-        try:
-            cells = self._reading(read)
-            drawn.draw()
-            yield lambda some: self._answers(cells, drawn.rows(cells, columns), some)
-        finally:
-            drawn.drop()
-
-    @contextmanager
-    def _holding(
-        self, schema: Schema, repair: Repair, keep: Sequence[str] = (), lot: Lot | None = None
-    ) -> Iterator[DonorStaging]:
-        """The clean rows in a table, read once, dropped at the end. Labels are made of every declared column."""
-        packing = Packing(schema, schema.in_universe_order)
-        held = DonorStaging(self, schema, packing, repair, self.matcher)
-        try:
-            filled = [donors.column for donors in repair.donors]
-            self._pack(schema, packing, repair, domains_of(repair), filled, keep, lot)
-            held.place()
-            yield held
-        finally:
-            held.drop()
-
-    @contextmanager
-    def _capping(
-        self, schema: Schema, repair: Repair, keep: Sequence[str] = (), lot: Lot | None = None
-    ) -> Iterator[CappedStaging]:
-        """The same with capped donors, and everything filled."""
-        packing = Packing(schema, schema.in_universe_order)
-        held = CappedStaging(self, schema, packing, repair)
-        try:
-            self._pack(schema, packing, repair, capped_domains(repair), held.columns, keep, lot)
-            held.place()
-            held.fill()
-            yield held
-        finally:
-            held.drop()
-
-    def _pack(
-        self,
-        schema: Schema,
-        packing: Packing,
-        repair: Repair,
-        domains: Sequence[Sequence[Key]],
-        filled: Sequence[str],
-        keep: Sequence[str],
-        lot: Lot | None,
-    ) -> None:
-        def read(source: Source) -> None:
-            clean, rows = self._clean(source, schema, schema.in_universe_order, repair, keep, lot)
-            people = packed(clean, rows, packing, domains=domains, filled=filled, keep=clean.keep)
-            self.make(PACKED, sql.text(people), clean.values)
-
-        self._reading(read)
-
-    def _completed(self, schema: Schema, wants: Sequence[Aggregate], held: CappedStaging) -> Tallies:
-        """What is wanted of the rows as the first ring completes them and, of several rings, the sums over all.
-
-        Records that lack nothing are counted once, and then as often as there are rings.
-        """
-        rings = held.repair.rings
-        linear = [want for want in wants if isinstance(want, Sum | Table)]
-        other = [want for want in wants if not isinstance(want, Sum | Table)]
-
-        def of(rows: Callable[[], exp.Select], some: Sequence[Aggregate]) -> Tallies:
-            return tallied(schema, some, lambda alike: self._answers(held.cells, rows(), alike), {})
-
-        rest = of(held.rows, other)
-        unfilled, first = of(held.unfilled, linear), of(lambda: held.completed(0), linear)
-        one = added([(1, unfilled), (1, first)])
-        several = None
-        if rings > 1:
-            more = of(lambda: together([held.completed(ring) for ring in range(1, rings)]), linear)
-            several = added([(rings, unfilled), (1, first), (1, more)])
-        return replace(rest, statistics=one.statistics, tables=one.tables, fractions=several)
-
-    def _reading(self, read: Callable[[Source], Any]) -> Any:
-        try:
-            return read(self._source)
+            return read(None)
         except EngineError:
             if not isinstance(self._source, ParquetFiles):
                 raise
         # One cell of text that is not UTF-8 stops DuckDB's reader; Arrow's goes on, and the cell is missing.
         return read(ParquetRows(self._source.paths))
-
-    def _clean(
-        self,
-        source: Source,
-        schema: Schema,
-        columns: Sequence[str],
-        repair: Repair,
-        keep: Sequence[str] = (),
-        lot: Lot | None = None,
-    ) -> tuple[Clean, exp.Select]:
-        values = Values()
-        raw = [schema.columns[column].source for column in columns]
-        raw += [schema.columns[schema.unit].source] if schema.unit != ROW else []
-        if LINE in keep and isinstance(source, ParquetFiles):
-            source = ParquetRows(source.paths)  # in the order of the file
-        base, names = self.base(raw, values, source, line=LINE in keep)
-        clean = Clean(schema, names, self.types, values, edits=repair.edits, keep=keep, lot=lot)
-        rows = clean.select(base, columns)
-        if repair.lines:
-            rows = predicted(clean, rows, repair.lines, columns, keep=clean.keep)
-        return clean, rows

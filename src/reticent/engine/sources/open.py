@@ -27,6 +27,7 @@ from reticent.engine.sources.arrow import (
 )
 from reticent.engine.sources.csv import CsvSource
 from reticent.engine.sources.objects import as_texts
+from reticent.engine.sources.remote import RemoteTable, is_remote, remote_table
 from reticent.errors import SourceError
 from reticent.files import matching
 
@@ -112,6 +113,11 @@ class DuckTable:
 
 
 Source = ParquetFiles | DuckTable | Stream
+
+
+def open_source(text: str, *, table: str | None = None) -> Source | RemoteTable:
+    """The source behind a path or a glob, or the table elsewhere that the text names."""
+    return remote_table(text, table) if is_remote(text) else open_path(text, table=table)
 
 
 def open_path(text: str, *, table: str | None = None) -> Source:

@@ -5,8 +5,6 @@ from collections.abc import Iterable, Sequence
 
 from sqlglot import exp
 
-from reticent.engine.sql import dialect
-
 Sql = exp.Expr
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,64}")  # a column's name behind one of our prefixes
 
@@ -28,28 +26,35 @@ def number(value: int) -> Sql:
     return exp.Neg(this=literal) if value < 0 else literal
 
 
+def numbers(values: Sequence[int]) -> Sql:
+    """A list of whole numbers of ours."""
+    return exp.Array(expressions=[number(each) for each in values])
+
+
 class Values:
-    """The parameters of one statement: text from a plan or codebook never becomes SQL."""
+    """The parameters of one statement: text from a plan or codebook never becomes SQL.
+
+    `secrets` are those that no log of the engine may hold, by the same names.
+    """
 
     def __init__(self) -> None:
         self.bound: dict[str, object] = {}
+        self.secrets: set[str] = set()
 
     def put(self, value: object) -> Sql:
         key = f"v{len(self.bound)}"
         self.bound[key] = value
         return exp.Placeholder(this=key)
 
+    def put_secret(self, value: str) -> Sql:
+        """The same for a key."""
+        placeholder = self.put(value)
+        self.secrets.add(placeholder.name)
+        return placeholder
+
 
 def call(function: str, *arguments: Sql) -> Sql:
     return exp.Anonymous(this=function, expressions=list(arguments))
-
-
-def cast(value: Sql, to: str) -> Sql:
-    return exp.Cast(this=value, to=dialect.kind(to))
-
-
-def try_cast(value: Sql, to: str) -> Sql:
-    return dialect.try_number(value, to)
 
 
 def case(branches: Iterable[tuple[Sql, Sql]], default: Sql | None = None) -> Sql:
@@ -86,19 +91,9 @@ def times(left: Sql, right: Sql) -> Sql:
     return exp.Mul(this=exp.Paren(this=left), expression=exp.Paren(this=right))
 
 
-def whole_part(left: Sql, right: int) -> Sql:
-    """left // right for left >= 0 and right > 0, in integers."""
-    return left if right == 1 else dialect.int_div(exp.Paren(this=left), number(right))
-
-
 def alias(value: Sql, text: str) -> Sql:
     """The value under a name of ours."""
     return exp.Alias(this=value, alias=name(text))
-
-
-def text(statement: exp.Select) -> str:
-    """The statement as the engine reads it. It is used up."""
-    return dialect.printed(statement, copy=False)
 
 
 def select(columns: Sequence[Sql], source: exp.Select, where: Sql | None = None) -> exp.Select:

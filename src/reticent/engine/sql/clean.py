@@ -14,6 +14,7 @@ from sqlglot import exp
 from reticent.engine.sql import build as sql
 from reticent.engine.sql.build import Sql, Values
 from reticent.engine.sql.codes import level_code, number_code
+from reticent.engine.sql.dialect import Dialect
 from reticent.engine.sql.reading import identifier
 from reticent.engine.sql.sampling import Lot, drawn
 from reticent.engine.wants import Aggregate, PointsByCell, Ring, Rows, Sum, Table
@@ -93,10 +94,13 @@ def code(name: str) -> Sql:
 
 
 class RowView:
-    """Rows in which every column is a code or NULL; `asked` says of a column with a universe who was asked."""
+    """Rows in which every column is a code or NULL; `asked` says of a column with a universe who was asked.
 
-    def __init__(self, schema: Schema, asked: Mapping[str, Sql]) -> None:
-        self.schema = schema
+    Statements over them are written in their `dialect`.
+    """
+
+    def __init__(self, schema: Schema, asked: Mapping[str, Sql], dialect: Dialect) -> None:
+        self.schema, self.dialect = schema, dialect
         self.asked: dict[str, Sql] = dict(asked)  # never NULL
 
     def may_be_structural(self, column: str) -> bool:
@@ -207,12 +211,13 @@ class Clean(RowView):
         raw: Mapping[str, str],
         types: Mapping[str, str],
         values: Values,
+        dialect: Dialect,
         *,
         edits: Sequence[Edit] = (),
         keep: Sequence[str] = (),
         lot: Lot | None = None,
     ) -> None:
-        super().__init__(schema, {})
+        super().__init__(schema, {}, dialect)
         self.lot = lot
         self.raw, self.types, self.values, self.edits = raw, types, values, edits
         self.keep = [*keep, *[UNIT] * (schema.unit != ROW)]
@@ -239,15 +244,17 @@ class Clean(RowView):
         known = self.schema.coded[column]
         raw, source = sql.column(self.raw[known.source]), self.types[known.source]
         if isinstance(known, Levels):
-            return level_code(known, raw, source, self.values)
-        return number_code(known, raw, source)
+            return level_code(self.dialect, known, raw, source, self.values)
+        return number_code(self.dialect, known, raw, source)
 
     def _owner(self) -> Sql:
         """The respondent whom a row names."""
         column = self.schema.columns[self.schema.unit]
         if not isinstance(column, Identifier):
             raise TypeError("the unit is an identifier")
-        return identifier(column, sql.column(self.raw[column.source]), self.types[column.source])
+        return identifier(
+            self.dialect, column, sql.column(self.raw[column.source]), self.types[column.source]
+        )
 
     def _bounded(self, query: exp.Select, columns: Sequence[str]) -> exp.Select:
         """Keep `at_most` rows of a respondent: the first by their own codes, never by place in the file."""
@@ -265,14 +272,15 @@ class Clean(RowView):
         if set(columns) != set(self.schema.coded):
             raise ValueError("a lot is drawn from all codes of a record")
         unit = UNIT if self.schema.unit != ROW else None
-        return drawn(query, lot, [f"c_{name}" for name in self.schema.coded], unit, self.values)
+        columns = [f"c_{name}" for name in self.schema.coded]
+        return drawn(self.dialect, query, lot, columns, unit, self.values)
 
     def _edited(self, query: exp.Select, edit: Edit, columns: Sequence[str]) -> exp.Select:
         """A record's deduction from its own answers. Nobody knows yet who was asked: what has no code is missing."""
         applies: Sql = render(edit.when, code, lambda c: sql.is_null(code(c)), lambda _: exp.false())
         if not edit.replaces:
             applies = exp.and_(sql.is_null(code(edit.column)), applies)
-        answer = exp.Null() if edit.code is None else sql.number(edit.code)
+        answer = self.dialect.null() if edit.code is None else sql.number(edit.code)
         deduced = sql.case([(applies, answer)], code(edit.column))
         kept = [deduced if c == edit.column else code(c) for c in columns]
         named_ = [sql.alias(cell, f"c_{c}") for c, cell in zip(columns, kept, strict=True)]

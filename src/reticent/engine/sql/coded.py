@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from reticent.engine.sql import build as sql
-from reticent.engine.sql import dialect
 from reticent.engine.sql.clean import RowView
 from reticent.engine.sql.tallies import cell_of
 from reticent.engine.wants import Rows, Table
@@ -54,6 +53,9 @@ def coded_rows(cells: RowView, rows: exp.Select, coding: Coding) -> exp.Select:
     """One row for each row: its cell in every key, never NULL."""
     keys = coding.keys
     widest = max(key.size(cells.schema) for key in keys)
-    kind = dialect.small_int(widest)
-    found = [sql.alias(sql.cast(cell_of(cells, (key,)), kind), f"k{place}") for place, key in enumerate(keys)]
+    kind = cells.dialect.small_int(widest)
+    found = [
+        sql.alias(cells.dialect.cast(cell_of(cells, (key,)), kind), f"k{place}")
+        for place, key in enumerate(keys)
+    ]
     return sql.select(found, rows)

@@ -7,14 +7,15 @@ or NULL.
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import partial
 from math import ceil, floor, inf, nextafter
 from typing import Any
 
 from sqlglot import exp
 
 from reticent.engine.sql import build as sql
-from reticent.engine.sql import dialect
 from reticent.engine.sql.build import Sql, Values
+from reticent.engine.sql.dialect import Dialect
 from reticent.engine.sql.reading import canonical_text, double_of, matches, quantity_of, trimmed
 from reticent.schema import Levels, Number
 from reticent.schema.columns import (
@@ -30,47 +31,53 @@ from reticent.schema.columns import (
     read_quantity,
 )
 
-EXACT = f"DECIMAL(38, {PLACES})"
 SMALLEST = Fraction(1, 10**PLACES)
 BEYOND = 2**63
 FEW = 32  # up to so many levels are compared one by one
 
 
-def level_code(column: Levels, raw: Sql, source: str, values: Values) -> Sql:
+def level_code(dialect: Dialect, column: Levels, raw: Sql, source: str, values: Values) -> Sql:
     """The number of the level that means what the cell means; NULL for any other content."""
     if column.literal:
-        text = canonical_text(raw, source, literal=True)
-        return _place(text, {level: code for code, level in enumerate(column.levels)}, values)
+        text = canonical_text(dialect, raw, source, literal=True)
+        return _place(dialect, text, {level: code for code, level in enumerate(column.levels)}, values)
     if source not in ("text", "boolean", "date"):
-        return _numbered(column, raw, source)
-    return _worded(column, raw if source == "text" else sql.try_cast(raw, "VARCHAR"), values)
+        return _numbered(dialect, column, raw, source)
+    return _worded(dialect, column, raw if source == "text" else dialect.text_of(raw, source), values)
 
 
-def _numbered(column: Levels, raw: Sql, source: str) -> Sql:
+def _numbered(dialect: Dialect, column: Levels, raw: Sql, source: str) -> Sql:
     """By number: levels that are none are met by no cell of this type."""
     numbers = _numbers(column)
     if source == "integer" and all(abs(number) < LAST_WHOLE for number in numbers):
         whole = {int(number): code for number, code in numbers.items() if number == int(number)}
-        return _search(raw, sorted(whole.items()), sql.number)
-    return _search(double_of(raw, source), sorted(numbers.items()), _double)
+        return _search(dialect, raw, sorted(whole.items()), sql.number)
+    return _search(
+        dialect, double_of(dialect, raw, source), sorted(numbers.items()), partial(_double, dialect)
+    )
 
 
-def _worded(column: Levels, text: Sql, values: Values) -> Sql:
+def _worded(dialect: Dialect, column: Levels, text: Sql, values: Values) -> Sql:
     """Text as it stands first, which is what most cells are; then by what it means, where a level means more."""
     words = {level: code for code, level in enumerate(column.levels)}
     for spellings in TRUTHS.values():
         codes = [words[spelling] for spelling in spellings if spelling in words]
         words |= dict.fromkeys(spellings, codes[0]) if codes else {}
-    place = _place(text, words, values)
+    place = _place(dialect, text, words, values)
     branches: list[tuple[Sql, Sql]] = [(sql.not_null(exp.Paren(this=place)), place.copy())]
     if numbers := _numbers(column):
-        plain = trimmed(text.copy())
-        found = _search(sql.try_cast(plain.copy(), "DOUBLE"), sorted(numbers.items()), _double)
-        branches.append((matches(plain, CODE), found))
+        plain = trimmed(dialect, text.copy())
+        found = _search(
+            dialect,
+            dialect.try_number(plain.copy(), "DOUBLE"),
+            sorted(numbers.items()),
+            partial(_double, dialect),
+        )
+        branches.append((matches(dialect, plain, CODE), found))
     moments = {day: code for code, level in enumerate(column.levels) if (day := _moment(level))}
     if moments:
-        shown = canonical_text(text.copy(), "date")
-        branches.append((matches(text.copy(), MOMENT), _place(shown, moments, values)))
+        shown = canonical_text(dialect, text.copy(), "date")
+        branches.append((matches(dialect, text.copy(), MOMENT), _place(dialect, shown, moments, values)))
     return place if len(branches) == 1 else sql.case(branches)
 
 
@@ -85,45 +92,47 @@ def _moment(level: str) -> str | None:
     return level if midnight == level else moment_text(level)
 
 
-def _place(text: Sql, words: dict[str, int], values: Values) -> Sql:
+def _place(dialect: Dialect, text: Sql, words: dict[str, int], values: Values) -> Sql:
     """The code of the word that the text is."""
     if len(words) > FEW or list(words.values()) != list(range(len(words))):
-        return _search(text, sorted(words.items()), values.put)
+        return _search(dialect, text, sorted(words.items()), values.put)
     # The engine looks a word up once for every entry of a column's dictionary, not once a row.
     return sql.minus(dialect.position_in(values.put(list(words)), text.copy()), sql.number(1))
 
 
-def _search(cell: Sql, keys: Sequence[tuple[Any, int]], written: Callable[[Any], Sql]) -> Sql:
+def _search(
+    dialect: Dialect, cell: Sql, keys: Sequence[tuple[Any, int]], written: Callable[[Any], Sql]
+) -> Sql:
     """Compare one by one where keys are few; otherwise halve the sorted list first."""
+    if not keys:
+        return dialect.null()
     if len(keys) <= FEW:
         return sql.case((exp.EQ(this=cell.copy(), expression=written(k)), sql.number(c)) for k, c in keys)
     middle = len(keys) // 2
     below = exp.LT(this=cell.copy(), expression=written(keys[middle][0]))
-    return sql.case([(below, _search(cell, keys[:middle], written))], _search(cell, keys[middle:], written))
+    return sql.case(
+        [(below, _search(dialect, cell, keys[:middle], written))],
+        _search(dialect, cell, keys[middle:], written),
+    )
 
 
-def number_code(column: Number, raw: Sql, source: str) -> Sql:
+def number_code(dialect: Dialect, column: Number, raw: Sql, source: str) -> Sql:
     """The cell as grid steps, clamped to the bounds; missing codes, NaN and what is no number are NULL."""
     if source in ("boolean", "date"):
-        return sql.cast(exp.Null(), "BIGINT")
+        return dialect.null()
     if source == "integer":
-        return _from_integer(column, raw)
+        return _from_integer(dialect, column, raw)
     if source.startswith("decimal") and (scale := int(source.removeprefix("decimal") or -1)) in range(
         PLACES + 1
     ):
         # A narrow decimal is a whole number of its last digit: count those, in 64 bits.
-        # 15 digits times 10^3 fit the 18 that a product of two short decimals is given; beyond, ask for more.
-        power = sql.number(10**scale)
-        digits = sql.cast(
-            sql.times(raw, power if scale <= 3 else sql.cast(power, "DECIMAL(20, 0)")), "BIGINT"
-        )
-        return _from_integer(column, digits, unit=Fraction(1, 10**scale))
+        return _from_integer(dialect, column, dialect.counted(raw, scale), unit=Fraction(1, 10**scale))
     if source == "text":
-        return _from_text(column, raw)
-    return _from_double(column, quantity_of(raw, source))
+        return _from_text(dialect, column, raw)
+    return _from_double(dialect, column, quantity_of(dialect, raw, source))
 
 
-def _from_integer(column: Number, raw: Sql, unit: Fraction = Fraction(1)) -> Sql:
+def _from_integer(dialect: Dialect, column: Number, raw: Sql, unit: Fraction = Fraction(1)) -> Sql:
     """`raw` counts `unit`s; the result counts grid steps."""
     p, q = (column.grid / unit).numerator, (column.grid / unit).denominator
     base = floor(column.lower / unit)
@@ -135,25 +144,27 @@ def _from_integer(column: Number, raw: Sql, unit: Fraction = Fraction(1)) -> Sql
         start, rest = divmod(2 * q * base + p, 2 * p)
         last = ceil(column.upper / unit)
         fits = max(2 * q * (last - base) + rest, abs(base), abs(last)) < BEYOND
-        steps = sql.minus(sql.cast(held, "BIGINT" if fits else dialect.wide_int()), sql.number(base))
-        up = sql.whole_part(sql.plus(sql.times(steps, sql.number(2 * q)), sql.number(rest)), 2 * p)
+        steps = sql.minus(dialect.cast(held, "BIGINT" if fits else dialect.wide_int()), sql.number(base))
+        up = dialect.whole_part(
+            sql.plus(sql.times(steps, sql.number(2 * q)), sql.number(rest)), 2 * p, wide=not fits
+        )
         code = _clamp(sql.plus(up, sql.number(start)), column.low, column.high)
     if column.whole and unit < 1:
         part = exp.NEQ(
             this=exp.Mod(this=raw.copy(), expression=sql.number(int(1 / unit))), expression=sql.number(0)
         )
         code = sql.case([(part, exp.Null())], code)
-    refused = _is_silent(column, raw, unit)
+    refused = _is_silent(dialect, column, raw, unit)
     return sql.case([(refused, exp.Null())], code) if refused is not None else code
 
 
-def _is_silent(column: Number, raw: Sql, unit: Fraction) -> Sql | None:
+def _is_silent(dialect: Dialect, column: Number, raw: Sql, unit: Fraction) -> Sql | None:
     """Whether a count of units is a missing code. Beyond 2^53 a whole number is the double nearest to it."""
     near, far = _silences(column)
     counts = [sql.number(int(s / unit)) for s in near if (s / unit).denominator == 1]
     tests = [sql.among(raw, counts)] if counts else []
     if far and unit == 1:
-        tests.append(sql.among(double_of(raw, "integer"), [_double(s) for s in far]))
+        tests.append(sql.among(double_of(dialect, raw, "integer"), [_double(dialect, s) for s in far]))
     return exp.or_(*tests) if tests else None
 
 
@@ -163,23 +174,26 @@ def _silences(column: Number) -> tuple[list[Fraction], list[float]]:
     return [exact(s) for s in read if abs(s) < LAST_WHOLE], [s for s in read if abs(s) >= LAST_WHOLE]
 
 
-def _from_double(column: Number, x: Sql) -> Sql:
+def _from_double(dialect: Dialect, column: Number, x: Sql) -> Sql:
     """The code of the decimal that `x` shows: by double arithmetic where that is sure to be right, else by digits."""
+    x = dialect.tame(x)
     slack = None if column.whole else _tolerance(column)
     branches: list[tuple[Sql, Sql]] = [(sql.is_null(x), exp.Null())]
     if slack is None or column.grid.numerator > 1:
-        counted = exp.and_(_is_whole(x), exp.LTE(this=_abs(x), expression=_double(LAST_WHOLE)))
-        branches.append((counted, _from_integer(column, sql.cast(x.copy(), "BIGINT"))))
-    branches += [(dialect.is_nan(x), exp.Null()), *_silent_doubles(column, x)]
+        counted = exp.and_(
+            dialect.is_whole(x), exp.LTE(this=_abs(x), expression=_double(dialect, LAST_WHOLE))
+        )
+        branches.append((counted, _from_integer(dialect, column, dialect.cast(x.copy(), "BIGINT"))))
+    branches += [(dialect.is_nan(x), exp.Null()), *_silent_doubles(dialect, column, x)]
     if column.whole:
-        branches.append((_is_broken(x), exp.Null()))
+        branches.append((_is_broken(dialect, x), exp.Null()))
     low, high = _ends(column, exactly=slack is None)
     branches += [
-        (exp.LTE(this=x.copy(), expression=_double(low)), sql.number(column.low)),
-        (exp.GTE(this=x.copy(), expression=_double(high)), sql.number(column.high)),
+        (exp.LTE(this=x.copy(), expression=_double(dialect, low)), sql.number(column.low)),
+        (exp.GTE(this=x.copy(), expression=_double(dialect, high)), sql.number(column.high)),
     ]
-    branches += [_fast(column, x, slack)] if slack is not None else []
-    return sql.case(branches, _from_shown(column, x))
+    branches += [_fast(dialect, column, x, slack)] if slack is not None else []
+    return sql.case(branches, _from_shown(dialect, column, x))
 
 
 def _ends(column: Number, *, exactly: bool) -> tuple[float, float]:
@@ -190,28 +204,24 @@ def _ends(column: Number, *, exactly: bool) -> tuple[float, float]:
     return float(column.lower - margin), float(column.upper + margin)
 
 
-def _is_whole(x: Sql) -> Sql:
-    return exp.EQ(this=x.copy(), expression=sql.call("floor", x.copy()))
-
-
-def _is_broken(x: Sql) -> Sql:
+def _is_broken(dialect: Dialect, x: Sql) -> Sql:
     """Whether a double is so far from a whole number that its decimal is none."""
     off = _abs(sql.minus(x.copy(), sql.call("round", x.copy())))
-    reach = sql.plus(_double(1e-12), sql.times(_abs(x), _double(2.0**-50)))
-    return exp.and_(exp.Not(this=exp.Paren(this=_is_whole(x))), exp.GT(this=off, expression=reach))
+    reach = sql.plus(_double(dialect, 1e-12), sql.times(_abs(x), _double(dialect, 2.0**-50)))
+    return exp.and_(exp.Not(this=exp.Paren(this=dialect.is_whole(x))), exp.GT(this=off, expression=reach))
 
 
-def _silent_doubles(column: Number, x: Sql) -> list[tuple[Sql, Sql]]:
+def _silent_doubles(dialect: Dialect, column: Number, x: Sql) -> list[tuple[Sql, Sql]]:
     """Missing codes: the doubles that show them, and whatever comes so near that its digits have to be seen."""
     near, far = _silences(column)
     shown = [*far, *(float(s) for s in near if exact(float(s)) == s)]
     found: list[tuple[Sql, Sql]] = []
     if shown:
-        found.append((sql.among(x.copy(), [_double(s) for s in shown]), exp.Null()))
+        found.append((sql.among(x.copy(), [_double(dialect, s) for s in shown]), exp.Null()))
     for s in map(float, near):
         reach = 1e-12 + abs(s) * 2.0**-50
-        close = exp.Between(this=x.copy(), low=_double(s - reach), high=_double(s + reach))
-        found.append((close, _from_shown(column, x)))
+        close = exp.Between(this=x.copy(), low=_double(dialect, s - reach), high=_double(dialect, s + reach))
+        found.append((close, _from_shown(dialect, column, x)))
     return found
 
 
@@ -223,30 +233,29 @@ def _tolerance(column: Number) -> float | None:
     return nextafter(float(slack), inf) if slack < Fraction(1, 4) else None
 
 
-def _fast(column: Number, x: Sql, slack: float) -> tuple[Sql, Sql]:
+def _fast(dialect: Dialect, column: Number, x: Sql, slack: float) -> tuple[Sql, Sql]:
     """Far enough from the edge between two steps, and the step there."""
     p, q = column.grid.numerator, column.grid.denominator
-    steps = sql.times(sql.minus(x.copy(), _double(float(column.lower))), _double(float(q)))
-    steps = steps if p == 1 else exp.Div(this=exp.Paren(this=steps), expression=_double(float(p)))
-    under = sql.call("floor", sql.plus(steps, _double(0.5 - slack)))
-    over = sql.call("floor", sql.plus(steps.copy(), _double(0.5 + slack)))
-    code = sql.plus(sql.cast(over.copy(), "BIGINT"), sql.number(column.low))
+    steps = sql.times(sql.minus(x.copy(), _double(dialect, float(column.lower))), _double(dialect, float(q)))
+    steps = steps if p == 1 else exp.Div(this=exp.Paren(this=steps), expression=_double(dialect, float(p)))
+    under = sql.call("floor", sql.plus(steps, _double(dialect, 0.5 - slack)))
+    over = sql.call("floor", sql.plus(steps.copy(), _double(dialect, 0.5 + slack)))
+    code = sql.plus(dialect.cast(over.copy(), "BIGINT"), sql.number(column.low))
     return exp.EQ(this=under, expression=over), code
 
 
-def _from_shown(column: Number, x: Sql) -> Sql:
+def _from_shown(dialect: Dialect, column: Number, x: Sql) -> Sql:
     """By the decimal that the double shows, to twelve places, in whole numbers of the last."""
-    shown = sql.try_cast(sql.cast(x.copy(), "VARCHAR"), EXACT)
-    digits = sql.call("replace", sql.cast(shown, "VARCHAR"), exp.Literal.string("."), exp.Literal.string(""))
-    return sql.cast(_from_integer(column, sql.try_cast(digits, dialect.wide_int()), unit=SMALLEST), "BIGINT")
+    digits = dialect.shown(x.copy(), PLACES)
+    return dialect.cast(_from_integer(dialect, column, digits, unit=SMALLEST), "BIGINT")
 
 
-def _from_text(column: Number, raw: Sql) -> Sql:
-    text = trimmed(raw)
+def _from_text(dialect: Dialect, column: Number, raw: Sql) -> Sql:
+    text = trimmed(dialect, raw)
     pattern, kind, word = _short(column)
     branches = [
-        (matches(text, pattern), number_code(column, sql.try_cast(text, kind), word)),
-        (matches(text, QUANTITY), _from_double(column, sql.try_cast(text, "DOUBLE"))),
+        (matches(dialect, text, pattern), number_code(dialect, column, dialect.try_number(text, kind), word)),
+        (matches(dialect, text, QUANTITY), _from_double(dialect, column, dialect.try_number(text, "DOUBLE"))),
     ]
     return sql.case(branches)
 
@@ -271,5 +280,5 @@ def _abs(x: Sql) -> Sql:
     return sql.call("abs", x.copy())
 
 
-def _double(value: float) -> Sql:
-    return sql.cast(exp.Literal.string(repr(float(value))), "DOUBLE")
+def _double(dialect: Dialect, value: float) -> Sql:
+    return dialect.cast(exp.Literal.string(repr(float(value))), "DOUBLE")

@@ -12,23 +12,23 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from reticent.engine.sql import build as sql
-from reticent.engine.sql import dialect
 from reticent.engine.sql.build import Sql, Values
 from reticent.engine.sql.clean import code
+from reticent.engine.sql.dialect import Dialect
 from reticent.schema import Levels, Number, Schema
 
-PARTS = 4  # of 60 bits: sums of 2^40 of them fit the engine's 128
+BITS, PARTS = 60, 4  # four parts of 60 bits: sums of 2^40 of them fit the engine's 128
 LABEL, HASH = "label_", "hash_"
 
 
-def row_sums(rows: exp.Select, schema: Schema, values: Values) -> exp.Select:
+def row_sums(dialect: Dialect, rows: exp.Select, schema: Schema, values: Values) -> exp.Select:
     """How many rows there are, and the sums of the parts of their hashes: every row counts as often as it is there."""
     label: Sql = exp.Literal.string("")
     for column in in_order(schema):
-        label = exp.DPipe(this=label, expression=_told(column, values))
+        label = exp.DPipe(this=label, expression=_told(dialect, column, values))
     labelled = sql.select([sql.alias(label, LABEL)], rows)
     hashed = sql.select([sql.alias(dialect.digest(sql.column(LABEL)), HASH)], labelled)
-    parts = [exp.Sum(this=dialect.digest60(sql.column(HASH), place)) for place in range(PARTS)]
+    parts = [dialect.total(dialect.digest60(sql.column(HASH), place), 2**BITS) for place in range(PARTS)]
     return sql.select([exp.Count(this=exp.Star()), *parts], hashed)
 
 
@@ -46,14 +46,14 @@ def in_order(schema: Schema) -> list[Levels | Number]:
     return sorted(schema.coded.values(), key=lambda column: column.source)
 
 
-def _told(column: Levels | Number, values: Values) -> Sql:
+def _told(dialect: Dialect, column: Levels | Number, values: Values) -> Sql:
     """The cell's label with its length before it, so that no two rows are told alike; a dash where there is none."""
     cell = code(column.name)
     if isinstance(column, Levels):
         place = sql.plus(cell, sql.number(1))
         word = dialect.element_at(values.put(list(column.levels)), place)
     else:
-        word = sql.cast(cell, "VARCHAR")
-    size = sql.cast(dialect.byte_length(word), "VARCHAR")
+        word = dialect.cast(cell, "VARCHAR")
+    size = dialect.cast(dialect.byte_length(word), "VARCHAR")
     full = exp.DPipe(this=exp.DPipe(this=size, expression=exp.Literal.string(":")), expression=word.copy())
     return exp.Coalesce(this=full, expressions=[exp.Literal.string("-")])

@@ -13,9 +13,9 @@ from sqlglot import exp
 
 from reticent.engine.protocol import RowDraws, Tables
 from reticent.engine.sql import build as sql
-from reticent.engine.sql import dialect
 from reticent.engine.sql.build import Sql
 from reticent.engine.sql.clean import RowView, code
+from reticent.engine.sql.dialect import Dialect
 from reticent.engine.sql.tallies import cell_of
 from reticent.engine.wants import Key
 from reticent.errors import PlanError
@@ -46,9 +46,9 @@ def chosen(cells: RowView, chances: Chances, draw: Sql | None = None) -> Sql:
         raise PlanError("its chances are for other cells.", field=chances.column)
     place = sql.plus(cell_of(cells, keys), sql.number(1))
     number = draw.copy() if draw is not None else sql.number(chances.middle)
-    level = sql.cast(sql.number(chances.low), "BIGINT")
+    level = cells.dialect.cast(sql.number(chances.low), "BIGINT")
     for row in chances.steps:
-        step = dialect.element_at(exp.Array(expressions=[sql.number(each) for each in row]), place.copy())
+        step = cells.dialect.element_at(sql.numbers(row), place.copy())
         is_past = exp.GTE(this=number.copy(), expression=step)
         level = sql.plus(level, sql.case([(is_past, sql.number(1))], sql.number(0)))
     return sql.case([(cells.missing(chances.column), level)], code(chances.column))
@@ -92,18 +92,19 @@ def filled(cells: RowView, line: RegressionLine, draw: Sql | None = None) -> Sql
 
     A draw goes no farther than the nearer bound, on either side: clamping alone would pull the mean away from it.
     """
+    dialect = cells.dialect
     wide = "BIGINT" if line.reach < NARROW else dialect.wide_int()
-    total = sql.cast(sql.number(line.base), wide)
+    total = dialect.cast(sql.number(line.base), wide)
     for term in line.terms:
-        total = sql.plus(total, _share(term, wide))
-    low, high = (sql.cast(sql.number(each << SCALE), wide) for each in (line.low, line.high))
+        total = sql.plus(total, _share(dialect, term, wide))
+    low, high = (dialect.cast(sql.number(each << SCALE), wide) for each in (line.low, line.high))
     said = _held(total, low, high)
     if draw is not None:
         room = sql.call("least", sql.minus(said.copy(), low.copy()), sql.minus(high.copy(), said.copy()))
-        off = sql.times(sql.cast(draw.copy(), wide), sql.number(line.spread))
+        off = sql.times(dialect.cast(draw.copy(), wide), sql.number(line.spread))
         said = sql.plus(said, _held(off, exp.Neg(this=exp.Paren(this=room.copy())), room))
-    steps = sql.whole_part(sql.minus(said, low.copy()), 1 << SCALE)
-    code_of = sql.plus(sql.cast(steps, "BIGINT"), sql.number(line.low))
+    steps = dialect.whole_part(sql.minus(said, low.copy()), 1 << SCALE, wide=wide != "BIGINT")
+    code_of = sql.plus(dialect.cast(steps, "BIGINT"), sql.number(line.low))
     return sql.case([(cells.missing(line.column), code_of)], code(line.column))
 
 
@@ -111,12 +112,14 @@ def _held(value: Sql, low: Sql, high: Sql) -> Sql:
     return sql.call("greatest", low.copy(), sql.call("least", high.copy(), value))
 
 
-def _share(term: Term, wide: str) -> Sql:
+def _share(dialect: Dialect, term: Term, wide: str) -> Sql:
     """What a predictor adds, from its lowest code on."""
     if term.level is not None:
         is_level = exp.EQ(this=code(term.column), expression=sql.number(term.level))
-        return sql.case([(is_level, sql.cast(sql.number(term.slope), wide))], sql.cast(sql.number(0), wide))
-    value = exp.Coalesce(this=sql.cast(code(term.column), wide), expressions=[sql.number(term.gap)])
+        return sql.case(
+            [(is_level, dialect.cast(sql.number(term.slope), wide))], dialect.cast(sql.number(0), wide)
+        )
+    value = exp.Coalesce(this=dialect.cast(code(term.column), wide), expressions=[sql.number(term.gap)])
     return sql.times(sql.minus(value, sql.number(term.low)), sql.number(term.slope))
 
 

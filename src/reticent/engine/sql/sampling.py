@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from reticent.engine.sql import build as sql
-from reticent.engine.sql import dialect
 from reticent.engine.sql.build import Sql, Values
+from reticent.engine.sql.dialect import Dialect
 
 BITS = 60
 NUMBER, LOT, PLACE = "number_", "lot_", "lot_place_"
@@ -33,7 +33,9 @@ class Lot:
     codes: tuple[int, ...] = ()
 
 
-def drawn(rows: exp.Select, lot: Lot, columns: Sequence[str], unit: str | None, values: Values) -> exp.Select:
+def drawn(
+    dialect: Dialect, rows: exp.Select, lot: Lot, columns: Sequence[str], unit: str | None, values: Values
+) -> exp.Select:
     """The rows of the piece. `columns` hold the codes that make a label, `unit` the respondent's identifier.
 
     Guarantee   respondents have independent uniform lots; pieces by rank are a uniform cut into their sizes, pieces by
@@ -48,18 +50,20 @@ def drawn(rows: exp.Select, lot: Lot, columns: Sequence[str], unit: str | None, 
     if lot.column is not None:
         codes = [sql.number(code) for code in lot.codes]
         return sql.select([exp.Star()], rows, sql.among(sql.column(f"c_{lot.column}"), codes))
-    label = _joined([sql.column(name) for name in columns])
+    label = _joined(dialect, [sql.column(name) for name in columns])
     # Among equals only: those who have no identifier are not counted with those who have one.
     equal = [sql.column(name) for name in (*columns, *([] if unit is None else [unit]))]
     number = exp.Window(this=exp.RowNumber(), partition_by=equal or None)
     numbered = sql.select([exp.Star(), sql.alias(number, NUMBER)], rows)
-    own = _text(values.put(f"{lot.key}|r|"), label, exp.Literal.string("|"), _word(sql.column(NUMBER)))
+    own = _text(
+        values.put_secret(f"{lot.key}|r|"), label, exp.Literal.string("|"), _word(dialect, sql.column(NUMBER))
+    )
     text = own
     if unit is not None:
-        named = _text(values.put(f"{lot.key}|u|"), sql.column(unit))
+        named = _text(values.put_secret(f"{lot.key}|u|"), sql.column(unit))
         text = sql.case([(sql.is_null(sql.column(unit)), own)], named)
     lots = sql.select([exp.Star(), sql.alias(dialect.digest(text), LOT)], numbered)
-    placed = sql.select([exp.Star(), sql.alias(_place(lot), PLACE)], lots)
+    placed = sql.select([exp.Star(), sql.alias(_place(dialect, lot), PLACE)], lots)
     here = exp.and_(
         exp.GTE(this=sql.column(PLACE), expression=sql.number(lot.first)),
         exp.LT(this=sql.column(PLACE), expression=sql.number(lot.last)),
@@ -67,7 +71,7 @@ def drawn(rows: exp.Select, lot: Lot, columns: Sequence[str], unit: str | None, 
     return sql.select([exp.Star()], placed, here)
 
 
-def _place(lot: Lot) -> Sql:
+def _place(dialect: Dialect, lot: Lot) -> Sql:
     """The first bits of the lot, or how many respondents have a smaller one."""
     if lot.chance:
         return dialect.digest60(sql.column(LOT))
@@ -75,15 +79,15 @@ def _place(lot: Lot) -> Sql:
     return sql.minus(exp.Window(this=sql.call("dense_rank"), order=order), sql.number(1))
 
 
-def _joined(codes: Sequence[Sql]) -> Sql:
+def _joined(dialect: Dialect, codes: Sequence[Sql]) -> Sql:
     text: Sql = exp.Literal.string("")
     for code in codes:
-        text = _text(text, _word(code), exp.Literal.string("|"))
+        text = _text(text, _word(dialect, code), exp.Literal.string("|"))
     return text
 
 
-def _word(code: Sql) -> Sql:
-    return exp.Coalesce(this=sql.cast(code, "VARCHAR"), expressions=[exp.Literal.string("")])
+def _word(dialect: Dialect, code: Sql) -> Sql:
+    return exp.Coalesce(this=dialect.cast(code, "VARCHAR"), expressions=[exp.Literal.string("")])
 
 
 def _text(first: Sql, *rest: Sql) -> Sql:

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from reticent.engine.sql import build as sql
-from reticent.engine.sql import dialect
 from reticent.engine.sql.build import Sql, Values
 from reticent.engine.sql.clean import RowView, code
+from reticent.engine.sql.dialect import TURN, Dialect
 from reticent.engine.wants import (
     ALWAYS,
     MOST_PLACES,
@@ -66,28 +66,35 @@ def _factors(want: Sum | Table) -> list[str]:
 
 def _sum(clean: RowView, want: Sum, chosen: Sql | None) -> Sql:
     factors = _factors(want)
-    total: Sql = exp.Sum(this=_product(clean.schema, factors)) if factors else exp.Count(this=exp.Star())
+    total: Sql = _summed(clean, factors) if factors else exp.Count(this=exp.Star())
     if chosen is not None:
         total = exp.Filter(this=total, expression=exp.Where(this=chosen))
     return exp.Coalesce(this=total, expressions=[sql.number(0)]) if factors else total
 
 
-def _total(schema: Schema, factors: Sequence[str]) -> Sql:
+def _total(clean: RowView, factors: Sequence[str]) -> Sql:
     """What a cell adds up: rows without a code add nothing, and a cell of such rows alone holds 0."""
     if not factors:
         return exp.Count(this=exp.Star())
-    return exp.Coalesce(this=exp.Sum(this=_product(schema, factors)), expressions=[sql.number(0)])
+    return exp.Coalesce(this=_summed(clean, factors), expressions=[sql.number(0)])
 
 
-def _product(schema: Schema, factors: Sequence[str]) -> Sql:
+def _summed(clean: RowView, factors: Sequence[str]) -> Sql:
+    """The exact sum of the products."""
+    dialect, largest = clean.dialect, largest_product(clean.schema, factors)
+    width = "BIGINT" if largest <= LARGEST_PRODUCT else dialect.wide_int()
+    product, *rest = (dialect.cast(code(f), width) if len(factors) > 1 else code(f) for f in factors)
+    for next_factor in rest:
+        product = sql.times(product, next_factor)
+    return dialect.total(product, largest)
+
+
+def largest_product(schema: Schema, factors: Sequence[str]) -> int:
+    """A bound on the product of a row's codes in `factors`, from the codebook."""
     largest = 1
     for factor in factors:
         largest *= max(abs(schema.coded[factor].low), abs(schema.coded[factor].high))
-    width = "BIGINT" if largest <= LARGEST_PRODUCT else dialect.wide_int()
-    product, *rest = (sql.cast(code(f), width) if len(factors) > 1 else code(f) for f in factors)
-    for next_factor in rest:
-        product = sql.times(product, next_factor)
-    return product
+    return largest
 
 
 def tables(clean: RowView, rows: exp.Select, wants: Sequence[Table]) -> exp.Select:
@@ -97,7 +104,7 @@ def tables(clean: RowView, rows: exp.Select, wants: Sequence[Table]) -> exp.Sele
     columns = dict.fromkeys(factor for factors in summed for factor in factors)
     inner = sql.select([*cells, *(code(column) for column in columns)], rows)
     keys = [sql.column(f"k{i}") for i in range(len(wants))]
-    sums = [_total(clean.schema, factors) for factors in summed]
+    sums = [_total(clean, factors) for factors in summed]
     query = sql.select([*keys, *sums], inner)
     sets = exp.GroupingSets(expressions=[exp.Tuple(expressions=[key.copy()]) for key in keys])
     query.set("group", exp.Group(grouping_sets=[sets]))
@@ -118,24 +125,24 @@ def cell_of(clean: RowView, keys: Sequence[Key]) -> Sql:
     """The number of a row's cell among those of the keys, the last key fastest."""
     index: Sql | None = None
     for key in keys:
-        place = sql.cast(_place(clean, key), "BIGINT")
+        place = clean.dialect.cast(_place(clean, key), "BIGINT")
         size = sql.number(key.size(clean.schema))
         index = place if index is None else sql.plus(sql.times(index, size), place)
-    return index or sql.cast(sql.number(0), "BIGINT")
+    return index or clean.dialect.cast(sql.number(0), "BIGINT")
 
 
 def _place(clean: RowView, key: Key) -> Sql:
     column = clean.schema.coded[key.column]
-    value, last = code(key.column), key.answers(clean.schema)
+    dialect, value, last = clean.dialect, code(key.column), key.answers(clean.schema)
     if key.step is not None:
-        twice = sql.times(sql.minus(sql.cast(value, "BIGINT"), sql.number(column.low)), sql.number(2))
-        place = sql.whole_part(sql.plus(twice, sql.number(key.step)), 2 * key.step)
+        twice = sql.times(sql.minus(dialect.cast(value, "BIGINT"), sql.number(column.low)), sql.number(2))
+        place = dialect.whole_part(sql.plus(twice, sql.number(key.step)), 2 * key.step)
     elif key.starts:
         later = list(enumerate(key.starts))[:0:-1]
         bins = [(exp.GTE(this=value.copy(), expression=sql.number(s)), sql.number(i)) for i, s in later]
         place = sql.case(bins, sql.number(0))
     else:
-        place = sql.minus(sql.cast(value, "BIGINT"), sql.number(column.low)) if column.low else value
+        place = sql.minus(dialect.cast(value, "BIGINT"), sql.number(column.low)) if column.low else value
     branches = [(sql.not_null(code(key.column)), place)]
     if not key.silent:
         return sql.case(branches)
@@ -162,19 +169,19 @@ def points(clean: RowView, rows: exp.Select, wants: Sequence[PointsByCell]) -> e
 
 def _point_place(clean: RowView, want: PointsByCell) -> Sql:
     schema = clean.schema
-    place = _steps(schema, want.cell)
+    place = _steps(clean.dialect, schema, want.cell)
     for column in want.axes:
         size = sql.number(want.steps(schema, column) + 1)
-        place = sql.plus(sql.times(place, size), _steps(schema, column))
+        place = sql.plus(sql.times(place, size), _steps(clean.dialect, schema, column))
     settled = [*want.rows.answered, want.cell, *want.axes]
     known = [sql.not_null(code(column)) for column in dict.fromkeys(settled)]
     chosen = sql.both([clean.chosen(want.rows), *known])
     return sql.case([(chosen, place)], sql.number(NOWHERE))
 
 
-def _steps(schema: Schema, column: str) -> Sql:
+def _steps(dialect: Dialect, schema: Schema, column: str) -> Sql:
     """Grid steps from the lower bound, in 64 bits."""
-    return sql.minus(sql.cast(code(column), "BIGINT"), sql.number(schema.coded[column].low))
+    return sql.minus(dialect.cast(code(column), "BIGINT"), sql.number(schema.coded[column].low))
 
 
 def point_tables(
@@ -237,38 +244,57 @@ def bins(clean: RowView, rows: exp.Select, wants: Sequence[Bins]) -> exp.Select:
     for want in wants:
         check_bins(want, clean.schema)
     matching = [sql.alias(_matching(clean, want), f"m{i}") for i, want in enumerate(wants)]
-    columns = [sql.alias(_bin_cell(clean, first), "cell"), sql.alias(_weight(first), "w"), *matching]
+    columns = [
+        sql.alias(_bin_cell(clean, first), "cell"),
+        sql.alias(_weight(clean.dialect, first), "w"),
+        *matching,
+    ]
     there = exp.GT(this=sql.column("w"), expression=sql.number(0))
-    sums = [exp.Sum(this=sql.column(name)) for name in ("w", *(f"m{i}" for i in range(len(wants))))]
-    largest = [dialect.top_k(sql.column("w"), sql.number(first.kept))] if first.kept else []
+    dialect, held = clean.dialect, sql.select(columns, rows)
+    if first.kept and (turn := dialect.turn("w", "cell")) is not None:
+        held = sql.select([exp.Star(), sql.alias(turn, TURN)], held)
+    heaviest = [_heaviest(clean.schema, first), *(_reach(clean.schema, want) for want in wants)]
+    names = ("w", *(f"m{i}" for i in range(len(wants))))
+    sums = [dialect.total(sql.column(name), most) for name, most in zip(names, heaviest, strict=True)]
+    largest = [dialect.top_k(sql.column("w"), first.kept)] if first.kept else []
     found = [sql.column("cell"), exp.Count(this=exp.Star()), *sums, *largest]
-    return sql.select(found, sql.select(columns, rows), there).group_by(sql.column("cell"), copy=False)
+    return sql.select(found, held, there).group_by(sql.column("cell"), copy=False)
+
+
+def _heaviest(schema: Schema, want: Bins) -> int:
+    return 1 if want.weight is None else schema.coded[want.weight].high
+
+
+def _reach(schema: Schema, want: Bins) -> int:
+    """A bound on a record's weight times its value."""
+    return _heaviest(schema, want) * largest_product(schema, [] if want.value is None else [want.value])
 
 
 def _bin_cell(clean: RowView, want: Bins) -> Sql:
     """The number of the record's base cell, the last key fastest; whoever did not say is where the plan puts them."""
-    index: Sql = sql.cast(sql.number(0), "BIGINT")
+    index: Sql = clean.dialect.cast(sql.number(0), "BIGINT")
     for key, silent in zip(want.keys, want.silent, strict=True):
         place = exp.Coalesce(this=cell_of(clean, (key,)), expressions=[sql.number(silent)])
         index = sql.plus(sql.times(index, sql.number(key.size(clean.schema))), place)
     return index
 
 
-def _weight(want: Bins) -> Sql:
+def _weight(dialect: Dialect, want: Bins) -> Sql:
     if want.weight is None:
-        return sql.cast(sql.number(1), "BIGINT")
+        return dialect.cast(sql.number(1), "BIGINT")
     known = exp.Coalesce(this=code(want.weight), expressions=[sql.number(0)])
-    return sql.cast(known, "BIGINT")
+    return dialect.cast(known, "BIGINT")
 
 
 def _matching(clean: RowView, want: Bins) -> Sql:
     """The weight of the record where it is among the rows, times its value; else 0."""
-    worth = sql.cast(_weight(want), dialect.wide_int())
+    dialect = clean.dialect
+    worth = dialect.cast(_weight(dialect, want), dialect.wide_int())
     chosen = clean.chosen(want.rows)
     if want.value is not None:
-        worth = sql.times(worth, sql.cast(code(want.value), dialect.wide_int()))
+        worth = sql.times(worth, dialect.cast(code(want.value), dialect.wide_int()))
         chosen = sql.both([chosen, sql.not_null(code(want.value))])
-    return sql.case([(chosen, worth)], sql.cast(sql.number(0), dialect.wide_int()))
+    return sql.case([(chosen, worth)], dialect.cast(sql.number(0), dialect.wide_int()))
 
 
 def bin_tables(
