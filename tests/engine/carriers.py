@@ -12,7 +12,6 @@ import polars as pl
 import pyarrow as pa
 
 from reticent.engine.donors.records import LINE
-from reticent.engine.duckdb.words import DUCKDB
 from reticent.engine.protocol import CuratorEngine
 from reticent.engine.sources.open import Source, open_frame
 from reticent.engine.sql import build as sql
@@ -132,12 +131,12 @@ def readings(source: Source, column: Column, headers: Sequence[str]) -> dict[str
             raw, kind = sql.column(names[header]), engine.types[header]
             assert kind != "other", header
             if isinstance(column, Levels):
-                cell = level_code(DUCKDB, column, raw, kind, values)
+                cell = level_code(engine.dialect, column, raw, kind, values)
             elif isinstance(column, Number):
-                cell = number_code(DUCKDB, column, raw, kind)
+                cell = number_code(engine.dialect, column, raw, kind)
             else:
                 assert isinstance(column, Identifier)
-                cell = identifier(column, raw, kind)
+                cell = identifier(engine.dialect, column, raw, kind)
             made.append(sql.alias(cell, f"r{place}"))
         rows = engine.fetch(base.select(*made).order_by(sql.column(LINE)), values)
     return {header: [row[place] for row in rows] for place, header in enumerate(headers)}
