@@ -8,7 +8,7 @@ from math import ceil, log, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.engine.protocol import RowSum
+from reticent.engine.protocol import RowFill, RowSum
 from reticent.noise.bits import Bits, words
 from reticent.schema import Schema
 from reticent.schema.codebook import schema_from
@@ -70,6 +70,11 @@ class ArrayCounts:
             u = words(len(cells), bits)[silent] * 2.0**-64
             cells[silent, fill.place] = (lines.cumsum(axis=1) <= u[:, None]).sum(axis=1)
         return ArrayCounts(cells, self.domain)
+
+    def redrawn(self, fill: RowFill, bits: Bits) -> "ArrayCounts":
+        block = np.ascontiguousarray(self.cells.T.astype(np.uint16))
+        fill.fill(block, words(len(self.cells), bits))
+        return ArrayCounts(block.T.astype(np.int64), self.domain)
 
     def summed(self, work: RowSum) -> Counted:
         totals = np.zeros(work.length, dtype=np.int64)

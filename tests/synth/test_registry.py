@@ -68,9 +68,9 @@ def test_every_name_finds_itself_and_a_wrong_one_is_helped():
 
 
 def test_every_method_meets_most_strategies():
-    """The list of cases is not empty by mistake."""
+    """The list of cases is not empty by mistake. One method fills what is missing itself, and has one strategy."""
     for name in KNOWN:
-        assert sum(case[0] == name for case in CASES) >= 3
+        assert sum(case[0] == name for case in CASES) >= (1 if name == "kamino-i" else 3)
 
 
 @pytest.mark.parametrize(("name", "holes", "pure"), CASES)

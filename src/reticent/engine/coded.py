@@ -12,7 +12,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.engine.protocol import Cells, Fair, Fill, Places, RowSum, Whole
+from reticent.engine.protocol import Cells, Fair, Fill, Places, RowFill, RowSum, Whole
 from reticent.errors import EngineError, PlanError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -91,7 +91,7 @@ class LocalCodedRows:
     """CONFIDENTIAL: rows as cells. `sizes` and `silences` say of each column how many cells it has and which is silent.
 
     Guarantee   a record added or removed moves one cell of each table by one, and so it does after `complete`
-                and, draws given, after `filled`. It changes at most two of the `batches`: in one it takes the place of
+                and, draws given, after `filled` and `redrawn`. It changes at most two of the `batches`: in one it takes the place of
                 another record, which the last batch then has.
     Adjacency   one record added or removed.
     Theorem     stability one: rows are mapped one by one.
@@ -128,6 +128,10 @@ class LocalCodedRows:
             if fill.table.shape != tuple(self._sizes[place] for place in (*fill.given, fill.place)):
                 raise PlanError("a fill's table does not fit the cells of its columns", field="missing")
         return self._like([self._filled(block, fills, bits) for block in self._held])
+
+    def redrawn(self, fill: RowFill, bits: Fair) -> "LocalCodedRows":
+        """The rows with missing cells drawn by `fill`: each row uses only itself and bits of its own."""
+        return self._like([_redrawn(block, fill, bits) for block in self._held])
 
     def summed(self, work: RowSum) -> Whole:
         """The sum over all rows of what `work` makes of each, exactly: whole numbers, so in any order."""
@@ -201,6 +205,12 @@ def _flat(sets: Sequence[Places], shapes: Sequence[Places]) -> Sets:
         firsts=ends([len(places) for places in sets]),
         starts=ends([prod(shape) for shape in shapes]),
     )
+
+
+def _redrawn(block: Cells, fill: RowFill, bits: Fair) -> Cells:
+    made, n = block.copy(), block.shape[1]
+    fill.fill(made, np.frombuffer(bits.take(64 * n).to_bytes(8 * n), dtype=np.uint64))
+    return made
 
 
 def _uniforms(n: int, bits: Fair) -> NDArray[np.float64]:

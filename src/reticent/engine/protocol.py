@@ -147,6 +147,13 @@ class Fair(Protocol):
     def take(self, n: int) -> int: ...
 
 
+class RowFill(Protocol):
+    """How missing cells of rows are drawn, each from its own row: `fill` is given a block of rows, a line for each column,
+    and a word of 64 fair bits for each row, and writes into the block."""
+
+    def fill(self, block: Cells, words: NDArray[np.uint64]) -> None: ...
+
+
 class RowSum(Protocol):
     """A list of whole numbers made of each row by itself, to be added up: the gradient of a model, for one.
 
@@ -172,6 +179,10 @@ class CodedRows(Protocol):
 
     def filled(self, fills: Sequence[Fill], bits: Fair) -> "CodedRows":
         """The rows with silent cells drawn, one fill after the other: each row uses only itself."""
+        ...
+
+    def redrawn(self, fill: "RowFill", bits: Fair) -> "CodedRows":
+        """The rows with missing cells drawn by `fill`: each row uses only itself and bits of its own."""
         ...
 
     def summed(self, work: "RowSum") -> Whole:

@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.engine.protocol import RowSum
+from reticent.engine.protocol import RowFill, RowSum
 from reticent.noise.bits import Bits
 from reticent.privacy.claim import Change, Claim
 from reticent.sensitivity.bounds import Neighbours
@@ -61,6 +61,10 @@ class Counts(Protocol):
 
         The last side of a fill's table runs over all cells of its column; silence and unasked have chance 0.
         """
+        ...
+
+    def redrawn(self, fill: RowFill, bits: Bits) -> "Counts":
+        """The rows with missing cells drawn by `fill`: each row uses only itself and bits of its own."""
         ...
 
     def summed(self, work: RowSum) -> Counted:

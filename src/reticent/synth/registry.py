@@ -3,6 +3,7 @@
 from reticent.errors import PlanError, nearest
 from reticent.synth.base import SynthesisMethod
 from reticent.synth.learned.chain import AutoregressiveChain
+from reticent.synth.learned.kamino import KAMINO_I, Kamino
 from reticent.synth.marginals.aim import AIM
 from reticent.synth.marginals.independent import Independent
 from reticent.synth.marginals.mst import MST
@@ -17,6 +18,8 @@ _ALL: tuple[SynthesisMethod, ...] = (
     AIM(),
     AIM(per_column=16, grow=4, merge=0, most_cells=10_000_000, name="aim-printed"),
     AutoregressiveChain(),
+    Kamino(),
+    Kamino(fills=True, name=KAMINO_I),
 )
 KNOWN = {each.name: each for each in _ALL}
 

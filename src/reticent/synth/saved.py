@@ -25,6 +25,7 @@ from reticent.schema import Schema
 from reticent.synth.base import Conditional, Floats, MissingMethod, Model, Places
 from reticent.synth.domain import Axis, Domain
 from reticent.synth.learned.chain import ChainModel
+from reticent.synth.learned.kamino import KaminoModel
 from reticent.synth.learned.model import PARAMETERS, LearnedModel
 from reticent.synth.network import Network
 from reticent.synth.written import MODEL, digest_of, name_of, words_of
@@ -180,7 +181,7 @@ class LearnedPart(Section):
     axes: list[AxisPart]
 
 
-LEARNED: dict[str, type[LearnedModel]] = {kind.kind: kind for kind in (ChainModel,)}
+LEARNED: dict[str, type[LearnedModel]] = {kind.kind: kind for kind in (ChainModel, KaminoModel)}
 """Kinds of learned models: one array each, as long as the codebook makes it."""
 
 
@@ -191,8 +192,8 @@ def load_learned(folder: Path, data: Mapping[str, Any], schema: Schema) -> Learn
     domain = Domain(schema=schema, axes=tuple(axis_of(axis, schema) for axis in part.axes))
     kind = LEARNED[part.kind]
     found = _saved_array(folder, PARAMETERS, (kind.size(domain, part.missing),), part.parameters)
-    if not np.isfinite(found).all():
-        raise SourceError("holds what is no number", field=PARAMETERS)
+    if not (np.isfinite(found).all() and kind.is_sound(domain, found)):
+        raise SourceError("holds what is no number, or no order of the columns", field=PARAMETERS)
     return kind(
         domain=domain,
         holes=part.missing,

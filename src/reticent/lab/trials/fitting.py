@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.engine.protocol import RowSum
+from reticent.engine.protocol import RowFill, RowSum
 from reticent.lab.judge.distances import tally
 from reticent.lab.noise import NoSynthNoise, QuickSynthNoise
 from reticent.lab.trials.masks import Mask
@@ -49,6 +49,11 @@ class Held:
                     np.broadcast_to(chances, (len(rows), chances.shape[-1])), bits
                 )
         return Held(domain=self.domain, cells=cells)
+
+    def redrawn(self, fill: RowFill, bits: Bits) -> "Held":
+        lines = np.ascontiguousarray(self.cells.T, dtype=np.uint16)
+        fill.fill(lines, words(len(self.cells), bits))
+        return Held(domain=self.domain, cells=lines.T.astype(np.int32))
 
     def summed(self, work: RowSum) -> Counted:
         totals = np.zeros(work.length, dtype=np.int64)

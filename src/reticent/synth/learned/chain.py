@@ -6,6 +6,7 @@ open is absent from the loss and from the inputs: nothing is filled, and no row 
 
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import accumulate
 from typing import ClassVar
 
 import numpy as np
@@ -18,7 +19,7 @@ from reticent.synth.domain import Domain
 from reticent.synth.fills import SHARE, check_spend, filling, prepared
 from reticent.synth.learned.descent import Pace, calibrated, descend, logits, starting
 from reticent.synth.learned.gradient import LENGTH, ChainGradient, ChainLayout, Whole
-from reticent.synth.learned.model import LearnedModel, drawn
+from reticent.synth.learned.model import LearnedModel, drawn, group_sizes
 from reticent.synth.learned.training import NoisySteps
 from reticent.synth.marginals.mst import MST
 from reticent.synth.marginals.views import View, plain
@@ -40,7 +41,8 @@ class ChainModel(LearnedModel):
 
     @classmethod
     def size(cls, domain: Domain, holes: MissingMethod) -> int:
-        return ChainLayout.of(plain(domain, holes)).parameters
+        sizes = group_sizes(domain, holes)
+        return sum((before + 1) * size for before, size in zip(accumulate([0, *sizes]), sizes, strict=False))
 
     def fill(self, view: View, groups: Whole, bits: Bits) -> None:
         layout = ChainLayout.of(view)
@@ -69,21 +71,7 @@ class AutoregressiveChain:
     name: str = CHAIN
 
     def check(self, domain: Domain, holes: MissingMethod, spend: Spend) -> None:
-        if spend.is_pure:
-            raise PlanError(
-                f'{self.name} adds Gaussian noise, which needs a delta, such as "0.000001", or rho',
-                field="delta",
-            )
-        if not 2 <= len(domain.axes) <= MOST_COLUMNS:
-            raise PlanError(
-                f"{self.name} learns how columns hang together: give it 2 to {MOST_COLUMNS}; for one, use independent",
-                field="columns",
-            )
-        if (many := ChainLayout.of(plain(domain, holes)).parameters) > MOST_PARAMETERS:
-            raise PlanError(
-                f"{self.name} would learn {many:,} numbers, above {MOST_PARAMETERS:,}; name fewer columns or bins",
-                field="columns",
-            )
+        check_learned(self.name, domain, spend, ChainModel.size(domain, holes))
         check_spend(holes, spend, self.share)
 
     def claim(self, domain: Domain, holes: MissingMethod, spend: Spend) -> Claim:
@@ -134,6 +122,24 @@ class AutoregressiveChain:
             parameters=weights,
             total=total,
             claim=self.claim(domain, holes, spend),
+        )
+
+
+def check_learned(name: str, domain: Domain, spend: Spend, many: int) -> None:
+    """Refuse from public numbers what no learned method can do: pure noise, one column, or `many` numbers beyond the limit."""
+    if spend.is_pure:
+        raise PlanError(
+            f'{name} adds Gaussian noise, which needs a delta, such as "0.000001", or rho', field="delta"
+        )
+    if not 2 <= len(domain.axes) <= MOST_COLUMNS:
+        raise PlanError(
+            f"{name} learns how columns hang together: give it 2 to {MOST_COLUMNS}; for one, use independent",
+            field="columns",
+        )
+    if many > MOST_PARAMETERS:
+        raise PlanError(
+            f"{name} would learn {many:,} numbers, above {MOST_PARAMETERS:,}; name fewer columns or bins",
+            field="columns",
         )
 
 

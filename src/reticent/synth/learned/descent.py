@@ -73,7 +73,7 @@ def calibrated(layout: ChainLayout, weights: Floats, shares: Sequence[Floats], b
     for place, share in enumerate(shares):
         block = layout.block(made, place)
         odds = np.exp(logits(layout, block, rows, place))
-        shift = _shift(odds, np.maximum(share, LEAST))
+        shift = shifted(odds, np.maximum(share, LEAST))
         block[-1] += shift
         rows[:, place] = drawn(odds * np.exp(shift), bits)
     return made
@@ -87,7 +87,7 @@ def logits(layout: ChainLayout, block: Floats, rows: Whole, place: int) -> Float
     return np.asarray(found - found.max(axis=1, keepdims=True))
 
 
-def _shift(odds: Floats, share: Floats) -> Floats:
+def shifted(odds: Floats, share: Floats) -> Floats:
     """What has to be added to the bias so that the mean chances are `share`: a few rounds of proportional fitting."""
     factor = np.ones(len(share))
     for _ in range(ROUNDS):

@@ -48,6 +48,11 @@ class LearnedModel(ABC):
     def size(cls, domain: Domain, holes: MissingMethod) -> int:
         """How many numbers such a model has."""
 
+    @classmethod
+    def is_sound(cls, domain: Domain, parameters: Floats) -> bool:
+        """Whether numbers that were read from a file can be those of such a model, beyond how many they are."""
+        return True
+
     @abstractmethod
     def fill(self, view: View, groups: Whole, bits: Bits) -> None:
         """Write the groups of `view` that are drawn into `groups`, a line for each row."""
@@ -69,6 +74,11 @@ class LearnedModel(ABC):
         digest = hashlib.sha256(data).hexdigest()
         said = {"kind": self.kind, "missing": str(self.holes), "parameters": digest}
         return sealed({**common(self.domain, self.total, self.claim), **said}, {PARAMETERS: data})
+
+
+def group_sizes(domain: Domain, holes: MissingMethod) -> list[int]:
+    """How many groups every column has, as `plain` makes them; without the arrays, so that too many can be refused."""
+    return [axis.size - (holes is not MissingMethod.VALUES) for axis in domain.axes]
 
 
 def _cells(view: View, place: int) -> Whole:

@@ -1,0 +1,278 @@
+"""Kamino and KaminoI: column after column, each from embeddings of earlier ones by attention, trained by noisy gradients.
+
+After *Kamino: constraint-aware differentially private data synthesis* (Ge and others 2021) and Algorithm 3 of
+*Differentially private data generation with missing data*: the first column by its noisy histogram, then one model for each
+column, in a public order. KaminoI draws the missing answers of a column from the model just released and from the row's own
+other answers, and trains the next model on the filled rows. Domains come from the codebook, all rows are in every step, and
+the first column is filled from its noisy histogram.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from reticent.engine.protocol import RowFill
+from reticent.errors import PlanError
+from reticent.noise.bits import Bits
+from reticent.privacy.claim import Claim
+from reticent.synth.base import Counts, Effort, Floats, MissingMethod, Spend, Step, SynthNoise
+from reticent.synth.decode import uniforms
+from reticent.synth.domain import Domain
+from reticent.synth.fills import SHARE, check_spend, filling, prepared
+from reticent.synth.learned.attention import (
+    FARTHEST,
+    FARTHEST_LOGIT,
+    WIDE,
+    AttentionFill,
+    AttentionGradient,
+    ColumnOrder,
+)
+from reticent.synth.learned.chain import check_learned, columns
+from reticent.synth.learned.descent import LEAST, SIMULATED, shifted
+from reticent.synth.learned.gradient import GRID, LENGTH, Whole
+from reticent.synth.learned.model import LearnedModel, drawn, group_sizes
+from reticent.synth.learned.training import Adam, NoisySteps
+from reticent.synth.marginals.mst import MST
+from reticent.synth.marginals.views import View, plain
+from reticent.synth.spending import Accountant, claim_of
+
+PAGE = "proofs/synth/learned/kamino.md"
+KAMINO, KAMINO_I = "kamino", "kamino-i"
+STARTING = 1.0
+"""Embeddings begin evenly between minus and plus this."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnPace:
+    """How a column's model is trained. Constants chosen on one public table; see the decision on Kamino.
+
+    Parameters
+    ----------
+    steps : how many noisy gradients each column takes
+    rate : how far a step of Adam moves a number
+    averaged : which share of the steps, the last ones, the numbers are averaged over
+    """
+
+    steps: int = 40
+    rate: float = 0.1
+    averaged: float = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KaminoModel(LearnedModel):
+    """Fitted column models. `parameters` hold the order of the columns, then their numbers one after the other, then zeros."""
+
+    kind: ClassVar[str] = KAMINO
+
+    @classmethod
+    def size(cls, domain: Domain, holes: MissingMethod) -> int:
+        """As many as any order of the columns needs: the most where the largest come first."""
+        sizes = sorted(group_sizes(domain, holes), reverse=True)
+        before = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+        return int(sum(1 + t + WIDE * before[t] + (WIDE + 1) * size for t, size in enumerate(sizes)))
+
+    @classmethod
+    def is_sound(cls, domain: Domain, parameters: Floats) -> bool:
+        """Whether the list begins with an order of the columns."""
+        d = len(domain.axes)
+        return sorted(parameters[:d].tolist()) == list(range(d))
+
+    def fill(self, view: View, groups: Whole, bits: Bits) -> None:
+        at, parts = self._parts(view)
+        for column, place in enumerate(at.order):
+            groups[:, place] = drawn(odds_of(at, column, parts[column], groups), bits)
+
+    def fills(self) -> tuple[RowFill, ...]:
+        """How rows with missing answers are completed, column after column, each from itself."""
+        view = plain(self.domain, self.holes)
+        at, parts = self._parts(view)
+        return tuple(fill_of(self.domain, view, at, column, part) for column, part in enumerate(parts))
+
+    def _parts(self, view: View) -> tuple[ColumnOrder, list[Floats]]:
+        d = len(view.sides)
+        at = ColumnOrder.of(view, self.parameters[:d].astype(np.int64).tolist())
+        lengths = [int(at.sizes[0]), *(at.length(column) for column in range(1, d))]
+        return at, np.split(self.parameters[d:], np.cumsum(lengths))[:-1]
+
+
+def odds_of(at: ColumnOrder, column: int, part: Floats, groups: Whole) -> Floats:
+    """For made-up rows, whose earlier columns are drawn, the odds of every group of a column."""
+    if not column:
+        return np.repeat(np.exp(part - part.max())[None, :], len(groups), axis=0)
+    one, two, three, _ = at.ends(column)
+    weights = np.exp(part[:one] - part[:one].max())
+    embeddings = part[one:two].reshape(-1, WIDE)
+    mixed = np.zeros((len(groups), WIDE))
+    for k, weight in enumerate(weights / weights.sum()):
+        mixed += weight * embeddings[at.offsets[k] + groups[:, at.order[k]]]
+    logits = mixed @ part[two:three].reshape(-1, WIDE).T + part[three:]
+    return np.asarray(np.exp(logits - logits.max(axis=1, keepdims=True)))
+
+
+def fill_of(domain: Domain, view: View, at: ColumnOrder, column: int, part: Floats) -> AttentionFill:
+    """How missing cells of one column are drawn."""
+    place = int(at.order[column])
+    side, axis = view.sides[place], domain.axes[place]
+    return AttentionFill(
+        columns=at,
+        column=column,
+        weights=_on_grid(part),
+        silence=axis.silence,
+        cells=np.asarray(side.within.argmax(axis=1), dtype=np.int64),
+        barred=-1 if axis.unasked is None else int(side.into[axis.unasked]),
+    )
+
+
+def _on_grid(values: Floats) -> Whole:
+    return np.rint(values * GRID).astype(np.int64)
+
+
+def sequence(domain: Domain, tied: Sequence[tuple[str, ...]]) -> list[int]:
+    """The order of the columns: those that constraints tie first, what settles before what is settled, then small ones first.
+
+    Public: it rests on the codebook and on the constraints of the plan.
+    """
+    places = {name: place for place, name in enumerate(domain.columns)}
+    named = [places[name] for group in tied for name in group if name in places]
+    rest = sorted(range(len(places)), key=lambda place: (domain.axes[place].size, place))
+    return list(dict.fromkeys([*named, *rest]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kamino:
+    """A share of the amount for columns one by one, the rest in equal parts for the models of all columns but the first.
+
+    Parameters
+    ----------
+    fills : whether missing answers of a column are drawn from its model before the next is trained: KaminoI
+    pace : steps and rate of a column's training
+    ones : the share of the amount that columns one by one are measured with
+    share : the share that filling takes, where the strategy pays for it
+    tied : columns that constraints of the plan tie together, what settles first
+    name : what a plan calls it
+    """
+
+    fills: bool = False
+    pace: ColumnPace = ColumnPace()
+    ones: Fraction = Fraction(1, 4)
+    share: Fraction = SHARE
+    tied: tuple[tuple[str, ...], ...] = ()
+    name: str = KAMINO
+
+    def check(self, domain: Domain, holes: MissingMethod, spend: Spend) -> None:
+        if self.fills and holes is not MissingMethod.AVAILABLE:
+            raise PlanError(
+                f'{self.name} draws missing answers itself, column after column; use missing = "available", or kamino',
+                field="missing",
+            )
+        check_learned(self.name, domain, spend, KaminoModel.size(domain, holes))
+        check_spend(holes, spend, self.share)
+
+    def claim(self, domain: Domain, holes: MissingMethod, spend: Spend) -> Claim:
+        return claim_of(spend, *filling(holes), ("clipped gradients of column models", PAGE))
+
+    def rounds(self, domain: Domain) -> int:
+        return self.pace.steps * (len(domain.axes) - 1) + 1 + MST().rounds(domain)
+
+    def effort(self, domain: Domain, missing: MissingMethod) -> Effort:
+        """From what was measured on one processor: a column's part of a row takes 40 nanoseconds for each of its numbers."""
+        sizes = group_sizes(domain, missing)
+        touched = sum(WIDE * (t + size) for t, size in enumerate(sizes))
+        many, steps = KaminoModel.size(domain, missing), self.pace.steps
+        return Effort(
+            megabytes=1 + 48 * many / 1e6,
+            seconds=2 + steps * many * 1e-6,
+            seconds_each=1e4 * steps * touched * 1e-9,
+        )
+
+    def fit(
+        self,
+        counts: Counts,
+        domain: Domain,
+        holes: MissingMethod,
+        spend: Spend,
+        *,
+        noise: SynthNoise,
+        step: Step,
+    ) -> KaminoModel:
+        """Measure columns one by one, train a model for each by noisy gradients and, for KaminoI, fill it before the next.
+
+        Guarantee   that of `spend`, for the model and all that is drawn from it.
+        Adjacency   `spend.neighbours`.
+        Theorem     the Gaussian mechanism on sums of bounded vectors; composition over rows that are mapped one by one.
+        Proof       proofs/synth/learned/kamino.md
+        Assumes     `counts` maps rows one by one.
+        Keeps back  all sums and tables before the noise, the number of rows, and what was filled.
+        """
+        rows, left = prepared(
+            counts, domain, holes, spend, noise=noise, model=MST(), share=self.share, step=step
+        )
+        purse, view = Accountant(spend=left, noise=noise), plain(domain, holes)
+        total, shares = columns(rows, view, holes, purse, amount=self.ones * purse.total)
+        step("columns")
+        at = ColumnOrder.of(view, sequence(domain, self.tied))
+        each = purse.left / (len(at.order) - 1)
+        made = np.zeros((SIMULATED, len(at.order)), dtype=np.int64)
+        embeddings = STARTING * (2 * uniforms(WIDE * int(at.offsets[-1]), noise.bits) - 1)
+        parts: list[Floats] = []
+        for column, place in enumerate(at.order):
+            bias = np.log(np.maximum(shares[place], LEAST))
+            part = bias
+            if column:
+                paid = NoisySteps(
+                    rows=rows, purse=purse, amount=each, steps=self.pace.steps, length=LENGTH, step=step
+                )
+                part = _trained(paid, at, column, _started(at, column, embeddings, bias), total, self.pace)
+                embeddings[: WIDE * at.offsets[column]] = part[column : at.ends(column)[1]]
+                shift = shifted(odds_of(at, column, part, made), np.maximum(shares[place], LEAST))
+                part[-len(shift) :] += shift
+            parts.append(np.clip(part, -FARTHEST_LOGIT, FARTHEST_LOGIT))
+            made[:, place] = drawn(odds_of(at, column, parts[-1], made), noise.bits)
+            if self.fills:
+                rows = rows.redrawn(fill_of(domain, view, at, column, parts[-1]), noise.bits)
+        return KaminoModel(
+            domain=domain,
+            holes=holes,
+            parameters=_listed(at, parts, KaminoModel.size(domain, holes)),
+            total=total,
+            claim=self.claim(domain, holes, spend),
+        )
+
+
+def _listed(at: ColumnOrder, parts: Sequence[Floats], size: int) -> Floats:
+    made = np.concatenate([at.order.astype(np.float64), *parts])
+    return np.pad(made, (0, size - len(made)))
+
+
+def _started(at: ColumnOrder, column: int, embeddings: Floats, bias: Floats) -> Floats:
+    """Even scores, the embeddings at hand, no influence, and the noisy shares."""
+    one, two, three, four = at.ends(column)
+    made = np.zeros(four)
+    made[one:two], made[three:] = embeddings[: two - one], bias
+    return made
+
+
+def _trained(
+    paid: NoisySteps, at: ColumnOrder, column: int, start: Floats, rows: float, pace: ColumnPace
+) -> Floats:
+    """The averaged numbers of a column's model after all steps, none beyond its bound."""
+    far = bounds(at, column)
+    weights, adam = np.clip(start, -far, far), Adam(pace.rate)
+    kept, summed = max(1, int(pace.steps * pace.averaged)), np.zeros_like(start)
+    for left in range(pace.steps, 0, -1):
+        work = AttentionGradient(columns=at, column=column, weights=_on_grid(weights))
+        weights = np.clip(adam.moved(weights, paid.noisy(work) / rows), -far, far)
+        if left <= kept:
+            summed += weights
+    return summed / kept
+
+
+def bounds(at: ColumnOrder, column: int) -> Floats:
+    """How far from zero every number of a column's model may be."""
+    one, _, three, four = at.ends(column)
+    far = np.full(four, FARTHEST)
+    far[:one] = far[three:] = FARTHEST_LOGIT
+    return far
