@@ -19,8 +19,7 @@ from reticent.errors import PlanError
 from reticent.noise.bits import Bits
 from reticent.privacy.claim import Claim
 from reticent.synth.base import Counts, Effort, Floats, MissingMethod, Spend, Step, SynthNoise
-from reticent.synth.decode import uniforms
-from reticent.synth.domain import Domain
+from reticent.synth.domain import Domain, uniforms
 from reticent.synth.fills import SHARE, check_spend, filling, prepared
 from reticent.synth.learned.attention import (
     FARTHEST,
