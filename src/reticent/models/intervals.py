@@ -49,10 +49,21 @@ class ReleasedLine:
         """The standard deviation of the noise of the intercept, then of every slope; None where it cannot be told."""
         if self.moments is None or not is_clear(self.moments):
             return None
-        by = in_units(self.moments.design)
-        spread = np.sqrt(np.maximum(np.diagonal(by @ uncertain(self.moments).noise @ by.T), 0.0))
-        constant = () if self.moments.design.intercept else (0.0,)
-        return (*constant, *map(float, spread))
+        return self._told(self.moments, uncertain(self.moments).noise)
+
+    @property
+    def sampling_sds(self) -> tuple[float, ...] | None:
+        """The standard errors of the same that a simple random sample would give; None where noise hides them."""
+        if self.moments is None or not is_clear(self.moments):
+            return None
+        return self._told(self.moments, uncertain(self.moments).sampling)
+
+    def _told(self, moments: NoisyMoments, spread: Floats) -> tuple[float, ...]:
+        """Roots of the variances in units of the codebook, 0 for an intercept that is not there."""
+        by = in_units(moments.design)
+        found = np.sqrt(np.maximum(np.diagonal(by @ spread @ by.T), 0.0))
+        constant = () if moments.design.intercept else (0.0,)
+        return (*constant, *map(float, found))
 
 
 def fit_line(

@@ -85,7 +85,9 @@ def laplace_moments(
     entries = _entries(sums)
     weights = {(i, j): scales[i] * scales[j] * (1 if i == j else 2) for i, j in entries}
     answers = [steps(UNIT * weights[at] * sums.unit(*at)) for at in entries]
-    bound = ceil(UNIT * products_l1(scales, neighbours=neighbours)) + len(entries)
+    # Records that lie apart, in tables of their own, are rounded there one by one.
+    rounded = len(entries) * (neighbours.records if neighbours.apart else 1)
+    bound = ceil(UNIT * products_l1(scales, neighbours=neighbours)) + rounded
     noisy = noise.laplace_many(answers, sensitivity=bound, epsilon=epsilon)
     size = UNIT * np.array([float(weights[at]) for at in entries])
     return _moments(sums.design, entries, noisy, size, 2**0.5 * bound / float(epsilon))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
+from reticent.answer.grounds import DOMAINS
 from reticent.errors import PlanError, is_printable
 from reticent.exact import read_decimal, show
 from reticent.files import Section, fill
@@ -29,22 +30,25 @@ from reticent.plan.models import (
 from reticent.plan.product import Given, Product
 from reticent.privacy.claim import Change, Claim, amount
 from reticent.query.base import AVAILABLE, EVERYONE, Subpopulation
-from reticent.query.written import predicate_of
+from reticent.query.sides import MISSING, NOT_ASKED, Sides
+from reticent.query.written import WrittenQuery, predicate_of
 from reticent.schema import Levels, Number, Schema
 from reticent.schema.predicate import columns_compared
 
 if TYPE_CHECKING:
     from reticent.plan.plan import Plan
 
+MOST_LINES = 1000
+"""Domains of one regression."""
+UNDIVIDED = Sides(columns=())
 WITH_DELTA = ("adassp",)
 """Estimators that have a use for a delta."""
 SUMMED = ("sums of products among chosen rows", "proofs/release/regression.md")
 NO_RHO = (
     "a regression has pure noise; write epsilon in its place, which a plan in rho charges its square over two"
 )
-NO_BY = (
-    "one section fits one line; write a [[regression]] for each domain, with where = \"sex = 'f'\" and the like, each "
-    "with an epsilon of its own"
+ONLY_CENTRED = (
+    "is proved for the estimator 'centred'; take it, or write a [[regression]] for each domain, with where"
 )
 
 
@@ -62,7 +66,9 @@ class RegressionSection(Section):
     - `estimator`: how the line is fitted; `"centred"` where not said.
     - `level`: of the intervals for privacy noise, 0.95 where not said.
     - `rho`: refused, with what to write instead.
-    - `by`: refused, with what to write instead.
+    - `by`: columns whose levels are domains: a line in each, under one epsilon.
+    - `bins`: the edges of the bins of numbers among them.
+    - `show_missing`: whether those who did not say, or were not asked, are shown as domains; true where not said.
     """
 
     name: str = Field(min_length=1, max_length=200)
@@ -75,6 +81,8 @@ class RegressionSection(Section):
     level: Any = "0.95"
     rho: str | None = None
     by: Any = None
+    bins: dict[str, Any] = Field(default={})
+    show_missing: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,11 +94,22 @@ class AskedRegression:
     among: Subpopulation
     level: Fraction
     delta: Fraction | None = None
+    sides: Sides = UNDIVIDED
+    show_missing: bool = True
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The response, the predictors, and the columns of the condition."""
-        return (self.model.column, *self.model.predictors, *columns_compared(self.among.where))
+        """The response, the predictors, the columns of the condition and those of domains."""
+        return (
+            self.model.column,
+            *self.model.predictors,
+            *columns_compared(self.among.where),
+            *self.sides.columns,
+        )
+
+    def is_shown(self, domain: tuple[tuple[str, str], ...]) -> bool:
+        """Whether the line of a domain is published: it is fitted in any case."""
+        return self.show_missing or not {MISSING, NOT_ASKED} & {name for _, name in domain}
 
     def claim(self, change: Change) -> Claim:
         """What the line will promise, before a row is read."""
@@ -100,16 +119,21 @@ class AskedRegression:
             epsilon=self.model.epsilon,
             delta=self.delta or Fraction(0),
             change=change,
-            rests_on=((LINES[estimator], f"proofs/models/{estimator}.md"), SUMMED),
+            rests_on=((LINES[estimator], f"proofs/models/{estimator}.md"), *self.summed),
         )
+
+    @property
+    def summed(self) -> tuple[tuple[str, str], ...]:
+        """What a line rests on beside its estimator."""
+        return (SUMMED, DOMAINS) if self.sides.columns else (SUMMED,)
 
     def words(self) -> str:
         """`wage on age and hours, least squares over all respondents who answered what is used here (centred)`."""
         names = self.model.predictors
         on = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
-        return (
-            f"{self.model.column} on {on}, least squares over {self.among.words()} ({self.model.estimator})"
-        )
+        by = f", by {' and '.join(self.sides.columns)}" if self.sides.columns else ""
+        over = self.among.words()
+        return f"{self.model.column} on {on}, least squares over {over} ({self.model.estimator}){by}"
 
     def term(self, feature: Feature, schema: Schema) -> tuple[str, str]:
         """What a slope is the slope of, and against what: `age` and nothing, or `region = north` and `south`."""
@@ -151,12 +175,12 @@ def read_regressions(raw: Sequence[Mapping[str, Any]], given: Given) -> Regressi
 
 def _read(section: RegressionSection, given: Given, at: str) -> AskedRegression:
     schema = given.schema
-    if section.by is not None:
-        raise PlanError(NO_BY, field=f"{at}.by")
     if not is_printable(section.name):
         raise PlanError("holds a control character", field=f"{at}.name")
     where = EVERYONE if section.where is None else predicate_of(section.where, schema, f"{at}.where")
     return AskedRegression(
+        sides=_sides(section, schema, Subpopulation(where=where, missing=AVAILABLE), at),
+        show_missing=section.show_missing,
         name=section.name,
         model=_model(section, given, at),
         among=Subpopulation(where=where, missing=AVAILABLE),
@@ -175,6 +199,24 @@ def _model(section: RegressionSection, given: Given, at: str) -> ModelRepair:
     features = _features(section, given.schema, at)
     check_sums(response, features, given.schema, f"{at}.x")
     return ModelRepair(column=response.name, features=features, epsilon=epsilon, estimator=section.estimator)
+
+
+def _sides(section: RegressionSection, schema: Schema, among: Subpopulation, at: str) -> Sides:
+    """The domains; none where there is one line for all."""
+    if section.by is None:
+        return UNDIVIDED
+    if section.estimator != CENTRED:
+        raise PlanError(ONLY_CENTRED, field=f"{at}.by")
+    written = WrittenQuery(
+        raw={"bins": section.bins}, key="by", schema=schema, among=among, size=None, field=f"{at}.by"
+    )
+    sides = written.sides(section.by, like='by = ["region", "sex"]')
+    if sides.size(schema) > MOST_LINES:
+        raise PlanError(
+            f"has {sides.size(schema)} domains, more than {MOST_LINES}; drop a column or use wider bins",
+            field=f"{at}.by",
+        )
+    return sides
 
 
 def _response(name: str, schema: Schema, field: str) -> Number:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from fractions import Fraction
+from math import hypot
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from reticent.models.sums import Centred
 from reticent.privacy.claim import Claim, amount
 from reticent.python.charging import Account, Params
 from reticent.python.private_imputer import fit_lines, shape_of
+from reticent.refine.total import DesignFactor
 from reticent.sensitivity.bounds import Neighbours
 
 Bounds = tuple[float, float]
@@ -109,12 +111,14 @@ class PrivateRegression(Params):
         """What the line says; `x` is taken as it is, for it is the caller's own."""
         return np.asarray(floats(np.asarray(x)) @ self.coef_ + self.intercept_)
 
-    def summary(self, *, level: str = "0.95") -> str:
+    def summary(self, *, level: str = "0.95", design_effect: str | None = None) -> str:
         """The coefficients with intervals for privacy noise, as text: from what was released, so it costs nothing.
 
         **Parameters**
 
         - `level`: of the intervals, a decimal as text.
+        - `design_effect`: of the sample that the rows are, `"1"` where it is simple random; then total intervals, for
+          sampling and noise together, stand beside them.
         """
         share = read_decimal(level)
         if share is None or not Fraction(1, 2) <= share <= Fraction(9999, 10000):
@@ -122,15 +126,22 @@ class PrivateRegression(Params):
         fit = self._fitted
         values, sds = map(float, fit.coefficients), self._line.noise_sds
         names = ("(intercept)", *(f"x{place}" for place in range(len(fit.slopes))))
-        lines = [f"{'':<12}{'value':>14}{'noise sd':>14}   interval for privacy noise, level {show(share)}"]
+        factor = _declared(design_effect)
+        errors = self._line.sampling_sds if factor is not None else None
+        told = "; total interval" if errors else ""
+        lines = [
+            f"{'':<12}{'value':>14}{'noise sd':>14}   interval for privacy noise, level {show(share)}{told}"
+        ]
         for place, (name, value) in enumerate(zip(names, values, strict=True)):
             if place or self.fit_intercept:
-                lines.append(_summed_up(name, value, sds[place] if sds else None, reach(float(share))))
+                line = _summed_up(name, value, sds[place] if sds else None, reach(float(share)))
+                lines.append(
+                    line + (_total(value, sds, errors, place, factor, float(share)) if errors else "")
+                )
         said = self._line.why_none
         lines.append(f"No intervals: {said}." if said else f"An interval {MEANING}.")
-        return "\n".join(
-            [*lines, f"Residual sd {self.variance_**0.5:.4g}. {fit.claim}. No sampling error is in it."]
-        )
+        sampling = "A total interval holds sampling, too" if errors else "No sampling error is in it"
+        return "\n".join([*lines, f"Residual sd {self.variance_**0.5:.4g}. {fit.claim}. {sampling}."])
 
     result_: Fit
     _line: ReleasedLine
@@ -189,6 +200,33 @@ def _summed_up(name: str, value: float, sd: float | None, times: float) -> str:
     if sd is None:
         return f"{name:<12}{value:>14.6g}"
     return f"{name:<12}{value:>14.6g}{sd:>14.4g}   {value - times * sd:.6g} to {value + times * sd:.6g}"
+
+
+def _declared(effect: str | None) -> DesignFactor | None:
+    """The design factor of a declared design effect; None where none is."""
+    if effect is None:
+        return None
+    held = read_decimal(effect)
+    if held is None or not Fraction(1, 100) <= held <= 1000:
+        raise PlanError(
+            "is a decimal from 0.01 to 1000, such as '1' for a simple random sample", field="design_effect"
+        )
+    return DesignFactor(deft=float(held) ** 0.5)
+
+
+def _total(
+    value: float,
+    sds: Sequence[float] | None,
+    errors: Sequence[float],
+    place: int,
+    factor: DesignFactor | None,
+    level: float,
+) -> str:
+    """The total interval of a coefficient, for the end of its line."""
+    if sds is None or factor is None:
+        return ""
+    half = hypot(reach(level) * sds[place], factor.quantile(level) * factor.deft * errors[place])
+    return f"; {value - half:.6g} to {value + half:.6g}"
 
 
 def _check_shape(x: tuple[int, ...], y: tuple[int, ...], columns: int) -> None:

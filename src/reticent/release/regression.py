@@ -7,25 +7,29 @@ from fractions import Fraction
 from math import ceil, floor, log10
 from typing import Any
 
-from reticent.engine.wants import Aggregate, Rows, Sum
-from reticent.errors import PlanError
+from reticent.engine.wants import Aggregate, Rows, SufficientStatistics, Sum, Table
+from reticent.errors import PlanError, ResourceError
 from reticent.files import tidy_csv
 from reticent.models.fit import ModelNoise, SystemModelNoise
 from reticent.models.intervals import MEANING, ReleasedLine, fit_line, reach
 from reticent.plan.plan import Plan
-from reticent.plan.regression import SUMMED, AskedRegression, Regressions, spent_words
+from reticent.plan.regression import AskedRegression, Regressions, spent_words
 from reticent.privacy.claim import Claim
+from reticent.refine.total import DesignFactor, total_interval
 from reticent.release.models import ESTIMATORS, Wanted, design_of, products, sums_of
 from reticent.release.product import Document, PlanRun, Producer, ReleasedSection, Result
 from reticent.release.regression_noise import check_drowned
+from reticent.release.statistics import StatisticsResult
 from reticent.schema import Schema
 from reticent.schema.bind import AllOf
+from reticent.sensitivity.bounds import within_domains
 
 CSV = ".regression.csv"
 LINE = (
     "release",
     "regression",
     "response",
+    "cell",
     "term",
     "against",
     "value",
@@ -35,11 +39,20 @@ LINE = (
     "noise_sd",
     "total_low",
     "total_high",
+    "cv",
     "guarantee",
     "meaning",
 )
 INTERCEPT = "(intercept)"
-NO_TOTAL = "no sampling error is computed for coefficients; privacy intervals say nothing of how far the sample is from the population"
+NO_DESIGN = (
+    "no sampling error is known: add [design] to the plan; an interval for privacy noise says nothing of how far the sample is "
+    "from the population"
+)
+TOTAL_WORDS = (
+    "sampling and privacy noise together: the standard error of least squares in a simple random sample with one residual "
+    "variance, times the survey's design factor; it does not cover nonresponse bias, clamped values or a line that is none"
+)
+Domain = tuple[tuple[str, str], ...]
 
 
 def wanted_of(asked: AskedRegression, schema: Schema) -> Wanted:
@@ -59,16 +72,23 @@ class RegressionResult(Result):
 
     asked: Regressions
     plan: Plan
-    lines: Mapping[str, ReleasedLine] = field(repr=False)
+    lines: Mapping[str, Mapping[Domain, ReleasedLine]] = field(repr=False)
+    factor: DesignFactor | None = None
 
     @property
     def epsilon(self) -> Fraction:
-        return sum((line.fit.claim.epsilon for line in self.lines.values()), start=Fraction(0))
+        return sum((claim.epsilon for claim in self.claims), start=Fraction(0))
 
     @property
     def claims(self) -> Sequence[Claim]:
-        fits = (self.lines[each.name].fit for each in self.asked.lines)
-        return [replace(fit.claim, rests_on=(*fit.claim.rests_on, SUMMED)) for fit in fits]
+        """One for each regression: what is spent on the line of one domain is spent on all."""
+        return [self._claim(each) for each in self.asked.lines]
+
+    def _claim(self, asked: AskedRegression) -> Claim:
+        first, *rest = (line.fit.claim for line in self.lines[asked.name].values())
+        if any(claim != first for claim in rest):
+            raise ResourceError("was planned otherwise than it ran; nothing is published", field="regression")
+        return replace(first, change=self.plan.change, rests_on=(*first.rests_on, *asked.summed))
 
     @property
     def is_as_planned(self) -> bool:
@@ -76,7 +96,7 @@ class RegressionResult(Result):
 
     def document(self) -> dict[str, Any]:
         told = zip(self.asked.lines, self.claims, strict=True)
-        return {"regression": [_told(each, self.lines[each.name], claim, self.plan) for each, claim in told]}
+        return {"regression": [_told(each, self, claim) for each, claim in told]}
 
 
 class RegressionProducer(Producer[Regressions]):
@@ -105,31 +125,66 @@ class RegressionProducer(Producer[Regressions]):
             check_drowned(asked, self.plan, f"regression[{place}].epsilon")
 
     def wants(self) -> Sequence[Aggregate]:
-        wanted = (wanted_of(asked, self.plan.schema) for asked in self.asked.lines)
-        return list(dict.fromkeys(want for each in wanted for want in each.values() if want))
+        schema = self.plan.schema
+        wanted = ((asked, wanted_of(asked, schema)) for asked in self.asked.lines)
+        sums = ((asked, want) for asked, each in wanted for want in each.values() if want)
+        return list(dict.fromkeys(_by_domain(want, asked, schema) for asked, want in sums))
 
     def run(self, on: PlanRun) -> RegressionResult:
         noise, lines = SystemModelNoise(), {}
         for asked in self.asked.lines:
-            lines[asked.name] = _fitted(asked, on, noise)
+            lines[asked.name] = dict(_fitted(asked, on, noise))
             on.step(asked.name)
-        return RegressionResult(asked=self.asked, plan=on.plan, lines=lines)
+        return RegressionResult(asked=self.asked, plan=on.plan, lines=lines, factor=_factor(on))
 
 
-def _fitted(asked: AskedRegression, on: PlanRun, noise: ModelNoise) -> ReleasedLine:
-    schema, model = on.plan.schema, asked.model
-    sums = sums_of(design_of(model, schema), wanted_of(asked, schema), on.tallies.statistics)
-    return fit_line(
-        ESTIMATORS[model.estimator](),
-        sums,
-        epsilon=model.epsilon,
-        delta=asked.delta,
-        neighbours=on.plan.neighbours,
-        noise=noise,
+def _factor(on: PlanRun) -> DesignFactor | None:
+    """The survey's design factor: as bought with the statistics, or as declared."""
+    sampled = next((done.sampled for done in on.results if isinstance(done, StatisticsResult)), None)
+    bought = sampled.bought if sampled is not None else None
+    return bought.factor if bought is not None else on.plan.design.factor("")
+
+
+def _by_domain(want: Sum, asked: AskedRegression, schema: Schema) -> Sum | Table:
+    return want.by(asked.sides.keys(schema)) if asked.sides.columns else want
+
+
+def _sums_by_domain(asked: AskedRegression, on: PlanRun) -> Iterator[tuple[Domain, SufficientStatistics]]:
+    """For each domain, what the line would be told if the survey were that domain; once for all where there is none."""
+    schema = on.plan.schema
+    if not asked.sides.columns:
+        yield (), on.tallies.statistics
+        return
+    wanted = [want for want in wanted_of(asked, schema).values() if want]
+    tables = {want: on.tallies.tables[want.by(asked.sides.keys(schema))].cells for want in wanted}
+    for place, domain in enumerate(asked.sides.cells(schema)):
+        yield domain, SufficientStatistics(sums={want: tables[want][place] for want in wanted})
+
+
+def _fitted(asked: AskedRegression, on: PlanRun, noise: ModelNoise) -> Iterator[tuple[Domain, ReleasedLine]]:
+    """The line, or that of every domain, with noise for all records that may differ in any of them."""
+    schema, model, neighbours = on.plan.schema, asked.model, on.plan.neighbours
+    if asked.sides.columns:
+        neighbours = within_domains(neighbours)
+    for domain, found in _sums_by_domain(asked, on):
+        line = fit_line(
+            ESTIMATORS[model.estimator](),
+            sums_of(design_of(model, schema), wanted_of(asked, schema), found),
+            epsilon=model.epsilon,
+            delta=asked.delta,
+            neighbours=neighbours,
+            noise=noise,
+        )
+        yield domain, line
+
+
+def _told(asked: AskedRegression, made: RegressionResult, claim: Claim) -> dict[str, Any]:
+    shown = {cell: line for cell, line in made.lines[asked.name].items() if asked.is_shown(cell)}
+    whys = dict.fromkeys(line.why_none for line in shown.values() if line.why_none)
+    has_any = any(not line.why_none for line in shown.values())
+    no_total = (
+        "" if made.factor is not None and has_any else NO_DESIGN if made.factor is None else next(iter(whys))
     )
-
-
-def _told(asked: AskedRegression, line: ReleasedLine, claim: Claim, plan: Plan) -> dict[str, Any]:
     return {
         "name": asked.name,
         "words": asked.words(),
@@ -138,29 +193,67 @@ def _told(asked: AskedRegression, line: ReleasedLine, claim: Claim, plan: Plan) 
         "estimator": asked.model.estimator,
         "response": asked.model.column,
         "level": float(asked.level),
-        "meaning": "" if line.why_none else MEANING,
-        "no_privacy_interval": line.why_none,
-        "no_total_interval": NO_TOTAL,
-        "residual_sd": _digits(float(line.fit.variance) ** 0.5),
-        "coefficients": _coefficients(asked, line, plan.schema),
+        "meaning": MEANING if has_any else "",
+        "no_privacy_interval": "; ".join(whys),
+        "total_meaning": "" if no_total else TOTAL_WORDS,
+        "no_total_interval": no_total,
+        "residual_sd": _residual_sds(shown),
+        "coefficients": [
+            each
+            for cell, line in shown.items()
+            for each in _coefficients(asked, cell, line, made.factor, made.plan.schema)
+        ],
     }
 
 
-def _coefficients(asked: AskedRegression, line: ReleasedLine, schema: Schema) -> list[dict[str, Any]]:
+def _residual_sds(shown: Mapping[Domain, ReleasedLine]) -> float | list[float]:
+    """The residual standard deviation; of several domains one for each, in their order."""
+    found = [_digits(float(line.fit.variance) ** 0.5) for line in shown.values()]
+    return found if len(found) > 1 else found[0]
+
+
+def _coefficients(
+    asked: AskedRegression, cell: Domain, line: ReleasedLine, factor: DesignFactor | None, schema: Schema
+) -> list[dict[str, Any]]:
     terms = [(INTERCEPT, ""), *(asked.term(each, schema) for each in asked.model.features)]
     values = [_digits(float(each), 8) for each in line.fit.coefficients]
-    sds = line.noise_sds or (None,) * len(values)
+    nothing = (None,) * len(values)
+    sds, errors = line.noise_sds or nothing, line.sampling_sds or nothing
+    level = float(asked.level)
     return [
         {
+            **({"cell": dict(cell)} if cell else {}),
             "term": term,
             "against": against,
             "value": value,
-            **_interval(value, sd, float(asked.level)),
-            "total_low": None,
-            "total_high": None,
+            **_interval(value, sd, level),
+            **_total(value, sd, error, factor, level),
         }
-        for (term, against), value, sd in zip(terms, values, sds, strict=True)
+        for (term, against), value, sd, error in zip(terms, values, sds, errors, strict=True)
     ]
+
+
+def _total(
+    value: float, sd: float | None, error: float | None, factor: DesignFactor | None, level: float
+) -> dict[str, Any]:
+    """Sampling and noise together, where both are known: half-widths add as the root of their squares."""
+    if sd is None or error is None or factor is None:
+        return {"total_low": None, "total_high": None, "cv": None, "reliability": None}
+    half = reach(level) * sd
+    found = total_interval(
+        value,
+        privacy=(value - half, value + half),
+        noise_sd=sd,
+        variance=error**2,
+        factor=factor,
+        level=level,
+    )
+    return {
+        "total_low": _digits(found.low),
+        "total_high": _digits(found.high),
+        "cv": None if found.cv is None else round(found.cv, 4),
+        "reliability": found.reliability,
+    }
 
 
 def _interval(value: float, sd: float | None, level: float) -> dict[str, float | None]:
@@ -187,10 +280,11 @@ def regression_csv(document: Document) -> bytes:
 def _lines(told: Document, release_id: str) -> Iterator[list[Any]]:
     meaning = told["meaning"] or told["no_privacy_interval"]
     for each in told["coefficients"]:
-        numbers = [_or_empty(each[key]) for key in ("privacy_low", "privacy_high", "noise_sd")]
+        cell = "; ".join(f"{name}={level}" for name, level in each.get("cell", {}).items())
+        keys = ("privacy_low", "privacy_high", "noise_sd", "total_low", "total_high", "cv")
         yield [
-            *(release_id, told["name"], told["response"], each["term"], each["against"], each["value"]),
-            *(told["level"], *numbers, "", "", told["guarantee"]["words"], meaning),
+            *(release_id, told["name"], told["response"], cell, each["term"], each["against"], each["value"]),
+            *(told["level"], *(_or_empty(each[key]) for key in keys), told["guarantee"]["words"], meaning),
         ]
 
 

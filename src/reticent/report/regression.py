@@ -8,7 +8,7 @@ from reticent.release.product import Document, Grid, Line
 from reticent.report.drawing import Drawing, Drawn
 from reticent.report.numbers import DIGITS, downward, nearest, upward
 
-HEADINGS = ("coefficient", "against", "value", "interval for privacy noise")
+HEADINGS = ("coefficient", "against", "value", "interval for privacy noise", "total interval")
 BARE = 4
 USES = (
     (
@@ -26,12 +26,22 @@ def _places(line: Document) -> int:
     return max(0, DIGITS - 1 - floor(log10((high - low) / 2)))
 
 
-def _shown(line: Document) -> tuple[str, str, str, str]:
+def _shown(line: Document) -> tuple[str, str, str, str, str]:
     places = _places(line)
-    bar = ""
-    if line["privacy_low"] is not None:
-        bar = f"{downward(line['privacy_low'], places)} to {upward(line['privacy_high'], places)}"
-    return line["term"], line["against"], nearest(line["value"], places), bar
+    domain = ", ".join(f"{name} {level}" for name, level in line.get("cell", {}).items())
+    term = f"{domain}: {line['term']}" if domain else line["term"]
+    return (
+        term,
+        line["against"],
+        nearest(line["value"], places),
+        _bar(line, "privacy", places),
+        _bar(line, "total", places),
+    )
+
+
+def _bar(line: Document, which: str, places: int) -> str:
+    low, high = line[f"{which}_low"], line[f"{which}_high"]
+    return "" if low is None else f"{downward(low, places)} to {upward(high, places)}"
 
 
 def _view(document: Document) -> dict[str, Any]:
@@ -49,6 +59,8 @@ def _lines(document: Document) -> Iterator[Line]:
         yield Grid(headings=HEADINGS, rows=[_shown(line) for line in each["coefficients"]])
         if each["no_privacy_interval"]:
             yield f"  no interval: {each['no_privacy_interval']}"
+        if each["no_total_interval"]:
+            yield f"  no total interval: {each['no_total_interval']}"
 
 
 def _charts(document: Document) -> Iterator[Drawn]:
