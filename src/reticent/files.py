@@ -265,3 +265,8 @@ def _defused(value: Any) -> Any:
     if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")):
         return f"'{value}"
     return "" if value is None else value
+
+
+def is_printable(text: str) -> bool:
+    """No control characters, no direction marks, nothing a terminal or a spreadsheet would act on."""
+    return all(char.isprintable() for char in text)

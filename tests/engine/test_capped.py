@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reticent.engine.donors import capped, circle, local
+from reticent.engine.donors import capped, circle, filling
 from reticent.engine.donors import records as labels
 from reticent.engine.donors.capped import serve
 from reticent.engine.wants import Aggregate, PointsByCell, Rows, Sum, Table
@@ -289,7 +289,7 @@ def test_no_bit_depends_on_how_many_cells_are_taken_up_at_a_time(lot: int, monke
     repair = some_capped(dice, schema)
     wants = linear(dice, schema, repair)
     once = engine_says(people, schema, wants, repair)
-    for module in (circle, local, capped):
+    for module in (circle, filling, capped):
         monkeypatch.setattr(module, "LOT", lot)
     dice.shuffle(people)
     assert engine_says(people, schema, wants, repair, threads=2) == once

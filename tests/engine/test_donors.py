@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from reticent.engine.donors import circle
-from reticent.engine.donors import local as placing
+from reticent.engine.donors import filling as placing
 from reticent.engine.donors import records as labels
 from reticent.engine.protocol import CuratorEngine
 from reticent.engine.sources.open import open_frame, open_path

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reticent.engine.donors.local import LocalMatcher
+from reticent.engine.donors.filling import LocalMatcher
 from reticent.engine.duckdb.engine import DuckDBEngine
 from reticent.engine.protocol import Tables
 from reticent.engine.sources.open import open_frame

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from reticent.answer.ratio import split
+from reticent.answer.context import split
 from reticent.errors import PlanError
 from reticent.plan.statistics import claim_of_parts
 from reticent.privacy.claim import Change

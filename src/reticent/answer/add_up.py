@@ -12,8 +12,8 @@ from math import ceil, floor, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.answer.grounds import GAUSS, LAPLACE, LINEAR, answered
 from reticent.answer.parts import Measurement, measure_table, plan_table
+from reticent.answer.statistic import GAUSS, LAPLACE, LINEAR, answered
 from reticent.engine.wants import Table, Tallies
 from reticent.noise.source import Noise
 from reticent.privacy.claim import Change, Claim

@@ -13,10 +13,9 @@ from reticent.answer.context import Context
 from reticent.answer.count import binomial
 from reticent.answer.donors import answer_imputed, answer_of, measured_quotient, parts_with_donors
 from reticent.answer.expect import Expected, Noises
-from reticent.answer.grounds import CAPPED, Ground
 from reticent.answer.parts import Answer, AnyMeasurement, Measurement, Sampling
 from reticent.answer.shares import planned
-from reticent.answer.statistic import STEPS, BaseRoute, PublicRoute
+from reticent.answer.statistic import CAPPED, STEPS, BaseRoute, Ground, PublicRoute
 from reticent.prepare.repair import Repair
 from reticent.query.base import CodedMean, CodedSum, Query, RowQuery, Shape
 from reticent.query.filled import roles

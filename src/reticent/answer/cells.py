@@ -8,9 +8,8 @@ from math import inf, sqrt
 
 from reticent.answer.context import Context
 from reticent.answer.expect import DERIVED, Expected
-from reticent.answer.grounds import Ground
 from reticent.answer.parts import UNBOUNDED, Answer, AnyMeasurement, Estimate, Interval, Measurement
-from reticent.answer.statistic import BaseRoute
+from reticent.answer.statistic import BaseRoute, Ground
 from reticent.query.cells import DIFFERENCE, SHARE, FromCells
 from reticent.refine.cell_ratio import CellSum, difference_width, ratio_interval, share_interval
 from reticent.refine.combination import NoiseLaw

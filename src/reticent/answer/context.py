@@ -19,9 +19,10 @@ from reticent.prepare.repair import NO_REPAIR, Repair
 from reticent.query.base import Query, RowQuery, Subpopulation
 from reticent.query.filled import roles
 from reticent.refine.pivot import LogScale
+from reticent.refine.ratio import NoisyValue
 from reticent.refine.total import DesignFactor, SampleSize
 from reticent.schema import Number, Schema
-from reticent.sensitivity.bounds import FINE, Global, Neighbours
+from reticent.sensitivity.bounds import FINE, Global, Neighbours, bound_sum
 from reticent.sensitivity.donors import Imputed
 from reticent.sensitivity.hubs import HubCache
 
@@ -175,3 +176,44 @@ def with_donees(own: Global, donees: Fraction, neighbours: Neighbours, repair: R
 def times(bound: Global, copies: int) -> Global:
     """The bound of a sum over so many completions, each of which moves by at most `bound`."""
     return Global(bound=copies * bound.bound)
+
+
+def count_bound(among: Subpopulation, schema: Schema, neighbours: Neighbours) -> tuple[Global, Fraction]:
+    """The bound of a count in steps, and the step: one respondent, or one step of the base weight."""
+    weight = weight_of(among, schema)
+    top, grid = (weight.high, weight.grid) if weight else (1, Fraction(1))
+    return bound_sum(0, top, neighbours=neighbours), grid
+
+
+def total_bound(
+    column: Number, among: Subpopulation, schema: Schema, neighbours: Neighbours
+) -> tuple[Global, Fraction]:
+    """The bound of a total in steps of the column's grid (times the weight's)."""
+    weight = weight_of(among, schema)
+    top, grid = (weight.high, weight.grid) if weight else (1, Fraction(1))
+    low, high = (
+        (column.low, column.high) if weight is None else (min(0, top * column.low), max(0, top * column.high))
+    )
+    return bound_sum(low, high, neighbours=neighbours), grid * column.grid
+
+
+def noisy(measured: NoisyInteger) -> NoisyValue:
+    part = measured.part
+    return NoisyValue(
+        value=float(measured.estimate),
+        scale=float(part.scale * part.unit),
+        blur=float(part.reach),
+        law="gaussian" if part.is_gaussian else "laplace",
+    )
+
+
+COUNT_SHARE = Fraction(1, 4)
+"""Of a mean's epsilon, to its count. Its error enters times |mean - centre|, which is mostly a small part of
+the range; a quarter is the best share when that part is a fifth of the half-range."""
+
+
+def split(epsilon: Fraction, size: int | None) -> tuple[Fraction, Fraction]:
+    """Budget for the count and for the sum; a public size needs none."""
+    return (
+        (Fraction(0), epsilon) if size is not None else (epsilon * COUNT_SHARE, epsilon * (1 - COUNT_SHARE))
+    )

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from reticent.answer.context import CompletedSums, Context
 from reticent.answer.count import answer_count, answer_total
 from reticent.answer.expect import Expected
-from reticent.answer.grounds import COPIED, Ground
 from reticent.answer.parts import (
     COPIES_WORDS,
     Answer,
@@ -28,7 +27,7 @@ from reticent.answer.parts import (
     plan_table,
 )
 from reticent.answer.ratio import mean_ratio, share_ratio
-from reticent.answer.statistic import BaseRoute, PublicRoute
+from reticent.answer.statistic import COPIED, BaseRoute, Ground, PublicRoute
 from reticent.engine.wants import Sum
 from reticent.query.base import RowQuery
 from reticent.query.kinds import Count, Mean, Proportion, Total

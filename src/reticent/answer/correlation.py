@@ -16,11 +16,20 @@ from reticent.answer.donors import (
     parts_with_donors,
 )
 from reticent.answer.expect import OPEN, Expected
-from reticent.answer.grounds import CAPPED, GAUSS, LAPLACE, LINEAR, Ground, answered
 from reticent.answer.parts import Answer, AnyMeasurement, Estimate, Interval
 from reticent.answer.readings import Quotient, Reading, purse, told_count
 from reticent.answer.shares import Tasks, planned
-from reticent.answer.statistic import FREE, NO_RHO, BaseRoute
+from reticent.answer.statistic import (
+    CAPPED,
+    FREE,
+    GAUSS,
+    LAPLACE,
+    LINEAR,
+    NO_RHO,
+    BaseRoute,
+    Ground,
+    answered,
+)
 from reticent.engine.wants import Aggregate
 from reticent.query import filled
 from reticent.query.base import centre_code

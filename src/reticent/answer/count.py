@@ -7,14 +7,15 @@ from itertools import product
 from reticent.answer.context import (
     Context,
     completions,
+    count_bound,
     imputed,
     rests_on_caps,
     rings_of,
     times,
+    total_bound,
     weight_of,
     with_donees,
 )
-from reticent.answer.grounds import CAPPED, GAUSS, LAPLACE, LINEAR, Ground, answered
 from reticent.answer.parts import (
     EXACT_WORDS,
     Answer,
@@ -25,32 +26,12 @@ from reticent.answer.parts import (
     measure_table,
     plan_table,
 )
-from reticent.answer.statistic import PublicRoute
+from reticent.answer.statistic import CAPPED, GAUSS, LAPLACE, LINEAR, Ground, PublicRoute, answered
 from reticent.prepare.repair import NO_REPAIR, Repair
-from reticent.query.base import Subpopulation
 from reticent.query.kinds import Count, CrossTabulation, Total
 from reticent.refine.total import SampleSize, share_variance
-from reticent.schema import Number, Schema
-from reticent.sensitivity.bounds import Global, Neighbours, bound_sum, bound_table, length_table
-
-
-def count_bound(among: Subpopulation, schema: Schema, neighbours: Neighbours) -> tuple[Global, Fraction]:
-    """The bound of a count in steps, and the step: one respondent, or one step of the base weight."""
-    weight = weight_of(among, schema)
-    top, grid = (weight.high, weight.grid) if weight else (1, Fraction(1))
-    return bound_sum(0, top, neighbours=neighbours), grid
-
-
-def total_bound(
-    column: Number, among: Subpopulation, schema: Schema, neighbours: Neighbours
-) -> tuple[Global, Fraction]:
-    """The bound of a total in steps of the column's grid (times the weight's)."""
-    weight = weight_of(among, schema)
-    top, grid = (weight.high, weight.grid) if weight else (1, Fraction(1))
-    low, high = (
-        (column.low, column.high) if weight is None else (min(0, top * column.low), max(0, top * column.high))
-    )
-    return bound_sum(low, high, neighbours=neighbours), grid * column.grid
+from reticent.schema import Schema
+from reticent.sensitivity.bounds import Global, Neighbours, bound_table, length_table
 
 
 def answer_count(query: Count, epsilon: Fraction, context: Context) -> Answer:

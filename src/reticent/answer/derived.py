@@ -6,9 +6,8 @@ from math import hypot
 
 from reticent.answer.context import Context
 from reticent.answer.expect import DERIVED, Expected
-from reticent.answer.grounds import Ground
 from reticent.answer.parts import DERIVED_WORDS, UNBOUNDED, Answer, AnyMeasurement, Estimate, Interval
-from reticent.answer.statistic import BaseRoute
+from reticent.answer.statistic import BaseRoute, Ground
 from reticent.query.kinds import Derived
 
 

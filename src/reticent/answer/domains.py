@@ -6,9 +6,8 @@ from fractions import Fraction
 
 from reticent.answer.context import Context
 from reticent.answer.expect import Expected
-from reticent.answer.grounds import DOMAINS, Ground
 from reticent.answer.parts import Answer, AnyMeasurement, Estimate, Measurement, is_as_planned
-from reticent.answer.statistic import BaseRoute, Setting, Statistic
+from reticent.answer.statistic import DOMAINS, BaseRoute, Ground, Setting, Statistic
 from reticent.engine.wants import ContingencyTable, SufficientStatistics, Sum, Table, Tallies
 from reticent.errors import PlanError, ResourceError
 from reticent.query.base import Query

@@ -12,11 +12,10 @@ from math import floor, hypot, inf
 from reticent.answer.context import Context
 from reticent.answer.expect import AT_LEAST, UNKNOWN, Assumed, Expected, Noises, least_epsilon
 from reticent.answer.expect_donors import ASSUMED_HUB, HUBS, foreseen_parts
-from reticent.answer.grounds import DONORS, HEAVY, PIVOT, Ground
 from reticent.answer.parts import UNBOUNDED, Answer, AnyMeasurement, Estimate, Interval, Measurement
 from reticent.answer.readings import Quotient, Reading, purse, told_count
 from reticent.answer.shares import Shares, Tasks, check_budget, planned, planned_parts
-from reticent.answer.statistic import BaseRoute, PublicRoute, Setting, Statistic
+from reticent.answer.statistic import DONORS, HEAVY, PIVOT, BaseRoute, Ground, PublicRoute, Setting, Statistic
 from reticent.engine.wants import Aggregate, Sum
 from reticent.errors import PlanError
 from reticent.prepare.repair import Bounding

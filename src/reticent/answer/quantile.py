@@ -19,7 +19,6 @@ from reticent.answer.context import (
     with_donees,
 )
 from reticent.answer.expect import IN_RANKS, Expected
-from reticent.answer.grounds import CAPPED, CHOICE, FLIP, GAUSS, LAPLACE, LINEAR, Ground, answered
 from reticent.answer.parts import (
     RANK_WORDS,
     SELECTED_WORDS,
@@ -30,7 +29,17 @@ from reticent.answer.parts import (
     plan_part,
 )
 from reticent.answer.shares import SumSpec, Tasks
-from reticent.answer.statistic import BaseRoute
+from reticent.answer.statistic import (
+    CAPPED,
+    CHOICE,
+    FLIP,
+    GAUSS,
+    LAPLACE,
+    LINEAR,
+    BaseRoute,
+    Ground,
+    answered,
+)
 from reticent.answer.woodruff import (
     SIZE,
     WOODRUFF_WORDS,

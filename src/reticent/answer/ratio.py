@@ -10,8 +10,7 @@ from fractions import Fraction
 from functools import lru_cache
 from math import floor, hypot
 
-from reticent.answer.context import Context, weight_of
-from reticent.answer.count import count_bound
+from reticent.answer.context import Context, count_bound, noisy, split, weight_of
 from reticent.answer.parts import (
     RATIO_WORDS,
     Answer,
@@ -29,10 +28,6 @@ from reticent.refine.ratio import NoisyValue, quotient_interval
 from reticent.refine.total import SampleSize, mean_variance, share_variance
 from reticent.schema import Number, Schema
 from reticent.sensitivity.bounds import Global, Neighbours, bound_sum
-
-COUNT_SHARE = Fraction(1, 4)
-"""Of a mean's epsilon, to its count. Its error enters times |mean - centre|, which is mostly a small part of
-the range; a quarter is the best share when that part is a fifth of the half-range."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,23 +79,6 @@ class Ratio:
         )
         parts = (self.bottom.part, self.top.part) if self.bottom else (self.top.part,)
         return Answer(estimates=(estimate,), parts=parts, meaning=RATIO_WORDS)
-
-
-def noisy(measured: NoisyInteger) -> NoisyValue:
-    part = measured.part
-    return NoisyValue(
-        value=float(measured.estimate),
-        scale=float(part.scale * part.unit),
-        blur=float(part.reach),
-        law="gaussian" if part.is_gaussian else "laplace",
-    )
-
-
-def split(epsilon: Fraction, size: int | None) -> tuple[Fraction, Fraction]:
-    """Budget for the count and for the sum; a public size needs none."""
-    return (
-        (Fraction(0), epsilon) if size is not None else (epsilon * COUNT_SHARE, epsilon * (1 - COUNT_SHARE))
-    )
 
 
 def mean_bound(query: Mean, schema: Schema, neighbours: Neighbours) -> tuple[Global, Fraction]:

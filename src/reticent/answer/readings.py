@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import hypot
 
-from reticent.answer.context import Context
+from reticent.answer.context import Context, noisy
 from reticent.answer.parts import AnyMeasurement, Interval
-from reticent.answer.ratio import noisy
 from reticent.answer.shares import Shares, SumSpec, is_published, smooth_parts
 from reticent.refine.pivot import HiddenNoise, LogScale, Pivot, pivot
 from reticent.refine.ratio import NoisyValue, Told, quotient_interval

@@ -19,12 +19,11 @@ from reticent.answer.derived import DerivedRoute
 from reticent.answer.domains import asked_in_one, domain_route
 from reticent.answer.donors import DonorsRoute
 from reticent.answer.expect import Expected
-from reticent.answer.grounds import Ground
 from reticent.answer.parts import Answer, AnyMeasurement
 from reticent.answer.quantile import QuantileRoute
 from reticent.answer.ratio import MeanRoute, ProportionRoute, VarianceRoute
 from reticent.answer.route_weighted import WeightedRoute
-from reticent.answer.statistic import PublicRoute, Setting, Statistic
+from reticent.answer.statistic import Ground, PublicRoute, Setting, Statistic
 from reticent.answer.weighted import NOT_WEIGHTED, weightable
 from reticent.engine.wants import Aggregate
 from reticent.errors import PlanError

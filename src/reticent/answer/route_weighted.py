@@ -13,10 +13,9 @@ import numpy as np
 
 from reticent.answer.context import Context
 from reticent.answer.expect import AS_TOTALS, UNKNOWN, Expected, least_epsilon
-from reticent.answer.grounds import HEAVY, LAPLACE, PIVOT, WEIGHTS, Ground
 from reticent.answer.parts import Answer, AnyMeasurement
 from reticent.answer.poststrata import Law, Weighted
-from reticent.answer.statistic import BaseRoute, Statistic
+from reticent.answer.statistic import HEAVY, LAPLACE, PIVOT, WEIGHTS, BaseRoute, Ground, Statistic
 from reticent.answer.weighted import (
     LAWS,
     Weightable,

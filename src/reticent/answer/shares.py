@@ -7,10 +7,18 @@ bound. One that donors' answers enter has moves with rings, and noise scaled by 
 from dataclasses import dataclass
 from fractions import Fraction
 
-from reticent.answer.context import imputed, rings_of, times, weight_of, with_donees
-from reticent.answer.count import count_bound, total_bound
+from reticent.answer.context import (
+    count_bound,
+    imputed,
+    rings_of,
+    split,
+    times,
+    total_bound,
+    weight_of,
+    with_donees,
+)
 from reticent.answer.parts import AnyMeasurement, HiddenScale, Measurement, plan_part
-from reticent.answer.ratio import SQUARES_SHARE, split, squares_bound
+from reticent.answer.ratio import SQUARES_SHARE, squares_bound
 from reticent.errors import PlanError
 from reticent.prepare.repair import Bounding, Repair
 from reticent.query.base import CodedMean, CodedSum, ProductsAboutMeans, RowQuery, SquaresAboutMean

@@ -1,7 +1,8 @@
 """A statistic, what is public of the survey it is asked of, and what every way of answering it shares.
 
 A route is chosen once for each statistic, from public words alone (`answer/route.py`). The routes of noise with a public scale
-stand beside the answers of their kinds; those of donors, known totals and copies beside theirs.
+stand beside the answers of their kinds; those of donors, known totals and copies beside theirs. What claims of statistics
+rest on is a theorem's name, and the page that proves it.
 """
 
 from abc import ABC, abstractmethod
@@ -13,7 +14,6 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from reticent.answer.context import Context
 from reticent.answer.expect import AT_SIZE, EXACT, UNKNOWN, Expected, Noises
-from reticent.answer.grounds import GAUSS, LAPLACE, LINEAR, Ground, answered
 from reticent.answer.parts import Answer, AnyMeasurement, Measurement, plan_part
 from reticent.answer.weighting import Weighting
 from reticent.engine.wants import Aggregate
@@ -23,6 +23,42 @@ from reticent.query.base import Query
 from reticent.query.filled import check as check_imputed
 from reticent.schema import Schema
 from reticent.sensitivity.bounds import Global, Neighbours
+from reticent.sensitivity.donors import CAPPED_PAGES
+
+Ground = tuple[str, str]
+
+LAPLACE = ("discrete Laplace mechanism", "proofs/noise/laplace.md")
+GAUSS = ("discrete Gaussian mechanism", "proofs/noise/gaussian.md")
+CHOICE = ("exponential mechanism in zCDP", "proofs/noise/selection.md")
+FLIP = ("permute-and-flip", "proofs/noise/selection.md")
+LINEAR = ("linear sensitivity", "proofs/sensitivity/linear.md")
+DOMAINS = ("domains under one epsilon", "proofs/sensitivity/domains.md")
+DONORS = (
+    ("answer: imputed", "proofs/answer/imputed.md"),
+    ("what a donor moves", "proofs/sensitivity/constants.md"),
+    ("hub ladder", "proofs/sensitivity/hubs.md"),
+    ("smooth bound of a ladder", "proofs/sensitivity/ladder.md"),
+)
+HEAVY = {
+    "double Lomax": ("double Lomax mechanism", "proofs/noise/lomax.md"),
+    "generalised Cauchy": ("generalised Cauchy mechanism", "proofs/noise/cauchy.md"),
+    "Student": ("Student mechanism", "proofs/noise/student.md"),
+}
+PIVOT = ("error bar for a confidential scale", "proofs/refine/pivot.md")
+WEIGHTS = (
+    ("answer: weighted", "proofs/answer/weighted.md"),
+    ("post-stratified answers", "proofs/answer/poststrata.md"),
+    ("the largest weight within k steps", "proofs/sensitivity/poststrata.md"),
+    ("smooth bound of a ladder", "proofs/sensitivity/ladder.md"),
+)
+CAPPED = (("answer: capped donors", "proofs/answer/capped.md"), *CAPPED_PAGES)
+COPIED = ("answer: copied", "proofs/answer/copied.md")
+
+
+def answered(page: str) -> Ground:
+    """The page of an answer."""
+    return f"answer: {page}", f"proofs/answer/{page}.md"
+
 
 Q_co = TypeVar("Q_co", bound=Query, covariant=True)
 NO_RHO = (

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from reticent.answer.choose_bins import Weighed, tally_of
-from reticent.answer.context import Context
+from reticent.answer.context import Context, split
 from reticent.answer.parts import (
     UNBOUNDED,
     Answer,
@@ -21,7 +21,6 @@ from reticent.answer.parts import (
     Measurement,
 )
 from reticent.answer.poststrata import Law, Weighted
-from reticent.answer.ratio import split
 from reticent.answer.readings import Quotient, Reading
 from reticent.answer.weighting import Weighting
 from reticent.engine.wants import Bins, Sum

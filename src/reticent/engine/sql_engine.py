@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from reticent.engine.donors.capped import CappedStaging, capped_domains, together
-from reticent.engine.donors.filling import PACKED, DonorStaging, check_rings, domains_of
-from reticent.engine.donors.local import LocalMatcher
+from reticent.engine.donors.filling import PACKED, DonorStaging, LocalMatcher, check_rings, domains_of
 from reticent.engine.donors.records import LINE, Packing, packed
 from reticent.engine.protocol import CellPoints, CodedRows, DonorMatcher, Engine, RowDraws
 from reticent.engine.sql.build import Values

@@ -55,10 +55,6 @@ class DefaultSection(Section):
     otherwise: Any
 
 
-def is_level(raw: object) -> bool:
-    return isinstance(raw, Mapping) and "on" in raw
-
-
 def caps_for(share: Fraction | None, levels: int) -> tuple[int, ...]:
     """The rule of thumb of THEORY 11.4: caps that leave about one in a hundred unserved, most of them at the fine level."""
     wanted = ceil(log(UNSERVED) / log(float(share or USUAL_SHARE)))

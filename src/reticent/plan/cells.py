@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pydantic import Field
 
 from reticent.engine.wants import MOST_PLACES, PointsByCell
-from reticent.errors import PlanError, is_printable, nearest
+from reticent.errors import PlanError, nearest
 from reticent.exact import read_decimal, show
-from reticent.files import Section, fill
+from reticent.files import Section, fill, is_printable
 from reticent.plan.product import Given, Product
 from reticent.prepare.repair import NO_REPAIR, Repair
 from reticent.privacy.claim import Claim, amount
@@ -366,7 +366,7 @@ def _cells(
     check_given(cells, at)
     check_level(cells, at)
     check_repair(cells, repair, at)
-    return replace(cells, stability=stability(repair, _seen(cells, repair)))
+    return replace(cells, stability=stability(repair, _seen(cells, repair))) if repair.capped else cells
 
 
 def _groups(section: CellsSection, schema: Schema, at: str) -> Groups | None:

@@ -12,8 +12,7 @@ from math import sqrt
 
 from reticent.answer.design import GROUNDS, OwnError, PooledDesign, cautions_of
 from reticent.answer.design_domains import DomainErrors, groups_by_domain
-from reticent.answer.grounds import DOMAINS, LAPLACE
-from reticent.answer.statistic import Statistic
+from reticent.answer.statistic import DOMAINS, LAPLACE, Statistic
 from reticent.answer.unit_sums import weight_in
 from reticent.engine.wants import MOST_CELLS, Aggregate, Key
 from reticent.errors import PlanError, nearest

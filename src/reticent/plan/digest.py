@@ -14,8 +14,8 @@ from reticent.errors import PlanError
 from reticent.exact import read_decimal, show
 from reticent.files import Section, fill
 from reticent.plan.budgets import WaveSection
-from reticent.plan.capped import LevelSection, is_level
-from reticent.plan.donors import DonorsSection, MatchSection
+from reticent.plan.capped import LevelSection
+from reticent.plan.donors import DonorsSection, MatchSection, is_level
 from reticent.plan.models import ModelSection
 from reticent.plan.partition import PartitionSection
 from reticent.plan.products import PRODUCTS

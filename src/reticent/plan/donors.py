@@ -14,7 +14,7 @@ from pydantic import Field
 from reticent.errors import PlanError, nearest
 from reticent.exact import read_decimal, show
 from reticent.files import Section, fill
-from reticent.plan.capped import LevelSection, expected_share, is_level, ladder_of, levels_of, read_default
+from reticent.plan.capped import LevelSection, expected_share, ladder_of, levels_of, read_default
 from reticent.prepare.distance import MOST_VALUES
 from reticent.prepare.repair import MOST_RINGS, Bounding, CappedDonors, Donors, Match, Metric, Scheme
 from reticent.schema import Identifier, Levels, Number, Schema
@@ -128,6 +128,10 @@ class DonorsRead:
     capped: tuple[CappedDonors, ...] = ()
     smoothness: int | None = None
     rings: int | None = None
+
+
+def is_level(raw: object) -> bool:
+    return isinstance(raw, Mapping) and "on" in raw
 
 
 def read_donors(

@@ -8,13 +8,14 @@ the middle of the bounds stands in, or the first level.
 predictor is a group of its own, and so is not having been asked.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
+from reticent.answer.statistic import Statistic
 from reticent.engine.sql.predict import keys_of
 from reticent.engine.wants import has_universe
 from reticent.errors import PlanError, nearest
@@ -26,6 +27,7 @@ from reticent.plan.product import Product
 from reticent.prepare.repair import PredictorCells
 from reticent.privacy.claim import Change, Claim, read_epsilon
 from reticent.schema import Levels, Number, Schema
+from reticent.schema.predicate import statuses
 
 if TYPE_CHECKING:
     from reticent.plan.plan import Plan
@@ -328,3 +330,16 @@ def _one_of(word: str, known: tuple[str, ...], field: str) -> str:
     if word not in known:
         raise PlanError(f"is one of {', '.join(known)}{nearest(word, known)}", field=field)
     return word
+
+
+def check_silence(asks: Sequence[Statistic], models: Sequence[AnyModel]) -> None:
+    """As for donors: a question about silence would always have the answer nobody. Who was asked stays as it was."""
+    filled = {model.column for model in models}
+    for place, ask in enumerate(asks):
+        for status in (each for predicate in ask.query.predicates for each in statuses(predicate)):
+            if status.column in filled and status.kind != "structural":
+                raise PlanError(
+                    f"a model fills {status.column}, so after the repair nobody's is missing and {status} says "
+                    "nothing; ask it in a release without this repair, or of a column that is not filled.",
+                    field=f"statistic[{place}].query",
+                )

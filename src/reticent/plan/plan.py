@@ -15,18 +15,18 @@ from typing import Any, TypeVar
 from reticent.answer.route import Route, route_of
 from reticent.answer.statistic import Setting, Statistic
 from reticent.answer.weighting import Weighting
-from reticent.errors import PlanError, is_printable
+from reticent.errors import PlanError
 from reticent.exact import read_decimal, show
-from reticent.files import fill, read_toml
+from reticent.files import fill, is_printable, read_toml
 from reticent.former import FormerDigests, check_format, without_hubs
 from reticent.plan.budgets import read_protection, read_wave
 from reticent.plan.capped import read_shares
 from reticent.plan.design import NO_DESIGN, SurveyDesign, read_design, read_effect
 from reticent.plan.digest import plan_digest
-from reticent.plan.models import AnyModel, ImputationModels
+from reticent.plan.models import AnyModel, ImputationModels, check_silence
 from reticent.plan.partition import Partition, check_moved, check_partition, read_partition
 from reticent.plan.product import Given, Product
-from reticent.plan.products import PRODUCTS, asked, listed
+from reticent.plan.products import PRODUCTS, ProductReader
 from reticent.plan.repairs import ExternalImputation, Repairs, check_external, read_external, read_repairs
 from reticent.plan.sample import FrameSample, check_sample, frame_claims, read_sample
 from reticent.plan.sections import FORMAT, PlanSections
@@ -41,23 +41,8 @@ from reticent.privacy.ledger import ChargedWave
 from reticent.privacy.sampling import resting_on_key
 from reticent.schema import Schema
 from reticent.schema.codebook import schema_from
-from reticent.schema.predicate import statuses
 from reticent.schema.public_files import PublicFiles, Read
 from reticent.sensitivity.bounds import Neighbours
-
-
-def check_silence(asks: Sequence[Statistic], models: Sequence[AnyModel]) -> None:
-    """As for donors: a question about silence would always have the answer nobody. Who was asked stays as it was."""
-    filled = {model.column for model in models}
-    for place, ask in enumerate(asks):
-        for status in (each for predicate in ask.query.predicates for each in statuses(predicate)):
-            if status.column in filled and status.kind != "structural":
-                raise PlanError(
-                    f"a model fills {status.column}, so after the repair nobody's is missing and {status} says "
-                    "nothing; ask it in a release without this repair, or of a column that is not filled.",
-                    field=f"statistic[{place}].query",
-                )
-
 
 P = TypeVar("P", bound=Product)
 
@@ -246,7 +231,7 @@ def read_plan(
         ledgers=[folder / survey.ledger, *([ledger] if ledger is not None else [])],
     )
     codebook = files.toml(survey.codebook, field="survey.codebook")
-    for key, reader in asked(sections).items():
+    for key, reader in _asked(sections).items():
         if reader.with_files is not None:
             data = {**data, key: reader.with_files(getattr(sections, key), files)}
     if sections.weight is not None:
@@ -270,7 +255,8 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
     weight = None
     if sections.weight is not None:
         weight = read_weight(sections.weight, schema, rows=rows, neighbours=neighbours)
-    repairs, shares = Repairs(), read_shares(sections.expect.missing, schema)
+    repairs, said = Repairs(), sections.expect.missing
+    shares = read_shares(said, schema) if said else {}
     if sections.impute or sections.edit:
         derived = [weight.name] if weight else []
         repairs = read_repairs(
@@ -332,7 +318,8 @@ def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
     if plan.sample is not None:
         check_sample(plan.sample, plan.asks, weight, schema)
         check_external(plan.brought, is_sampled=True)
-    check_silence(plan.asks, plan.models)
+    if plan.models:
+        check_silence(plan.asks, plan.models)
     return plan
 
 
@@ -344,11 +331,22 @@ def _check_piece(plan: Plan, sections: PlanSections, piece: Partition) -> None:
     check_moved(piece, plan.change, repair=plan.repair, others=others)
 
 
+def _asked(sections: PlanSections) -> dict[str, ProductReader]:
+    """The readers of the products that a plan asks for, in the order of `PRODUCTS`."""
+    return {key: reader for key, reader in PRODUCTS.items() if getattr(sections, key)}
+
+
+def _listed() -> str:
+    """`[[statistic]], [[cells]], [[tables]], [[regression]] or [[synth]]`."""
+    *first, last = (f"[[{key}]]" for key in PRODUCTS)
+    return f"{', '.join(first)} or {last}"
+
+
 def _products(sections: PlanSections, given: Given) -> tuple[Product, ...]:
     """What the plan asks for, in the order of `PRODUCTS`, after the models that fill its rows."""
-    readers = asked(sections)
+    readers = _asked(sections)
     if not readers:
-        raise PlanError(f"asks nothing; add a {listed()}", field="statistic")
+        raise PlanError(f"asks nothing; add a {_listed()}", field="statistic")
     if given.weight is not None:
         readers = {Statistics.section: PRODUCTS[Statistics.section], **readers}
     first = [ImputationModels(models=given.repairs.models)] if given.repairs.models else []
@@ -413,13 +411,16 @@ def _design(
     sections: PlanSections, products: Sequence[Product], schema: Schema, repairs: Repairs, *, pieces: bool
 ) -> SurveyDesign:
     asks = next((each.asks for each in products if isinstance(each, Statistics)), ())
+    own, expected = [each.sampling for each in sections.statistic], sections.expect.design_effect
+    if sections.design is None and expected is None and all(each is None for each in own):
+        return NO_DESIGN
     return read_design(
         sections.design,
-        [each.sampling for each in sections.statistic],
+        own,
         asks,
         schema=schema,
         repairs=(repairs.repair, stand_in(repairs.models)),
-        expected=read_effect(sections.expect.design_effect, field="expect.design_effect"),
+        expected=read_effect(expected, field="expect.design_effect"),
         pieces=pieces,
     )
 

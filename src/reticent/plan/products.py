@@ -8,7 +8,7 @@ from reticent.files import Section
 from reticent.plan.cells import CellsSection, read_cell_tables
 from reticent.plan.product import Given, Product
 from reticent.plan.regression import RegressionSection, read_regressions
-from reticent.plan.sections import PlanSections, StatisticSection
+from reticent.plan.sections import StatisticSection
 from reticent.plan.statistics import read_statistics
 from reticent.plan.synth import SynthSection, read_synthetic_tables
 from reticent.plan.tables import TablesSection, read_tables
@@ -39,14 +39,3 @@ PRODUCTS: Mapping[str, ProductReader] = {
     "regression": ProductReader(section=RegressionSection, read=read_regressions),
     "synth": ProductReader(section=SynthSection, read=read_synthetic_tables),
 }
-
-
-def asked(sections: PlanSections) -> dict[str, ProductReader]:
-    """The readers of the products that a plan asks for, in the order of `PRODUCTS`."""
-    return {key: reader for key, reader in PRODUCTS.items() if getattr(sections, key)}
-
-
-def listed() -> str:
-    """`[[statistic]], [[cells]], [[tables]], [[regression]] or [[synth]]`."""
-    *first, last = (f"[[{key}]]" for key in PRODUCTS)
-    return f"{', '.join(first)} or {last}"

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
-from reticent.answer.grounds import DOMAINS
-from reticent.errors import PlanError, is_printable
+from reticent.answer.statistic import DOMAINS
+from reticent.errors import PlanError
 from reticent.exact import read_decimal, show
-from reticent.files import Section, fill
+from reticent.files import Section, fill, is_printable
 from reticent.plan.budgets import read_spent
 from reticent.plan.donors import repairable
 from reticent.plan.models import (

@@ -11,8 +11,7 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from reticent.answer.poststrata import Law
 from reticent.engine.sources.remote import is_remote
-from reticent.errors import is_printable
-from reticent.files import Section
+from reticent.files import Section, is_printable
 from reticent.plan.totals import Rows
 
 FORMAT = 2

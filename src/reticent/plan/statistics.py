@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from reticent.answer.factors import GROUND as FACTORS
 from reticent.answer.factors import WEIGHTS
-from reticent.answer.grounds import FLIP, LAPLACE
 from reticent.answer.parts import AnyMeasurement, Measurement
 from reticent.answer.route import Route, route_of
 from reticent.answer.shares import LEAST_BETA
-from reticent.answer.statistic import Setting, Statistic
+from reticent.answer.statistic import FLIP, LAPLACE, Setting, Statistic
 from reticent.answer.weighted import sheets, weightable
 from reticent.answer.weighting import BINS as CHOICE
 from reticent.answer.weighting import TABLE, Weighting
-from reticent.errors import PlanError, is_printable, nearest
+from reticent.errors import PlanError, nearest
 from reticent.exact import read_decimal
+from reticent.files import is_printable
 from reticent.plan.budgets import read_spent
 from reticent.plan.product import Given, Product
 from reticent.plan.sections import StatisticSection

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pydantic import Field
 
 from reticent.engine.sql.coded import Coding, check_coding
-from reticent.errors import PlanError, is_printable, nearest
+from reticent.errors import PlanError, nearest
 from reticent.exact import show
-from reticent.files import Section, fill
+from reticent.files import Section, fill, is_printable
 from reticent.plan.budgets import LARGEST_DELTA, read_spent
 from reticent.plan.product import Given, Product
 from reticent.prepare.repair import NO_REPAIR, Repair
@@ -191,7 +191,7 @@ def read_synth(
             _spend(section, unit, at),
             change=change,
             records=schema.at_most,
-            stability=stability(repair, domain.columns),
+            stability=stability(repair, domain.columns) if repair.capped else 1,
         ),
         rules=rules,
         copies=_copies(section, at),

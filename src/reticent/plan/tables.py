@@ -10,9 +10,9 @@ from pydantic import Field
 
 from reticent.answer.add_up import MarginTables
 from reticent.engine.wants import MOST_CELLS
-from reticent.errors import PlanError, is_printable
+from reticent.errors import PlanError
 from reticent.exact import read_decimal
-from reticent.files import Section, fill
+from reticent.files import Section, fill, is_printable
 from reticent.plan.budgets import read_spent
 from reticent.plan.product import Given, Product
 from reticent.privacy.claim import Claim

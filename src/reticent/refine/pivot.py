@@ -10,6 +10,7 @@ depends on how the two scales compare, which nobody knows; p is the largest for 
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -22,7 +23,6 @@ from numpy.typing import NDArray
 from reticent.errors import PlanError
 from reticent.exact import ball
 from reticent.noise.calibrate import lomax
-from reticent.refine.quantiles import falling_root
 from reticent.sensitivity.bounds import Global, Smooth
 from reticent.sensitivity.donors import Moves
 
@@ -354,3 +354,13 @@ class HiddenNoise:
         """The noise stays within this distance, rounding aside, with probability at least `level`."""
         bar = replace(self.pivot, level=Fraction(level))
         return bar.half_width(self.height.released) * float(self.times * self.unit)
+
+
+def falling_root(tail: Callable[[float], float], miss: float, *, start: float) -> float:
+    """Where a falling `tail` reaches `miss`, to neighbouring doubles; the outer of the two."""
+    low, high = 0.0, start
+    while tail(high) > miss:
+        low, high = high, 2 * high
+    while low < (middle := (low + high) / 2) < high:
+        low, high = (middle, high) if tail(middle) > miss else (low, middle)
+    return high

@@ -5,7 +5,6 @@ Half-widths of the integer noises are the least integers that cover, decided at 
 """
 
 import math
-from collections.abc import Callable
 from fractions import Fraction
 from statistics import NormalDist
 
@@ -14,6 +13,7 @@ from flint import arb, ctx
 from reticent.errors import PlanError
 from reticent.exact import ball
 from reticent.noise.families import Family
+from reticent.refine.pivot import falling_root
 
 _PRECISIONS = (64, 128, 256, 512, 1024, 4096)
 
@@ -202,13 +202,3 @@ def gaussian_ratio_half_width(s1: float, s2: float, level: float) -> float:
 
 GRID_STEPS = Fraction(3, 2)
 """By how many steps of its grid discrete Gaussian noise can reach beyond the normal it is compared with."""
-
-
-def falling_root(tail: Callable[[float], float], miss: float, *, start: float) -> float:
-    """Where a falling `tail` reaches `miss`, to neighbouring doubles; the outer of the two."""
-    low, high = 0.0, start
-    while tail(high) > miss:
-        low, high = high, 2 * high
-    while low < (middle := (low + high) / 2) < high:
-        low, high = (middle, high) if tail(middle) > miss else (low, middle)
-    return high

@@ -27,7 +27,7 @@ from reticent.plan.statistics import claim_of_bins, claim_of_parts
 from reticent.plan.words import ask_words, bar_words, lent_words
 from reticent.privacy.claim import Claim, as_approximate, compose, in_unit, while_secret
 from reticent.privacy.sampling import KEY, KEY_GROUND
-from reticent.refine.total import TotalError, reliability
+from reticent.refine.total import TotalError
 from reticent.release.format import COVERS, FORMAT
 from reticent.release.product import Result
 from reticent.release.sampling import TOTAL_WORDS, Sampled
@@ -323,7 +323,7 @@ def _estimate(estimate: Estimate, ask: Statistic, total: TotalError | None) -> d
         "total_high": None if total is None else number(Fraction(total.high)),
         "total_margin": None if total is None else number(Fraction(total.margin)),
         "cv": None if cv is None else round(cv, 4),
-        "reliability": reliability(cv),
+        "reliability": None if total is None else total.reliability,
     }
 
 

@@ -14,9 +14,9 @@ from typing import Any
 
 from pydantic import Field
 
-from reticent.errors import PlanError, SchemaError, is_printable, nearest
+from reticent.errors import PlanError, SchemaError, nearest
 from reticent.exact import read_decimal
-from reticent.files import Section, fill, read_toml
+from reticent.files import Section, fill, is_printable, read_toml
 from reticent.former import check_format
 from reticent.schema.bind import Bound, bind
 from reticent.schema.columns import Column, Identifier, Levels, Number

@@ -16,9 +16,9 @@ from pydantic import Field
 
 from reticent.engine.wants import PointsByCell as Want
 from reticent.engine.wants import PointTable
-from reticent.errors import PlanError, is_printable
+from reticent.errors import PlanError
 from reticent.exact import show
-from reticent.files import Section
+from reticent.files import Section, is_printable
 from reticent.privacy.claim import Change, Claim
 from reticent.query.base import Subpopulation
 from reticent.schema import Levels, Number, Schema

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from reticent.engine.donors.circle import LOT, Whole, coefficients, cubic, lots, order_of
-from reticent.engine.donors.filling import FILL, ID, PACKED, PEOPLE, is_recipient, quietly
-from reticent.engine.donors.local import runs_of
+from reticent.engine.donors.filling import FILL, ID, PACKED, PEOPLE, is_recipient, quietly, runs_of
 from reticent.engine.donors.records import LINE, SPOT, Packing, spotted, unpacked
 from reticent.engine.protocol import Tables
 from reticent.engine.sql import build as sql

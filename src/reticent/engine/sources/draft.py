@@ -7,7 +7,8 @@ from typing import Any
 from reticent.engine.duckdb.connection import types_of
 from reticent.engine.sources.arrow import read_labels
 from reticent.engine.sources.open import STATISTICAL, open_path
-from reticent.errors import SourceError, is_printable
+from reticent.errors import SourceError
+from reticent.files import is_printable
 from reticent.schema.predicate import is_column_name
 
 HEAD = """# Drafted from the header; no row was read. Every TODO needs an answer from the questionnaire or the design,
