@@ -21,7 +21,8 @@ from reticent.prepare.repair import NO_REPAIR, Repair
 from reticent.privacy.claim import Change, Claim, Unit, amount
 from reticent.schema import Schema
 from reticent.sensitivity.donors import stability
-from reticent.synth.base import MissingMethod, Spend, SynthesisMethod
+from reticent.synth.base import MissingMethod, Sequenced, Spend, SynthesisMethod
+from reticent.synth.denial import HARD
 from reticent.synth.domain import BINS, Domain, domain_of, point_mass_words
 from reticent.synth.rules import Rules, read_rules
 
@@ -96,6 +97,10 @@ class Synth:
         each = "was then filled" if self.copies == 1 else f"was then filled {self.copies} times over"
         return f"{DONE[self.holes]}, and {each} in the synthetic rows, which costs nothing"
 
+    def denial_words(self) -> list[str]:
+        """What is denied of two rows, for a reader."""
+        return [each.words() for each in self.rules.denials]
+
     def files(self, release_id: str, first: int) -> list[str]:
         """The names of the tables, without their endings, counted from `first` over all sections of a plan."""
         return [f"{release_id}.{first + place}.synth" for place in range(self.tables)]
@@ -103,6 +108,19 @@ class Synth:
 
 MOST_SECTIONS = 20
 MOST_VALUES = 20_000_000
+
+
+class DenialSection(Section):
+    """A `[[synth.denial]]` section: what no two synthetic rows may be.
+
+    **Keys**
+
+    - `not`: comparisons of one column in both rows, `t1.state = t2.state and t1.city != t2.city`.
+    - `weight`: `"hard"`, or how much less likely a violation makes a row: by exp(-weight).
+    """
+
+    denied: str = Field(alias="not", min_length=1, max_length=1000)
+    weight: str = Field(default=HARD, max_length=40)
 
 
 class SynthSection(Section):
@@ -124,6 +142,7 @@ class SynthSection(Section):
     - `never`: filter expressions that no row fulfils.
     - `determines`: columns whose answer settles another's.
     - `known`: which answer settles which.
+    - `denial`: sections of their own, what no two rows may be.
     """
 
     name: str = Field(min_length=1, max_length=200)
@@ -140,6 +159,7 @@ class SynthSection(Section):
     never: list[str] = Field(default=[], max_length=100)
     determines: dict[str, str] = Field(default={}, max_length=100)
     known: dict[str, dict[str, str]] = Field(default={}, max_length=100)
+    denial: list[DenialSection] = Field(default=[], max_length=20)
 
 
 def read_synths(
@@ -178,10 +198,10 @@ def read_synth(
     with _placed(at):
         domain = domain_of(schema, section.columns, bins=section.bins, point_masses=section.point_masses)
         check_coding(Coding(keys=tuple(axis.key for axis in domain.axes)), schema, repair)
-        rules = read_rules(domain, never=section.never, determines=section.determines, known=section.known)
+        rules = rules_of(section, domain)
     synth = Synth(
         name=section.name,
-        method=_method(section.method, f"{at}.method"),
+        method=_in_order(_method(section.method, f"{at}.method"), rules),
         holes=_holes(section.missing, f"{at}.missing"),
         rows=section.rows,
         bins=section.bins,
@@ -205,11 +225,31 @@ def read_synth(
     return synth
 
 
+def rules_of(section: SynthSection, domain: Domain) -> Rules:
+    """The rules that a section writes down, for rows and between them."""
+    return read_rules(
+        domain,
+        never=section.never,
+        determines=section.determines,
+        known=section.known,
+        denial=[(each.denied, each.weight) for each in section.denial],
+        rows=section.rows,
+    )
+
+
 def _method(name: str, field: str) -> SynthesisMethod:
     from reticent.synth.registry import find  # compiles, so loaded only where a plan has synthetic tables
 
     with _placed(field, keep=False):
         return find(name)
+
+
+def _in_order(found: SynthesisMethod, rules: Rules) -> SynthesisMethod:
+    """The synthesizer with its columns in the order that the rules ask for, where it has one."""
+    names = rules.domain.columns
+    tied: list[tuple[str, ...]] = [(names[link.source], names[link.target]) for link in rules.links]
+    tied += [each.columns for each in rules.denials]
+    return found.in_order(tied) if tied and isinstance(found, Sequenced) else found
 
 
 def _holes(word: str, field: str) -> MissingMethod:

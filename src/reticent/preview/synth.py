@@ -37,6 +37,7 @@ def _told(synth: Synth, plan: Plan, first: int) -> dict[str, Any]:
         "point_masses": {name: list(values) for name, values in synth.heaps.items()},
         "never": list(synth.never),
         "determines": dict(synth.determines),
+        **({"denial": synth.denial_words()} if synth.rules.denials else {}),
         "files": [f"{name}.csv" for name in synth.files(plan.release_id, first)],
         **_effort(synth),
     }
@@ -62,7 +63,8 @@ def _lines(told: Sequence[Document]) -> Iterator[Line]:
         for name, values in each["point_masses"].items():
             yield f"  point masses of {name}, each a bin of its own: {', '.join(values)}"
         yield from (f"  no row with: {rule}" for rule in each["never"])
-        yield from (f"  {known} follows from {by}" for known, by in each["determines"].items())
+        yield from (f"  {words}" for words in each.get("denial", ()))
+        yield from (f"  {known} follows from {by}" for by, known in each["determines"].items())
 
 
 def _row(each: Document) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from reticent.engine.protocol import Engine
 from reticent.errors import PlanError, ResourceError
 from reticent.exact import show
 from reticent.files import fill
-from reticent.plan.synth import Synth, SynthSection, read_synth
+from reticent.plan.synth import Synth, SynthSection, read_synth, rules_of
 from reticent.prepare.repair import NO_REPAIR
 from reticent.privacy.claim import Change, Claim
 from reticent.privacy.ledger import Ledger, Origin, Reservation
@@ -27,7 +27,7 @@ from reticent.schema import Schema
 from reticent.schema.codebook import schema_from
 from reticent.synth.base import Model, SynthNoise
 from reticent.synth.domain import BINS, Domain, PointMasses, to_arrow
-from reticent.synth.rules import Rules, read_rules
+from reticent.synth.rules import Rules
 from reticent.synth.saved import load, save
 from reticent.synth.spending import SystemSynthNoise
 from reticent.synth.written import MODEL
@@ -46,7 +46,7 @@ def planned(arguments: Mapping[str, Any], survey: Survey) -> Synth:
 def ruled(arguments: Mapping[str, Any], domain: Domain) -> Rules:
     """The rules among the arguments, for a model of this domain."""
     section = fill(SynthSection, section_of(arguments), error=PlanError, at=AT)
-    return read_rules(domain, never=section.never, determines=section.determines, known=section.known)
+    return rules_of(section, domain)
 
 
 def section_of(arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -98,6 +98,7 @@ class Synthesizer(Params):
     - `never`: filter expressions that no row fulfils.
     - `determines`: columns whose answer settles another's.
     - `known`: for such a pair, which answer settles which.
+    - `denial`: what no two rows may be: `{"not": "t1.a = t2.a and t1.b != t2.b", "weight": "hard"}`, as many as wanted.
     - `replaced`: protect one respondent's answers replaced, and not one added or removed.
     - `ledger`: a `Ledger` or its path, charged before a row is read.
 
@@ -107,7 +108,7 @@ class Synthesizer(Params):
 
     _NAMES = (
         *("method", "missing", "epsilon", "delta", "codebook", "columns", "bins", "point_masses", "copies"),
-        *("never", "determines", "known", "replaced", "ledger"),
+        *("never", "determines", "known", "denial", "replaced", "ledger"),
     )
 
     def __init__(
@@ -125,6 +126,7 @@ class Synthesizer(Params):
         never: Sequence[str] = (),
         determines: Mapping[str, str] | None = None,
         known: Mapping[str, Mapping[str, str]] | None = None,
+        denial: Sequence[Mapping[str, str]] = (),
         replaced: bool = False,
         ledger: Account | None = None,
     ) -> None:
@@ -132,7 +134,7 @@ class Synthesizer(Params):
         self.codebook, self.columns, self.bins, self.copies = codebook, columns, bins, copies
         self.point_masses = point_masses
         self.never, self.determines, self.known, self.replaced = never, determines, known, replaced
-        self.ledger = ledger
+        self.denial, self.ledger = denial, ledger
         self._noise: SynthNoise = SystemSynthNoise()
         self._kind: type | None = None
 

@@ -60,6 +60,7 @@ def described(synth: "Synth", made: SynthTable, files: Sequence[str]) -> dict[st
         "copies": synth.copies,
         "never": list(synth.never),
         "determines": dict(synth.determines),
+        **({"denial": synth.denial_words()} if synth.rules.denials else {}),
         "respondents": made.respondents,
         "columns": [_column(column) for column in columns],
         "files": list(files),

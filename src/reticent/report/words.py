@@ -41,7 +41,8 @@ def ruled(table: Document) -> list[str]:
     """The rules that every row keeps, a sentence each."""
     never = [f"No row with {rule}." for rule in table.get("never") or []]
     settled = (table.get("determines") or {}).items()
-    return never + [f"{source} settles {target}." for source, target in settled]
+    apart = [f"{words[:1].upper()}{words[1:]}." for words in table.get("denial") or []]
+    return never + [f"{source} settles {target}." for source, target in settled] + apart
 
 
 def heaped(table: Document) -> list[str]:

@@ -180,6 +180,15 @@ class SynthesisMethod(Protocol):
     ) -> Model: ...
 
 
+@runtime_checkable
+class Sequenced(Protocol):
+    """A method that learns columns in an order, which constraints of the plan have a say in."""
+
+    def in_order(self, tied: Sequence[tuple[str, ...]]) -> SynthesisMethod:
+        """The same method with columns that constraints tie together first, what settles before what is settled."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
     """About what a fit takes: memory beside the rows, and processor time, fixed and for every 10,000 rows."""

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.noise.bits import Bits
+from reticent.synth.denial import kept_apart
 from reticent.synth.domain import UNASKED, Codes, Domain, Rows, bins, decode, uniforms
 from reticent.synth.rules import Flags, Link, Rules, asked, lawful_row, linked, status_of, unlawful
 
@@ -24,10 +25,25 @@ def lawful_rows(draw: Draw, rules: Rules, rows: int, bits: Bits) -> tuple[Rows, 
 
     A row that breaks a rule is first decoded again, elsewhere inside its bins. Then the codebook settles who was asked, which
     keeps the columns it depends on as they were drawn. For what still breaks a rule other rows are drawn, from up to four
-    pools, and the last ones get the ruled answers of a lawful row.
+    pools, and the last ones get the ruled answers of a lawful row. Constraints between rows come last.
     """
-    cells, planned = draw(rows), rules
-    rules = planned.with_links(_learned(cells[0], planned, bits))
+    cells = draw(rows)
+    linked_rules = rules.with_links(_learned(cells[0], rules, bits))
+    made = _by_themselves(cells, draw, rules, linked_rules, bits)
+    if not rules.denials:
+        return made
+
+    def more(n: int) -> tuple[Rows, ...]:
+        return _by_themselves(draw(n), draw, rules, linked_rules, bits)
+
+    return kept_apart(made, rules.denials, rules.domain, rules.columns, more, bits)
+
+
+def _by_themselves(
+    cells: Sequence[Cells], draw: Draw, planned: Rules, rules: Rules, bits: Bits
+) -> tuple[Rows, ...]:
+    """The cells as codes, every row lawful by itself. `planned` are the rules before links were learned."""
+    rows = len(cells[0])
     made = _decoded(cells, rules, bits)
     bad = np.flatnonzero(_broken(made, rules))
     for _ in range(POOLS):

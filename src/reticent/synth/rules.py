@@ -33,6 +33,7 @@ from reticent.schema.bind import (
 )
 from reticent.schema.parse import parse
 from reticent.synth.base import Places
+from reticent.synth.denial import Denial, read_denials
 from reticent.synth.domain import HOLE, UNASKED, Axis, Codes, Domain, Rows, bins, encode
 
 Flags = NDArray[np.bool_]
@@ -59,6 +60,7 @@ class Rules:
     never: tuple[Bound, ...] = ()
     links: tuple[Link, ...] = ()
     asked: tuple[tuple[str, Bound], ...] = ()
+    denials: tuple[Denial, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -236,16 +238,20 @@ def read_rules(
     never: Sequence[str] = (),
     determines: Mapping[str, str] | None = None,
     known: Mapping[str, Mapping[str, str]] | None = None,
+    denial: Sequence[tuple[str, str]] = (),
+    rows: int | None = None,
 ) -> Rules:
     """The rules written in a plan, bound to the codebook; refused where no row could keep them.
 
     `known` gives the map of a column in `determines`, word by word. Without it the map is learned from rows that are drawn.
+    `denial` are constraints between two rows, each with its weight, and `rows` how many are to be drawn.
     """
     rules = Rules(
         domain=domain,
         never=tuple(_bound(text, domain) for text in never),
         links=_links(domain, determines or {}, known or {}),
         asked=_universes(domain),
+        denials=read_denials(denial, domain, rows),
     )
     lawful_row(rules)
     return rules

@@ -8,7 +8,7 @@ the first column is filled from its noisy histogram.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
@@ -160,6 +160,10 @@ class Kamino:
     share: Fraction = SHARE
     tied: tuple[tuple[str, ...], ...] = ()
     name: str = KAMINO
+
+    def in_order(self, tied: Sequence[tuple[str, ...]]) -> "Kamino":
+        """The same with columns that constraints tie first; see `sequence`."""
+        return replace(self, tied=tuple(tied))
 
     def check(self, domain: Domain, holes: MissingMethod, spend: Spend) -> None:
         if self.fills and holes is not MissingMethod.AVAILABLE:
