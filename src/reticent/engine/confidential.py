@@ -20,7 +20,7 @@ from reticent.engine.sql.build import Sql, Values
 from reticent.engine.sql.clean import Clean, code, needed
 from reticent.engine.sql.codes import level_code, number_code
 from reticent.engine.sql.dialect import Dialect
-from reticent.engine.sql.reading import canonical_text, double_of, quantity_of, trimmed
+from reticent.engine.sql.reading import canonical_text, double_of, folded_text, quantity_of, trimmed
 from reticent.engine.sql.tallies import cell_of
 from reticent.engine.wants import Key, Rows, Sum
 from reticent.schema import Levels, Number, Schema
@@ -107,7 +107,11 @@ def _unfit(dialect: Dialect, column: Levels | Number, raw: Sql, kind: str, value
 def _told(dialect: Dialect, column: Levels | Number, raw: Sql, kind: str, values: Values) -> Sql:
     """The cell is neither blank nor, as it is read, a missing code."""
     literal = isinstance(column, Levels) and column.literal
-    words = column.missing if literal else [canonical(word) for word in column.missing]
+    if isinstance(column, Levels):
+        raw = folded_text(dialect, column, raw, values) if kind == "text" else raw
+        words = [column.meaning(word) for word in column.missing]
+    else:
+        words = [canonical(word) for word in column.missing]
     text = canonical_text(dialect, raw, kind, literal=literal)
     told: Sql = exp.Not(this=sql.among(text, [values.put(word) for word in ("", *words)]))
     numbers = [number for word in column.missing if (number := read_quantity(word)) is not None]

@@ -100,9 +100,11 @@ def _told(model: type[Section], raw: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain(value: Any, key: str) -> Any:
-    """A value in one way of writing. Under keys of the survey's own, such as its columns, `key` is empty."""
+    """A value in one way of writing. Groups keep their order, which is that of levels. Under keys of the survey's own, such as its columns, `key` is empty."""
     if isinstance(value, Section):
         return _told(type(value), value.model_dump(by_alias=True, exclude_unset=True))
+    if key == "groups" and isinstance(value, Mapping):
+        return [[name, [_exact(each, "missing_codes") for each in codes]] for name, codes in value.items()]
     if isinstance(value, list | tuple):
         return [_read(key, each) for each in value]
     if key == "columns" and isinstance(value, Mapping):

@@ -335,8 +335,25 @@ def _binds(schema: Schema, codebook: Mapping[str, Any]) -> str:
     respondent."""
     literal = sorted(name for name, column in schema.columns.items() if getattr(column, "literal", False))
     who = [schema.name, schema.unit, schema.at_most if schema.unit != ROW else 1]
-    made = [*who, codebook.get("columns"), READING, literal]
+    made = [*who, _unlabelled(codebook.get("columns")), READING, literal, *_regrouped(schema)]
     return sha256(dumps(made, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def _unlabelled(columns: Any) -> Any:
+    """The columns without the labels of levels, which change no code: a label may be mended between two pieces."""
+    if not isinstance(columns, Mapping):
+        return columns
+    return {name: {k: v for k, v in dict(raw).items() if k != "labels"} for name, raw in columns.items()}
+
+
+def _regrouped(schema: Schema) -> list[Any]:
+    """How codes become levels where they are grouped, or compared without case or spacing; in the order of levels."""
+    told = [
+        [name, list(column.levels), [list(each) for each in column.members], list(column.ignore)]
+        for name, column in schema.columns.items()
+        if isinstance(column, Levels) and (column.members or column.ignore)
+    ]
+    return [told] if told else []
 
 
 def check_partition(partition: Partition | None, size: int | None, field: str) -> None:

@@ -15,6 +15,7 @@ from reticent.noise.bits import Bits
 from reticent.plan.cells import CellTables
 from reticent.plan.plan import Plan
 from reticent.privacy.claim import Claim
+from reticent.release.labels import Labels
 from reticent.release.product import Document, PlanRun, Producer, ReleasedSection, Result
 from reticent.smallcells.cells import SmallCells
 from reticent.smallcells.points import GridPoints
@@ -38,6 +39,10 @@ class CellsResult(Result):
     @property
     def claims(self) -> Sequence[Claim]:
         return self.asked.claims(self.plan)
+
+    @property
+    def keys(self) -> Sequence[str]:
+        return [cells.cell for cells in self.asked.tables]
 
     def document(self) -> dict[str, Any]:
         plan = self.plan
@@ -108,9 +113,14 @@ def run_cells(
 
 
 def cells_csv(document: Document) -> bytes:
-    """One line for each cell of each table, ready for a regression."""
-    tables = document.get("cells", [])
-    return tidy_csv(LINE, (line for table in tables for line in lines(table, str(document["id"]))))
+    """One line for each cell of each table, ready for a regression; the cell's label last, where cells have labels."""
+    tables, labels = document.get("cells", []), Labels.of(document)
+    lined = ((table, line) for table in tables for line in lines(table, str(document["id"])))
+    if not any(labels.levels(table["cell"]) for table in tables):
+        return tidy_csv(LINE, (line for _, line in lined))
+    place = LINE.index("cell")
+    labelled = ([*line, labels.level(table["cell"], line[place])] for table, line in lined)
+    return tidy_csv((*LINE, "cell_label"), labelled)
 
 
 def _files(document: Document) -> dict[str, Callable[[Document], bytes]]:

@@ -29,6 +29,7 @@ from reticent.privacy.claim import Claim, as_approximate, compose, in_unit, whil
 from reticent.privacy.sampling import KEY, KEY_GROUND
 from reticent.refine.total import TotalError
 from reticent.release.format import COVERS, FORMAT
+from reticent.release.labels import labels_section
 from reticent.release.product import Result
 from reticent.release.sampling import TOTAL_WORDS, Sampled
 
@@ -238,6 +239,7 @@ def document(
         **drawn_section(plan),
         **wave_section(plan),
         **files_told(plan),
+        **labels_section(plan.schema, [name for each in done for name in each.keys]),
         "statistics": [],
         **{key: told for each in done for key, told in each.document().items()},
         "receipt": dict(receipt) if receipt is not None else None,

@@ -53,6 +53,11 @@ class Result(Protocol):
         """What was found for it beforehand promises, such as the bins of weights."""
         return ()
 
+    @property
+    def keys(self) -> Sequence[str]:
+        """The columns whose levels stand in its sections, for their labels."""
+        return ()
+
     def grounds(self) -> dict[str, Any]:
         """Sections of the document on what it rests on: models that filled rows, weights."""
         return {}

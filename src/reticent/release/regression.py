@@ -94,6 +94,11 @@ class RegressionResult(Result):
     def is_as_planned(self) -> bool:
         return tuple(self.claims) == self.asked.claims(self.plan)
 
+    @property
+    def keys(self) -> Sequence[str]:
+        lines = self.asked.lines
+        return [name for each in lines for name in (each.model.column, *each.model.predictors)]
+
     def document(self) -> dict[str, Any]:
         told = zip(self.asked.lines, self.claims, strict=True)
         return {"regression": [_told(each, self, claim) for each, claim in told]}

@@ -16,6 +16,7 @@ from reticent.plan.plan import Plan
 from reticent.release.document import written
 from reticent.release.format import FORMAT
 from reticent.release.former_release import FORMER, in_todays_words
+from reticent.release.labels import KeyColumns, Labels, keys_of
 from reticent.release.product import Document
 from reticent.release.products import RELEASED, producers
 from reticent.release.synth_table import to_arrow
@@ -42,6 +43,7 @@ COLUMNS = (
     "meaning",
     "total_meaning",
 )
+KEYS = COLUMNS.index("value")  # where a column for each key stands
 NUMBERS = COLUMNS[COLUMNS.index("privacy_low") : COLUMNS.index("guarantee")]
 """The columns that an estimate has a number for; a release written before there was one leaves it empty."""
 
@@ -98,13 +100,29 @@ class Release:
 
     def to_csv(self) -> bytes:
         """One line per estimate. Text that a spreadsheet would execute is defused by a leading quote (T28)."""
-        return tidy_csv(COLUMNS, self.lines())
+        return tidy_csv(self.header, self.lines())
+
+    @property
+    def header(self) -> list[str]:
+        """The columns of the tidy table: `COLUMNS`, and after the cell one for each key that any cell has, with its label."""
+        return [*COLUMNS[:KEYS], *self._keys.header, *COLUMNS[KEYS:]]
 
     def lines(self) -> Iterator[list[Any]]:
-        """The estimates as tidy lines under `COLUMNS`, in the order of the plan."""
+        """The estimates as tidy lines under `header`, in the order of the plan."""
+        keys = self._keys
         for answer in self.document["statistics"]:
             for estimate in answer["estimates"]:
-                yield self._line(answer, estimate)
+                line = self._line(answer, estimate)
+                yield [*line[:KEYS], *keys.values(estimate["cell"]), *line[KEYS:]]
+
+    @property
+    def _keys(self) -> KeyColumns:
+        """The keys of all statistics, in the order in which each was asked for."""
+        names: dict[str, None] = {}
+        for answer in self.document["statistics"]:
+            cells = [estimate["cell"] for estimate in answer["estimates"]]
+            names |= dict.fromkeys(keys_of(cells, asked_keys(answer)))
+        return KeyColumns(names=list(names), labels=Labels.of(self.document), taken=COLUMNS)
 
     def _line(self, answer: Mapping[str, Any], estimate: Mapping[str, Any]) -> list[Any]:
         cell = "; ".join(f"{name} = {level}" for name, level in estimate["cell"].items())
@@ -121,6 +139,13 @@ class Release:
             answer["interval"]["meaning"],
             _total_words(answer),
         ]
+
+
+def asked_keys(answer: Mapping[str, Any]) -> list[str]:
+    """The keys of a table in the order of its query; none where the query tells none."""
+    query = answer.get("query") or {}
+    asked = query.get("table") or query.get("by") or []
+    return [str(each) for each in asked] if isinstance(asked, list) else [str(asked)]
 
 
 def _total_words(answer: Mapping[str, Any]) -> str:

@@ -24,6 +24,7 @@ from reticent.plan.statistics import Statistics, claim_of_bins, claim_of_parts
 from reticent.privacy.claim import Claim
 from reticent.release.copies import tally_copies
 from reticent.release.document import answers_section, weights_section
+from reticent.release.labels import keys_of
 from reticent.release.models import NO_MODELS, Modelled, ModelsResult
 from reticent.release.product import Document, PlanRun, Producer, ReleasedSection, Result
 from reticent.release.sampling import Sampled, buy_design, buy_errors
@@ -249,6 +250,10 @@ class StatisticsResult(Result):
     def ground_claims(self) -> Sequence[Claim]:
         bins = claim_of_bins(self.weighed.parts, self.plan.change) if self.weighed else None
         return [bins] if bins else []
+
+    @property
+    def keys(self) -> Sequence[str]:
+        return keys_of(dict(each.cell) for answer in self.answers.values() for each in answer.estimates)
 
     def grounds(self) -> dict[str, Any]:
         sampling = self.sampled.section() if self.sampled else {}

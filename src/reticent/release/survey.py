@@ -120,12 +120,17 @@ def simulate(schema: Schema, rows: int | None) -> ArrowRows:
         silent = generator.random(count) < MISSING
         if isinstance(column, Levels):
             codes = pa.array(generator.integers(0, len(column.levels), count), mask=silent)
-            columns[column.source] = pa.array(column.levels).take(codes)
+            columns[column.source] = pa.array(_written(column)).take(codes)
         elif isinstance(column, Number):
             columns[column.source] = _numbers(column, generator, count, silent)
         else:
             columns[column.source] = pa.array(np.arange(count).astype(str))
     return ArrowRows(pa.table(columns))
+
+
+def _written(column: Levels) -> list[str]:
+    """Every level as a file has it: itself, or the first member of its group."""
+    return [members[0] for members in column.members] or list(column.levels)
 
 
 def _numbers(column: Number, generator: Any, count: int, silent: Any) -> pa.Array:

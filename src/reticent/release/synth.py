@@ -113,6 +113,10 @@ class SyntheticResult(Result):
     def claims(self) -> Sequence[Claim]:
         return [self.tables[synth.name].claim for synth in self.asked.tables]
 
+    @property
+    def keys(self) -> Sequence[str]:
+        return [name for synth in self.asked.tables for name in synth.domain.columns]
+
     def document(self) -> dict[str, Any]:
         return synths_section(self.asked.tables, self.tables, self.plan.release_id)
 

@@ -14,6 +14,7 @@ from reticent.files import tidy_csv
 from reticent.plan.plan import Plan
 from reticent.plan.tables import AddUpTables
 from reticent.privacy.claim import Claim
+from reticent.release.labels import KeyColumns, Labels
 from reticent.release.product import Document, PlanRun, Producer, ReleasedSection, Result
 
 CSV = ".tables.csv"
@@ -31,6 +32,7 @@ LINE = (
     "guarantee",
     "meaning",
 )
+KEYS = LINE.index("value")  # where a column for each key stands
 FINE = 10**6
 UNIT = "respondents"
 
@@ -51,6 +53,11 @@ class TablesResult(Result):
     @property
     def claims(self) -> Sequence[Claim]:
         return self.asked.claims(self.plan)
+
+    @property
+    def keys(self) -> Sequence[str]:
+        asked = self.asked.tables
+        return [name for each in asked for axes in each.margins for name in each.columns(axes)]
 
     def document(self) -> dict[str, Any]:
         return {"tables": [_told(each, self.answers[each.name], self.plan) for each in self.asked.tables]}
@@ -133,12 +140,16 @@ def _line(line: TableLine, *, whole: bool) -> dict[str, Any]:
 
 
 def tables_csv(document: Document) -> bytes:
-    """One line for each cell and total of each margin."""
+    """One line for each cell and total of each margin, with a column for each key; a key that was summed over is (all)."""
     tables = document.get("tables", [])
-    return tidy_csv(LINE, (line for table in tables for line in _lines(table, str(document["id"]))))
+    names = [name for table in tables for margin in table["margins"] for name in margin["columns"]]
+    keys = KeyColumns(names=list(dict.fromkeys(names)), labels=Labels.of(document), taken=LINE)
+    header = [*LINE[:KEYS], *keys.header, *LINE[KEYS:]]
+    lines = (line for table in tables for line in _lines(table, str(document["id"]), keys))
+    return tidy_csv(header, lines)
 
 
-def _lines(table: Document, release_id: str) -> Iterator[list[Any]]:
+def _lines(table: Document, release_id: str, keys: KeyColumns) -> Iterator[list[Any]]:
     guarantee = table["guarantee"]["words"]
     for margin in table["margins"]:
         over = " by ".join(margin["columns"])
@@ -152,7 +163,7 @@ def _lines(table: Document, release_id: str) -> Iterator[list[Any]]:
                 line["privacy_high"],
             ]
             tail = [line["noise_sd"], guarantee, table["meaning"]]
-            yield [release_id, table["name"], over, cell, *numbers, *tail]
+            yield [release_id, table["name"], over, cell, *keys.values(line["cell"]), *numbers, *tail]
 
 
 def _rows(table: Document) -> list[dict[str, Any]]:

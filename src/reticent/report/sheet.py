@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from reticent.errors import ReticentError
-from reticent.release.release import COLUMNS, Release
+from reticent.release.release import Release
 from reticent.report.charts import HOW
 from reticent.report.numbers import clean
 
@@ -38,7 +38,7 @@ def sheet(release: Release) -> bytes:
 def _answers(book: Any, release: Release) -> None:
     bold = book.add_format({"bold": True, "bottom": 1})
     page = book.add_worksheet("answers")
-    page.write_row(0, 0, COLUMNS, bold)
+    page.write_row(0, 0, release.header, bold)
     for place, line in enumerate(release.lines(), start=1):
         for column, value in enumerate(line):
             if isinstance(value, int | float):
@@ -47,8 +47,8 @@ def _answers(book: Any, release: Release) -> None:
                 page.write_string(place, column, str(value))
     page.freeze_panes(1, 2)
     page.set_column(0, 2, 28)
-    page.set_column(3, len(COLUMNS) - 3, 12)
-    page.set_column(len(COLUMNS) - 2, len(COLUMNS) - 1, 60)
+    page.set_column(3, len(release.header) - 3, 12)
+    page.set_column(len(release.header) - 2, len(release.header) - 1, 60)
 
 
 def _about(book: Any, document: Any) -> None:

@@ -19,7 +19,7 @@ from reticent.exact import read_decimal
 from reticent.files import Section, fill, is_printable, read_toml
 from reticent.former import check_format
 from reticent.schema.bind import Bound, bind
-from reticent.schema.columns import Column, Identifier, Levels, Number
+from reticent.schema.columns import FOLDS, Column, Identifier, Levels, Number
 from reticent.schema.parse import parse
 from reticent.schema.predicate import Predicate, columns_used, is_column_name
 
@@ -155,6 +155,10 @@ class Schema:
 
 FORMAT = 2
 KINDS = ("categorical", "ordinal", "integer", "decimal", "identifier")
+DATES = (
+    "cannot be asked about as a date yet; make a column of numbers from it before (the year, the age in days) and declare "
+    "that as integer, or declare the days themselves as levels of an ordinal column"
+)
 Numeric = str | int | Decimal
 
 
@@ -198,6 +202,9 @@ class ColumnPart(Section):
     - `missing_codes`: numbers that stand for no answer.
     - `universe`: a filter expression: who was asked.
     - `text`: read levels or identifiers letter by letter.
+    - `labels`: what a reader sees in place of each level: `{ 1 = "New England" }`.
+    - `groups`: levels made of several codes of the file: `{ north = ["1", "2"] }`.
+    - `ignore`: what texts may differ in and still be the same level: `"case"`, `"spacing"`.
     """
 
     kind: str
@@ -214,6 +221,9 @@ class ColumnPart(Section):
     missing_codes: list[Numeric] = Field(default=[])
     universe: str = ""
     text: bool = False
+    labels: dict[str, str] = Field(default={})
+    groups: dict[str, list[str | int]] = Field(default={})
+    ignore: list[str] = Field(default=[])
 
 
 class CodebookPart(Section):
@@ -269,11 +279,15 @@ def _column(name: str, raw: dict[str, Any]) -> Column:
             f"{name[:80]!r} is not a name ({rule}); put the header into 'source'", field="columns"
         )
     part = fill(ColumnPart, raw, error=SchemaError, at=at)
+    if part.kind in ("date", "datetime", "time"):
+        raise SchemaError(DATES, field=f"{at}.kind")
     if part.kind not in KINDS:
         raise SchemaError(f"is one of {', '.join(KINDS)}{nearest(part.kind, KINDS)}", field=f"{at}.kind")
     if part.role not in ("", "weight", "stratum", "psu"):
         raise SchemaError("is 'weight', 'stratum' or 'psu', where given", field=f"{at}.role")
     texts = [*map(str, part.levels), *map(str, part.strata), *map(str, part.missing_codes)]
+    texts += [*part.labels, *part.labels.values(), *part.groups, *part.ignore]
+    texts += [str(code) for codes in part.groups.values() for code in codes]
     for text in (part.label, part.unit, part.source, *texts):
         _check_text(text, at)
     common = {
@@ -286,6 +300,7 @@ def _column(name: str, raw: dict[str, Any]) -> Column:
         "universe": _universe(part.universe, at),
     }
     if part.kind == "identifier":
+        _refuse(part, at, "labels", "groups", "ignore")
         return Identifier(**common, literal=part.text)  # type: ignore[arg-type]
     return _levels(part, common, at) if part.kind in ("categorical", "ordinal") else _number(part, common, at)
 
@@ -295,11 +310,17 @@ def _levels(part: ColumnPart, common: dict[str, Any], at: str) -> Levels:
     if part.kind == "categorical":
         _refuse(part, at, "positions")
     positions = tuple(_exact(value, f"{at}.positions") for value in part.positions)
-    levels = tuple(str(level) for level in part.levels)
+    levels, members = _grouped(part, at)
     ordered = part.kind == "ordinal"
+    wrong = next((word for word in part.ignore if word not in FOLDS), None)
+    if wrong is not None:
+        raise SchemaError(f"lists 'case', 'spacing' or both, not {wrong!r}", field=f"{at}.ignore")
     return Levels(
         **common,
         levels=levels,
+        members=members,
+        labels=_labels(part, levels, at),
+        ignore=tuple(word for word in FOLDS if word in part.ignore),
         positions=positions,
         ordered=ordered,
         literal=part.text,
@@ -308,8 +329,62 @@ def _levels(part: ColumnPart, common: dict[str, Any], at: str) -> Levels:
     )
 
 
+def _grouped(part: ColumnPart, at: str) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """The levels, and the codes of the file that each stands for where some are grouped.
+
+    Without `levels` the groups are the levels, in their order. With them every code is replaced by its group where the
+    first of the group stands, and a code in no group stays a level.
+    """
+    listed = tuple(str(level) for level in part.levels)
+    groups = {name: tuple(str(code) for code in codes) for name, codes in part.groups.items()}
+    if not groups:
+        return listed, ()
+    field = f"{at}.groups"
+    codes = [code for members in groups.values() for code in members]
+    if not all(groups.values()) or len(set(codes)) < len(codes):
+        raise SchemaError("needs at least one code in each group, and each code in one group", field=field)
+    if not listed:
+        return tuple(groups), tuple(groups.values())
+    unknown = next((code for code in codes if code not in listed), None)
+    if unknown is not None:
+        raise SchemaError(
+            f"groups {unknown!r}, which is not among the levels{nearest(unknown, listed)}", field=field
+        )
+    group_of = {code: name for name, members in groups.items() for code in members}
+    if part.kind == "ordinal":
+        _check_runs(listed, group_of, field)
+    levels = tuple(dict.fromkeys(group_of.get(level, level) for level in listed))
+    alone = [level for level in listed if level not in group_of]
+    if set(alone) & set(groups):
+        raise SchemaError("has a group named like a level that is in no group; rename the group", field=field)
+    return levels, tuple(groups.get(level, (level,)) for level in levels)
+
+
+def _check_runs(listed: tuple[str, ...], group_of: Mapping[str, str], field: str) -> None:
+    """Groups of an ordinal column are neighbours in its order, or the order would mean nothing."""
+    runs = [group_of.get(level, level) for level in listed]
+    starts = [name for place, name in enumerate(runs) if place == 0 or runs[place - 1] != name]
+    if len(set(starts)) < len(starts):
+        raise SchemaError(
+            "groups levels that are not neighbours in their order; group neighbours, or declare it categorical",
+            field=field,
+        )
+
+
+def _labels(part: ColumnPart, levels: tuple[str, ...], at: str) -> tuple[str, ...]:
+    """The label of every level, empty where it has none. Codes that went into a group may keep theirs, for the curator."""
+    known = {*levels, *map(str, part.levels), *(str(c) for codes in part.groups.values() for c in codes)}
+    unknown = next((code for code in part.labels if code not in known), None)
+    if unknown is not None:
+        raise SchemaError(
+            f"labels {unknown!r}, which is not a level{nearest(unknown, known)}", field=f"{at}.labels"
+        )
+    found = tuple(part.labels.get(level, "") for level in levels)
+    return found if any(found) else ()
+
+
 def _number(part: ColumnPart, common: dict[str, Any], at: str) -> Number:
-    _refuse(part, at, "levels", "positions", "text", "strata", "drawn")
+    _refuse(part, at, "levels", "positions", "text", "strata", "drawn", "labels", "groups", "ignore")
     if len(part.bounds) != 2:
         raise SchemaError("give the lowest and the highest value: bounds = [0, 99]", field=f"{at}.bounds")
     lower, upper = (_exact(value, f"{at}.bounds") for value in part.bounds)

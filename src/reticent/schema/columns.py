@@ -7,8 +7,8 @@ is the double nearest to it, and a double means the decimal that its shortest wr
 """
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from decimal import ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
 from itertools import pairwise
@@ -53,6 +53,26 @@ def canonical(text: str) -> str:
     if number is not None:
         return number_text(number)
     return _TRUTH_OF.get(text) or moment_text(text) or text
+
+
+FOLDS = ("case", "spacing")
+"""What two texts may differ in and still be one level, where the codebook says `ignore`."""
+
+
+def folded(text: str, ignore: Collection[str], letters: Mapping[str, str]) -> str:
+    """The text with what is ignored taken out: blanks in a row are one, none at its ends, and `letters` are small."""
+    if "spacing" in ignore:
+        text = re.sub(f"[{BLANKS}]+", " ", text).strip(BLANKS)
+    return text.translate({ord(big): small for big, small in letters.items()}) if letters else text
+
+
+def letters_of(texts: Iterable[str]) -> dict[str, str]:
+    """For every letter of the texts its capital, and the small one it counts as.
+
+    Only these: a cell with any other letter is no level, and engines disagree on the capitals of all the world.
+    """
+    pairs = ((char.upper(), char.lower()) for text in texts for char in text)
+    return {big: small for big, small in sorted(set(pairs)) if len(big) == len(small) == 1 and big != small}
 
 
 def number_text(number: float) -> str:
@@ -121,25 +141,34 @@ class Levels(Column):
 
     A cell is the level that means the same (`schema/columns.py`); with `literal`, the one that is the same text.
     Of a primary sampling unit, `strata` names the stratum of every level; or, where levels are numbers within strata, `drawn`
-    has for every stratum how many of them were drawn there.
+    has for every stratum how many of them were drawn there. `members` are the codes of the file that each level stands
+    for, where levels are groups of them; `labels` what a reader sees in place of each; `ignore` what texts may differ in.
     """
 
     levels: tuple[str, ...]
     positions: tuple[Fraction, ...] = ()
     ordered: bool = False
     literal: bool = False
+    labels: tuple[str, ...] = ()
+    members: tuple[tuple[str, ...], ...] = ()
+    ignore: tuple[str, ...] = ()
     strata: tuple[str, ...] = ()
     drawn: tuple[int, ...] = ()
+    letters: Mapping[str, str] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
+        if "case" in self.ignore:
+            object.__setattr__(self, "letters", letters_of(self.spellings))
         if not self.levels:
             raise SchemaError("has no levels; list every answer that can be given", field=self.name)
         if len(self.levels) > MOST_LEVELS:
             raise SchemaError(f"has more than {MOST_LEVELS} levels; group them", field=self.name)
+        if len(self.spellings) < sum(map(len, self.members)):
+            raise SchemaError("has a code in two groups; keep it in one", field=self.name)
         if len({level.strip() for level in self.levels}) < len(self.levels):
             raise SchemaError("names a level twice (white space aside); keep one", field=self.name)
         self._check_meanings()
-        if set(map(self.meaning, self.levels)) & set(map(self.meaning, self.missing)):
+        if set(map(self.meaning, self.spellings)) & set(map(self.meaning, self.missing)):
             raise SchemaError("has a level that is also a missing code; choose", field=self.name)
         if self.positions and len(self.positions) != len(self.levels):
             raise SchemaError("needs one position for each level", field=self.name)
@@ -147,16 +176,33 @@ class Levels(Column):
             raise SchemaError("needs increasing positions; list the levels in order", field=self.name)
         if self.strata and len(self.strata) != len(self.levels):
             raise SchemaError("needs one stratum for each level", field=self.name)
+        if self.labels and len(self.labels) != len(self.levels):
+            raise SchemaError("needs one label for each level", field=self.name)
         if any(not 0 <= count <= len(self.levels) for count in self.drawn):
             raise SchemaError("has no stratum of more units than levels, or of fewer than 0", field=self.name)
 
+    @property
+    def spellings(self) -> dict[str, int]:
+        """Every text of the file that is a level, with its code: the levels themselves, or the members of groups."""
+        members = self.members or tuple((level,) for level in self.levels)
+        return {text: code for code, texts in enumerate(members) for text in texts}
+
+    def folded(self, text: str) -> str:
+        """The text without what the codebook says to ignore."""
+        return folded(text, self.ignore, self.letters)
+
     def meaning(self, text: str) -> str:
         """The one text for all texts that are the same level."""
-        return text if self.literal else canonical(text)
+        plain = self.folded(text)
+        return plain if self.literal else canonical(plain)
+
+    def title_of(self, code: int) -> str:
+        """The level as a reader sees it: its label, or the level where it has none."""
+        return (self.labels[code] if self.labels else "") or self.levels[code]
 
     def _check_meanings(self) -> None:
         first: dict[str, str] = {}
-        for level in self.levels:
+        for level in self.spellings:
             other = first.setdefault(self.meaning(level), level)
             if other is not level:
                 raise SchemaError(

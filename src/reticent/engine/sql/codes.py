@@ -16,7 +16,14 @@ from sqlglot import exp
 from reticent.engine.sql import build as sql
 from reticent.engine.sql.build import Sql, Values
 from reticent.engine.sql.dialect import Dialect
-from reticent.engine.sql.reading import canonical_text, double_of, matches, quantity_of, trimmed
+from reticent.engine.sql.reading import (
+    canonical_text,
+    double_of,
+    folded_text,
+    matches,
+    quantity_of,
+    trimmed,
+)
 from reticent.schema import Levels, Number
 from reticent.schema.columns import (
     CODE,
@@ -39,11 +46,17 @@ FEW = 32  # up to so many levels are compared one by one
 def level_code(dialect: Dialect, column: Levels, raw: Sql, source: str, values: Values) -> Sql:
     """The number of the level that means what the cell means; NULL for any other content."""
     if column.literal:
-        text = canonical_text(dialect, raw, source, literal=True)
-        return _place(dialect, text, {level: code for code, level in enumerate(column.levels)}, values)
+        text = folded_text(dialect, column, canonical_text(dialect, raw, source, literal=True), values)
+        return _place(dialect, text, _words(column), values)
     if source not in ("text", "boolean", "date"):
         return _numbered(dialect, column, raw, source)
-    return _worded(dialect, column, raw if source == "text" else dialect.text_of(raw, source), values)
+    text = raw if source == "text" else dialect.text_of(raw, source)
+    return _worded(dialect, column, folded_text(dialect, column, text, values), values)
+
+
+def _words(column: Levels) -> dict[str, int]:
+    """The texts that are a level, as they are compared, with its code."""
+    return {column.folded(text): code for text, code in column.spellings.items()}
 
 
 def _numbered(dialect: Dialect, column: Levels, raw: Sql, source: str) -> Sql:
@@ -59,7 +72,7 @@ def _numbered(dialect: Dialect, column: Levels, raw: Sql, source: str) -> Sql:
 
 def _worded(dialect: Dialect, column: Levels, text: Sql, values: Values) -> Sql:
     """Text as it stands first, which is what most cells are; then by what it means, where a level means more."""
-    words = {level: code for code, level in enumerate(column.levels)}
+    words = _words(column)
     for spellings in TRUTHS.values():
         codes = [words[spelling] for spelling in spellings if spelling in words]
         words |= dict.fromkeys(spellings, codes[0]) if codes else {}
@@ -74,7 +87,7 @@ def _worded(dialect: Dialect, column: Levels, text: Sql, values: Values) -> Sql:
             partial(_double, dialect),
         )
         branches.append((matches(dialect, plain, CODE), found))
-    moments = {day: code for code, level in enumerate(column.levels) if (day := _moment(level))}
+    moments = {day: code for level, code in _words(column).items() if (day := _moment(level))}
     if moments:
         shown = canonical_text(dialect, text.copy(), "date")
         branches.append((matches(dialect, text.copy(), MOMENT), _place(dialect, shown, moments, values)))
@@ -82,7 +95,7 @@ def _worded(dialect: Dialect, column: Levels, text: Sql, values: Values) -> Sql:
 
 
 def _numbers(column: Levels) -> dict[float, int]:
-    read = ((read_code(level), code) for code, level in enumerate(column.levels))
+    read = ((read_code(level), code) for level, code in _words(column).items())
     return {number: code for number, code in read if number is not None}
 
 

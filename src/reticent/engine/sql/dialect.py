@@ -66,6 +66,15 @@ class Dialect(ABC):
     def replaced(self, text: Sql, pattern: str, by: str) -> Sql:
         """With the first match of `pattern` replaced; `\\1` in `by` is its first group."""
 
+    def replaced_all(self, text: Sql, pattern: str, by: str) -> Sql:
+        """With every match of `pattern` replaced by a text without groups."""
+        words = (exp.Literal.string(word) for word in (pattern, by, "g"))
+        return self.call("regexp_replace", text, *words)
+
+    def translated(self, text: Sql, these: Sql, those: Sql) -> Sql:
+        """Every character of `these` replaced by the one that stands in its place in `those`; no collation, no locale."""
+        return self.call("translate", text, these, those)
+
     @abstractmethod
     def try_number(self, value: Sql, to: str) -> Sql:
         """A text as that type, NULL where it is none. It never raises: a respondent could stop a release (R01).
