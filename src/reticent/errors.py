@@ -5,7 +5,9 @@ codebook; nothing read from a row may enter them.
 """
 
 import difflib
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 
 
 class ReticentError(Exception):
@@ -16,10 +18,31 @@ class ReticentError(Exception):
     def __init__(self, message: str, *, field: str = "") -> None:
         super().__init__(message)
         self.field = field
+        self.names: Mapping[str, str] = {}
 
     def __str__(self) -> str:
         message = str(self.args[0])
         return f"{self.field}: {message}" if self.field else message
+
+    @property
+    def told(self) -> str:
+        """The same for a terminal: a section of a plan by its own name in place of its number."""
+        found = re.fullmatch(r"(([a-z]+)\[[0-9]+\])(.*)", self.field, re.DOTALL)
+        if found is None:
+            return str(self)
+        place, section, rest = found.groups()
+        known = section if rest.startswith((" '", ' "')) else self.names.get(place, place)
+        return f"{known}{rest}: {self.args[0]}"
+
+
+@contextmanager
+def naming(names: Mapping[str, str]) -> Iterator[None]:
+    """Let errors raised inside know what the sections of a plan are called, by `statistic[0]` and the like."""
+    try:
+        yield
+    except ReticentError as problem:
+        problem.names = {**names, **problem.names}
+        raise
 
 
 class SchemaError(ReticentError):
@@ -56,7 +79,7 @@ class LedgerError(ReticentError):
     status = 5
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
+def nearest(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
     """`; did you mean 'age'?`, or nothing when nothing is near."""
-    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    close = difflib.get_close_matches(word, list(known), n=1, cutoff=cutoff)
     return f"; did you mean {close[0]!r}?" if close else ""

@@ -1,10 +1,12 @@
-"""A leaf: exact numbers, as decimals read and written without a float in between, and as balls (`flint.arb`).
+"""A leaf: exact numbers, as decimals read and written without a float in between, as balls (`flint.arb`), and for readers.
 
 A ball holds the true value of a rational at whatever precision is set.
 """
 
 import re
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
+from math import floor, isfinite, log10
 
 from flint import arb, fmpq
 
@@ -41,3 +43,51 @@ def show(value: Fraction, *, digits: int = 12) -> str:
 def ball(value: Fraction | int) -> arb:
     """A ball that holds the rational `value`."""
     return arb(fmpq(value.numerator, value.denominator))
+
+
+DIGITS = 2  # significant digits of a margin of error that a reader is shown, and so of the value beside it
+BARE = 5  # significant digits of a value that has no margin
+MOST_PLACES = 6  # decimals in a release's own files
+
+
+def places_for(size: float, digits: int = DIGITS, *, most: int = MOST_PLACES) -> int:
+    """Decimals that show so many significant digits of a size; no more than `most`, and none where it is zero or no number."""
+    if not size or not isfinite(size):
+        return 0
+    return min(most, max(0, digits - 1 - floor(log10(abs(size)))))
+
+
+def margin_text(margin: float) -> str:
+    """The half-width of an interval for a reader: two significant digits, rounded up."""
+    if not isfinite(margin):
+        return "without end"
+    return rounded_up(margin, DIGITS - 1 - floor(log10(margin)) if margin > 0 else 0)
+
+
+def rounded(value: float | None, places: int = MOST_PLACES) -> str:
+    """A number for a reader, rounded by the one rule everywhere, floor(x/g + 1/2); negative places are zeros before the point."""
+    return _rounded(value, places, Decimal("0.5"), ROUND_FLOOR)
+
+
+def rounded_down(value: float | None, places: int = MOST_PLACES) -> str:
+    """The same, toward minus infinity: the lower end of an interval."""
+    return _rounded(value, places, Decimal(0), ROUND_FLOOR)
+
+
+def rounded_up(value: float | None, places: int = MOST_PLACES) -> str:
+    """The same, toward infinity: the upper end of an interval, or its half-width."""
+    return _rounded(value, places, Decimal(0), ROUND_CEILING)
+
+
+def _rounded(value: float | None, places: int, shift: Decimal, rounding: str) -> str:
+    if value is None:
+        return ""
+    with localcontext() as context:
+        context.prec = 400
+        exact = Decimal(str(value))
+        steps = (exact.scaleb(places) + shift).to_integral_value(rounding=rounding)
+        text = f"{steps.scaleb(-places):,f}"
+    text = text.removeprefix("-") if not steps else text
+    # A whole number stays whole, and where every digit is shown no zero is added to them.
+    is_bare = places == MOST_PLACES or exact == exact.to_integral_value()
+    return text.rstrip("0").rstrip(".") if is_bare and "." in text else text

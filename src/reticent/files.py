@@ -14,13 +14,13 @@ import os
 import secrets
 import stat
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Annotated, Any, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from reticent.errors import PlanError, ResourceError, ReticentError, nearest
 
@@ -162,6 +162,21 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
+DOUBLE = "a binary double is not exact; write a decimal as text, such as '0.5', or as Decimal"
+
+
+def amount_text(value: object) -> object:
+    """A number of a plan as the text it was written as; anything else as it is. A double has lost what was written."""
+    if isinstance(value, float):
+        raise ValueError(DOUBLE)  # noqa: TRY004 - what pydantic tells of, with the place
+    if isinstance(value, Decimal):
+        return f"{value:f}"
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+Amount = Annotated[str, BeforeValidator(amount_text)]
+"""An exact decimal: 1, 0.5 and "0.5" are taken alike, since TOML is read without doubles."""
+
 Model = TypeVar("Model", bound=Section)
 
 
@@ -217,8 +232,15 @@ def _depth(text: str) -> int:
     return deepest
 
 
-def fill(model: type[Model], data: Mapping[str, Any], *, error: type[ReticentError], at: str) -> Model:
-    """`data` as a `model`, or one sentence naming the field and the way out."""
+def fill(
+    model: type[Model],
+    data: Mapping[str, Any],
+    *,
+    error: type[ReticentError],
+    at: str,
+    offered: Collection[str] | None = None,
+) -> Model:
+    """`data` as a `model`, or one sentence naming the field and the way out; of its own keys only those `offered` are named."""
     try:
         return model.model_validate(dict(data))
     except ValidationError as problem:
@@ -229,8 +251,9 @@ def fill(model: type[Model], data: Mapping[str, Any], *, error: type[ReticentErr
     if first["type"] == "extra_forbidden":
         word = str(first["loc"][-1])
         known = _fields(model, first["loc"][:-1])
+        known = known & set(offered) if offered is not None and len(first["loc"]) == 1 else known
         listed = ", ".join(sorted(known))
-        hint = nearest(word, known) or f"; known here: {listed}"
+        hint = nearest(word, known, cutoff=0.7) or f"; known here: {listed}"
         raise error(f"is not a known key{hint}", field=place)
     raise error(first["msg"].removeprefix("Value error, ")[:300], field=place)
 

@@ -3,9 +3,11 @@
 import os
 import re
 import time
+from fractions import Fraction
 
 import pytest
 
+from reticent.plan.plan import read_plan
 from tests.badinput.house import House, assert_refused, assert_untouched, run
 
 # covers B082
@@ -30,8 +32,6 @@ EPSILONS = {
     "object": '{ value = "1" }',
 }
 MORE_EPSILONS = {
-    "bare number": "1",
-    "bare float": "0.5",
     "bare inf": "inf",
     "bare nan": "nan",
     "no leading digit": '".5"',
@@ -65,6 +65,16 @@ def test_bad_epsilons(house, written, place):
     house.edit(old, f"epsilon = {written}")
     line = refused(house)
     assert "epsilon" in line or "plan.toml: is not valid TOML" in line
+
+
+@pytest.mark.parametrize(("bare", "quoted"), [("20", '"20"'), ("20.10", '"20.1"'), ("2e1", '"20"')])
+def test_a_bare_number_is_the_decimal_that_is_written(house, bare, quoted):  # covers R07
+    """The same digest as in quotes: no double stands in between, of which 20.1 would be another."""
+    house.edit('epsilon = "20"', f"epsilon = {bare}\naccept_large = true")
+    found = read_plan(house.plan)
+    house.edit(f"epsilon = {bare}", f"epsilon = {quoted}")
+    assert read_plan(house.plan).digest == found.digest
+    assert found.cap == Fraction(quoted.strip('"'))
 
 
 def test_reading_epsilon_with_float_would_take_most_of_them():
@@ -138,14 +148,14 @@ def test_parts_that_do_not_add_up(house, part):  # covers B087
 
 def test_an_ask_without_a_budget_and_a_derived_ask_with_one(house):  # covers B087
     house.edit('query = { count = "*" }\nepsilon = "4"', 'query = { count = "*" }')
-    refused(house, "statistic[0].epsilon")
+    refused(house, "statistic 'everybody'.epsilon")
     house.edit('query = { count = "*" }', 'query = { count = "*" }\nepsilon = "4"')
     text = house.plan.read_text()
     house.plan.write_text(
         text
         + '\n[[statistic]]\nname = "d"\nquery = { difference = ["everybody", "weighted women"] }\nepsilon = "1"\n'
     )
-    refused(house, "statistic[4].epsilon", "costs nothing")
+    refused(house, "statistic 'd'.epsilon", "costs nothing")
 
 
 AGE = "bounds = [0, 99]"
@@ -244,15 +254,15 @@ MARGIN = 'query = { table = ["sex", "age"], bins = { age = [0, 18, 65, 99] } }'
     ("old", "new", "words"),
     [
         # covers B090
-        (COUNT, 'query = { mean = "rant" }', ("statistic[0].query.mean", "did you mean 'rent'")),
-        (COUNT, 'query = { meen = "rent" }', ("statistic[0].query", "did you mean 'mean'")),
-        (COUNT, 'query = { count = "*", were = "age > 3" }', ("statistic[0].query", "did you mean 'where'")),
-        (COUNT, 'query = { count = "*", where = "agee > 3" }', ("statistic[0].query.where", 'did you mean "age"')),
-        (COUNT, 'query = { count = "*", mean = "rent" }', ("statistic[0].query",)),
-        (COUNT, "query = {}", ("statistic[0].query",)),
+        (COUNT, 'query = { mean = "rant" }', ("statistic 'everybody'.query.mean", "did you mean 'rent'")),
+        (COUNT, 'query = { meen = "rent" }', ("statistic 'everybody'.query", "did you mean 'mean'")),
+        (COUNT, 'query = { count = "*", were = "age > 3" }', ("statistic 'everybody'.query", "did you mean 'where'")),
+        (COUNT, 'query = { count = "*", where = "agee > 3" }', ("statistic 'everybody'.query.where", 'did you mean "age"')),
+        (COUNT, 'query = { count = "*", mean = "rent" }', ("statistic 'everybody'.query",)),
+        (COUNT, "query = {}", ("statistic 'everybody'.query",)),
         (COUNT, 'query = "count"', ("statistic", "query")),
-        (COUNT, 'query = { count = "age" }', ("statistic[0].query.count",)),
-        (COUNT, "query = { mean = 7 }", ("statistic[0].query.mean",)),
+        (COUNT, 'query = { count = "age" }', ("statistic 'everybody'.query.count",)),
+        (COUNT, "query = { mean = 7 }", ("statistic 'everybody'.query.mean",)),
         (COUNT, COUNT + '\nmising = "complete"', ("did you mean 'missing'",)),
         (COUNT, COUNT + '\nmissing = "ignore"', ("missing",)),
         (COUNT, COUNT + "\nsize = 5", ("size",)),

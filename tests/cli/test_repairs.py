@@ -103,17 +103,17 @@ def test_two_donors_or_none_make_no_difference_to_what_is_seen(house):  # covers
 
 MEDIAN = 'query = { median = "rent", step = "10" }'
 REFUSED = [
-    ('method = "donors"', 'method = "hot deck"', ("impute[0].method", "donor rotation")),
+    ('method = "donors"', 'method = "hot deck"', ("impute 'rent'.method", "donor rotation")),
     ('"sex"]', '"rent"]', ("impute.match", "chain")),
-    ('"sex"]', '"weight"]', ("impute[0].match[1]", "base weight")),
-    ('default = "400"', 'default = "4000"', ("impute[0].default", "bounds")),
-    ('bound = "hubs"', 'bound = "published"', ("statistic[0].interval.epsilon", "published")),
+    ('"sex"]', '"weight"]', ("impute 'rent'.match[1]", "base weight")),
+    ('default = "400"', 'default = "4000"', ("impute 'rent'.default", "bounds")),
+    ('bound = "hubs"', 'bound = "published"', ("statistic 'rents paid'.interval.epsilon", "published")),
     (
         'query = { total = "rent" }',
         'query = { total = "age" }',
-        ("statistic[0].interval.epsilon", "not needed"),
+        ("statistic 'rents paid'.interval.epsilon", "not needed"),
     ),
-    ('query = { total = "rent" }', MEDIAN, ("statistic[0].query", "no theorem")),
+    ('query = { total = "rent" }', MEDIAN, ("statistic 'rents paid'.query", "no theorem")),
 ]
 
 

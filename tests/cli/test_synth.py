@@ -160,7 +160,7 @@ def test_statuses_are_those_of_release(tmp_path: Path):
     (tmp_path / "asks.toml").write_text(PLAN.replace('delta = "0.000001"', "") + ASK)
     assert_refused(run("synth", str(tmp_path / "asks.toml")), "synth: holds no synthetic table")
     town.write(SYNTH.replace("mst", "mts"))
-    assert_refused(run("synth", town.path), "synth[0].method", "did you mean 'mst'")
+    assert_refused(run("synth", town.path), "synth 'the town'.method", "did you mean 'mst'")
     run(
         "ledger",
         "open",

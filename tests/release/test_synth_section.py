@@ -27,7 +27,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         {"missing": "category", "copies": 100, "rows": 50_001},
         r"synth\[0\]\.rows: rows x columns x copies",
     ),
-    "epsilon as number": ({"epsilon": 1}, r"synth\[0\]\.epsilon"),
+    "epsilon as a double": ({"epsilon": 1.0}, r"synth\[0\]\.epsilon: a binary double"),
     "no epsilon": ({"epsilon": "0"}, r"synth\[0\]\.epsilon"),
     "negative epsilon": ({"epsilon": "-1"}, r"synth\[0\]\.epsilon"),
     "delta as number": ({"delta": 0.1}, r"synth\[0\]\.delta"),

@@ -13,9 +13,8 @@ from typer import Abort
 from typer._click.exceptions import ClickException
 
 from reticent.cli import amplify, codebook, lab, ledger, missing, plans, report, upgrade
+from reticent.cli.hints import interrupted
 from reticent.errors import PlanError, ReticentError
-
-INTERRUPTED = "interrupted: run the command again, or resume what was charged"
 
 app = typer.Typer(
     name="reticent",
@@ -63,11 +62,11 @@ def _run() -> tuple[int, str]:
         _check_once(sys.argv[1:])
         status = int(app(standalone_mode=False) or 0)
         sys.stdout.flush()
-        return status, INTERRUPTED if status == 130 else ""
+        return status, interrupted() if status == 130 else ""
     except ReticentError as problem:
-        return problem.status, _line(str(problem))
+        return problem.status, _line(problem.told)
     except (KeyboardInterrupt, Abort):
-        return 130, INTERRUPTED
+        return 130, interrupted()
     except (BrokenPipeError, SystemExit):
         # Nobody reads on, which is no failure of ours: what was published stays published.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -1,6 +1,7 @@
 """What the commands do, in words of the library. Progress counts steps of the plan, never rows."""
 
 import os
+import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+from reticent.cli.hints import finish_with
 from reticent.cli.opening import found_nearby
 from reticent.cli.show import (
     show_coarse,
@@ -25,7 +27,7 @@ from reticent.engine.confidential import coarse_identifiers, inspect, patterns
 from reticent.engine.open import open_engine
 from reticent.engine.sources.open import open_source
 from reticent.engine.sources.remote import located
-from reticent.errors import PlanError
+from reticent.errors import PlanError, ReticentError
 from reticent.plan.plan import Plan, read_plan
 from reticent.prepare.repair import NO_REPAIR
 from reticent.privacy.ledger import Ledger
@@ -61,20 +63,44 @@ def release_plan(
     undrawn: list[str] = []
     curator = Curator(book, pages=ReportPages(endings=tuple(PAGES), tell=undrawn.append))
     folder = _folder(path, out)
-    with _bar(plan) as step:
+    whole = _resume_command(plan.release_id, path, data=data, ledger=ledger, out=out)
+    with _bar(plan) as step, _whole_hint(plan.release_id, whole):
         run = curator.resume if resume is not None else curator.release
         made = run(plan, survey, folder, step=step)
     show_release(made)
     if undrawn:
-        typer.echo(f"note: {_named(undrawn[0], folder, plan.release_id)}", err=True)
+        drawn_by = undrawn[0].replace("reticent resume ID", whole)
+        typer.echo(
+            f"note: {drawn_by.replace('FILE.json', str(folder / f'{plan.release_id}.json'))}", err=True
+        )
     else:
         typer.echo(f"report: {folder / (plan.release_id + '.html')}")
     return made
 
 
-def _named(text: str, folder: Path, release_id: str) -> str:
-    """The sentence with this release's own names in it."""
-    return text.replace("ID", release_id, 1).replace("FILE.json", str(folder / f"{release_id}.json"), 1)
+def _resume_command(
+    release_id: str, path: Path, *, data: str | None, ledger: Path | None, out: Path | None
+) -> str:
+    """The whole command that finishes a release, to be copied."""
+    given = {"--plan": str(path), "--data": data, "--ledger": ledger, "--out": out}
+    words = [word for key, value in given.items() if value is not None for word in (key, str(value))]
+    return shlex.join(["reticent", "resume", release_id, *words])
+
+
+@contextmanager
+def _whole_hint(release_id: str, command: str) -> Iterator[None]:
+    """Whoever is told to resume is told the whole command."""
+    finish_with(command)
+    try:
+        yield
+    except ReticentError as problem:
+        problem.args = tuple(
+            str(each)
+            .replace(f"`reticent resume {release_id}`", f"`{command}`")
+            .replace("`reticent resume`", f"`{command}`")
+            for each in problem.args
+        )
+        raise
 
 
 def rehearse_plan(path: Path, out: Path | None) -> None:

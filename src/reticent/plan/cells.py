@@ -14,7 +14,7 @@ from pydantic import Field
 from reticent.engine.wants import MOST_PLACES, PointsByCell
 from reticent.errors import PlanError, nearest
 from reticent.exact import read_decimal, show
-from reticent.files import Section, fill, is_printable
+from reticent.files import Amount, Section, fill, is_printable
 from reticent.plan.product import Given, Product
 from reticent.prepare.repair import NO_REPAIR, Repair
 from reticent.privacy.claim import Claim, amount
@@ -97,11 +97,11 @@ class CellsSection(Section):
     x: str | None = None
     estimate: EstimateSection
     method: str
-    epsilon: str
-    count_epsilon: str | None = None
-    noise_epsilon: str | None = None
-    error_epsilon: str | None = None
-    delta: str | None = None
+    epsilon: Amount
+    count_epsilon: Amount | None = None
+    noise_epsilon: Amount | None = None
+    error_epsilon: Amount | None = None
+    delta: Amount | None = None
     range: list[Numeric] = Field(default=[])
     least: int | None = Field(default=None, ge=2, le=2**40)
     level: Numeric | None = None

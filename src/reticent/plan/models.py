@@ -20,7 +20,7 @@ from reticent.engine.sql.predict import keys_of
 from reticent.engine.wants import has_universe
 from reticent.errors import PlanError, nearest
 from reticent.exact import show
-from reticent.files import Section, fill
+from reticent.files import Amount, Section, fill
 from reticent.models.table import PAGE, THEOREM, Grouped, TableDesign
 from reticent.plan.donors import repairable
 from reticent.plan.product import Product
@@ -223,7 +223,7 @@ class ModelSection(Section):
     method: str
     column: str
     predictors: list[str] = Field(alias="from", min_length=1, max_length=MOST_TERMS)
-    epsilon: str
+    epsilon: Amount
     estimator: str | None = None
     fill: str | None = None
     groups: int | None = Field(default=None, ge=2, le=MOST_GROUPS)

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from reticent.answer.route import Route, route_of
 from reticent.answer.statistic import Setting, Statistic
 from reticent.answer.weighting import Weighting
-from reticent.errors import PlanError
+from reticent.errors import PlanError, naming
 from reticent.exact import read_decimal, show
 from reticent.files import fill, is_printable, read_toml
 from reticent.former import FormerDigests, check_format, without_hubs
@@ -223,6 +223,11 @@ def read_plan(
     - `ledger`: the ledger used in place of the plan's own.
     """
     data = part(read_toml(path, error=PlanError))
+    with naming(section_names(data)):
+        return _read(data, path, rows, ledger)
+
+
+def _read(data: Mapping[str, Any], path: Path, rows: str | None, ledger: Path | None) -> Plan:
     sections = _sections(data)
     survey, folder = sections.survey, path.parent
     files = PublicFiles.of(
@@ -239,8 +244,24 @@ def read_plan(
     return replace(plan_from(data, codebook), folder=folder, files=tuple(files.read))
 
 
+def section_names(data: Mapping[str, Any]) -> dict[str, str]:
+    """What every section of a list is called, by its place: `statistic[0]` is `statistic 'mean wage'`."""
+    found: dict[str, str] = {}
+    for key, sections in data.items():
+        for place, each in enumerate(sections if isinstance(sections, list) else ()):
+            name = (each.get("name") or each.get("column")) if isinstance(each, Mapping) else None
+            if isinstance(name, str) and is_printable(name) and len(name) <= 200:
+                found[f"{key}[{place}]"] = f"{key} {name!r}"
+    return found
+
+
 def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
     """A plan from the dictionaries that its TOML and its codebook's stand for."""
+    with naming(section_names(data)):
+        return _plan_from(data, codebook)
+
+
+def _plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
     sections = _sections(data)
     schema = schema_from(dict(codebook))
     if not schema.finished:

@@ -14,7 +14,7 @@ from pydantic import Field
 from reticent.answer.statistic import DOMAINS
 from reticent.errors import PlanError
 from reticent.exact import read_decimal, show
-from reticent.files import Section, fill, is_printable
+from reticent.files import Amount, Section, fill, is_printable
 from reticent.plan.budgets import read_spent
 from reticent.plan.donors import repairable
 from reticent.plan.models import (
@@ -74,12 +74,12 @@ class RegressionSection(Section):
     name: str = Field(min_length=1, max_length=200)
     y: str
     x: list[str] = Field(min_length=1, max_length=MOST_TERMS)
-    epsilon: str | None = None
-    delta: str | None = None
+    epsilon: Amount | None = None
+    delta: Amount | None = None
     where: str | None = None
     estimator: str = CENTRED
     level: Any = "0.95"
-    rho: str | None = None
+    rho: Amount | None = None
     by: Any = None
     bins: dict[str, Any] = Field(default={})
     show_missing: bool = True

@@ -11,7 +11,7 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from reticent.answer.poststrata import Law
 from reticent.engine.sources.remote import is_remote
-from reticent.files import Section, is_printable
+from reticent.files import Amount, Section, is_printable
 from reticent.plan.totals import Rows
 
 FORMAT = 2
@@ -103,9 +103,9 @@ class ProtectSection(Section):
 
     change: str
     measure: str = "epsilon"
-    epsilon: str | None = None
-    rho: str | None = None
-    delta: str | None = None
+    epsilon: Amount | None = None
+    rho: Amount | None = None
+    delta: Amount | None = None
     accept_large: bool = False
 
 
@@ -120,8 +120,8 @@ class IntervalSection(Section):
     """
 
     level: Any = Decimal("0.95")
-    epsilon: str | None = None
-    rho: str | None = None
+    epsilon: Amount | None = None
+    rho: Amount | None = None
 
 
 class ExpectAnswer(Section):
@@ -152,7 +152,7 @@ class DesignSection(Section):
     """
 
     items: list[str] = Field(default=[], max_length=MOST_ITEMS)
-    epsilon: str | None = None
+    epsilon: Amount | None = None
     groups: int | None = Field(default=None, ge=2, le=10_000)
     design_effect: str | int | Decimal | None = None
 
@@ -166,7 +166,7 @@ class SamplingSection(Section):
     - `design_effect`: in its place, one that is known.
     """
 
-    epsilon: str | None = None
+    epsilon: Amount | None = None
     design_effect: str | int | Decimal | None = None
 
 
@@ -189,8 +189,8 @@ class StatisticSection(Section):
 
     name: str = Field(min_length=1, max_length=200)
     query: dict[str, Any]
-    epsilon: str | None = None
-    rho: str | None = None
+    epsilon: Amount | None = None
+    rho: Amount | None = None
     size: int | None = Field(default=None, ge=1, le=2**40)
     missing: str = "available"
     interval: IntervalSection = IntervalSection()
@@ -315,7 +315,7 @@ class AttributeSection(Section):
 
     by: list[str] = Field(min_length=1, max_length=20)
     strategy: list[StrategySection] = Field(default=[], max_length=MOST_STRATEGIES)
-    epsilon: str | None = None
+    epsilon: Amount | None = None
     tolerate: TolerateSection | None = None
 
 
@@ -344,7 +344,7 @@ class RakeSection(Section):
     - `least`: what every cell should hold after noise.
     """
 
-    epsilon: str
+    epsilon: Amount
     margin: list[MarginSection] = Field(min_length=1, max_length=100)
     zero: list[dict[str, str | int]] = Field(default=[], max_length=10_000)
     join: list[dict[str, list[list[str | int]]]] = Field(default=[], max_length=100)
@@ -359,7 +359,7 @@ class FactorsSection(Section):
     - `epsilon`: their price.
     """
 
-    epsilon: str
+    epsilon: Amount
 
 
 class WeightSection(Section):
@@ -392,7 +392,7 @@ class WeightSection(Section):
     attribute: list[AttributeSection] = Field(default=[], max_length=20)
     collapse: CollapseSection | None = None
     choose: str | None = None
-    epsilon: str | None = None
+    epsilon: Amount | None = None
     tolerate: TolerateSection | None = None
     noise: str = Law.LOMAX.value
     smoothness: int = Field(default=8, ge=4, le=64)

@@ -14,7 +14,7 @@ from pydantic import Field
 from reticent.engine.sql.coded import Coding, check_coding
 from reticent.errors import PlanError, nearest
 from reticent.exact import show
-from reticent.files import Section, fill, is_printable
+from reticent.files import Amount, Section, fill, is_printable
 from reticent.plan.budgets import LARGEST_DELTA, read_spent
 from reticent.plan.product import Given, Product
 from reticent.prepare.repair import NO_REPAIR, Repair
@@ -149,9 +149,9 @@ class SynthSection(Section):
     method: str = Field(max_length=100)
     missing: str = MissingMethod.AVAILABLE.value
     rows: int = Field(ge=1, le=MOST_VALUES)
-    epsilon: str | None = None
-    rho: str | None = None
-    delta: str | None = None
+    epsilon: Amount | None = None
+    rho: Amount | None = None
+    delta: Amount | None = None
     columns: list[str] | None = Field(default=None, min_length=1, max_length=1000)
     bins: int = Field(default=BINS, ge=2, le=1000)
     point_masses: dict[str, list[Any]] = Field(default={}, max_length=100)

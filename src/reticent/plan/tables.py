@@ -12,7 +12,7 @@ from reticent.answer.add_up import MarginTables
 from reticent.engine.wants import MOST_CELLS
 from reticent.errors import PlanError
 from reticent.exact import read_decimal
-from reticent.files import Section, fill, is_printable
+from reticent.files import Amount, Section, fill, is_printable
 from reticent.plan.budgets import read_spent
 from reticent.plan.product import Given, Product
 from reticent.privacy.claim import Claim
@@ -51,8 +51,8 @@ class TablesSection(Section):
 
     name: str = Field(min_length=1, max_length=200)
     margins: list[Any] = Field(min_length=1, max_length=MOST_MARGINS)
-    epsilon: str | None = None
-    rho: str | None = None
+    epsilon: Amount | None = None
+    rho: Amount | None = None
     bins: dict[str, Any] = Field(default={})
     where: str | None = None
     level: Any = "0.95"

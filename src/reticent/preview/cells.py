@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from reticent.exact import show
+from reticent.exact import margin_text, show
 from reticent.plan.cells import CellTables
 from reticent.plan.plan import Plan
 from reticent.preview.foreseen import Foreseen
@@ -119,5 +119,5 @@ def _lines(told: Sequence[Document]) -> Iterator[Line]:
 
 
 def _row(each: Document) -> tuple[str, ...]:
-    spreads = ("not given" if spread is None else f"{spread:.3g}" for spread in each["noise_sd"].values())
+    spreads = ("not given" if spread is None else margin_text(spread) for spread in each["noise_sd"].values())
     return (each["name"], each["label"] or each["method"], each["epsilon"], each["delta"] or "", *spreads)

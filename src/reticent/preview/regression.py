@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from reticent.exact import margin_text
 from reticent.plan.plan import Plan
 from reticent.plan.regression import AskedRegression, Regressions, spent_words
 from reticent.preview.foreseen import Foreseen
@@ -59,5 +60,5 @@ def _lines(told: Sequence[Document]) -> Iterator[Line]:
 
 def _rows(each: Document) -> Iterator[tuple[str, ...]]:
     for line in each["coefficients"]:
-        margin = "" if line["margin"] is None else f"± {line['margin']:.4g}"
+        margin = "" if line["margin"] is None else f"± {margin_text(line['margin'])}"
         yield each["name"], line["term"], margin

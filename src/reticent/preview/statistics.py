@@ -10,7 +10,7 @@ from math import isfinite
 from reticent.answer.expect import Assumed
 from reticent.answer.expect_donors import ASSUMED_HUB, HUBS, NOBODY
 from reticent.answer.parts import AnyMeasurement, HiddenScale
-from reticent.exact import show
+from reticent.exact import margin_text, show
 from reticent.plan.plan import Plan
 from reticent.plan.statistics import Statistics
 from reticent.preview.domains import alike
@@ -73,7 +73,7 @@ def _lines(found: Foretold, *, target: bool) -> Iterator[Line]:
 
 def _row(expectation: Expectation, wanted: Fraction | None, target: bool) -> tuple[str, ...]:
     parts = ", ".join(f"{part.what} {show(part.amount)}" for part in expectation.parts)
-    margin = "" if expectation.margin is None else f"± {float(expectation.margin):,.6g}"
+    margin = "" if expectation.margin is None else f"± {margin_text(float(expectation.margin))}"
     extra = (show(wanted) if wanted else "not known",) if target else ()
     cost = f"rho {show(expectation.epsilon)}" if expectation.unit == "rho" else show(expectation.epsilon)
     return (expectation.name, cost, parts, margin, expectation.how, *extra)
@@ -96,8 +96,4 @@ def _assumed(smooth: Sequence[Expectation], *, target: bool) -> Iterator[Line]:
 
 
 def _noise(found: Assumed) -> str:
-    return f"± {_digits(found.margin)}\nsd {_digits(found.sd) if isfinite(found.sd) else 'without end'}"
-
-
-def _digits(value: float) -> str:
-    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
+    return f"± {margin_text(found.margin)}\nsd {margin_text(found.sd)}"

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from reticent.answer.add_up import MarginTables
-from reticent.exact import show
+from reticent.exact import margin_text, show
 from reticent.plan.plan import Plan
 from reticent.plan.tables import AddUpTables
 from reticent.preview.foreseen import Foreseen
@@ -57,5 +57,5 @@ def _lines(told: Sequence[Document]) -> Iterator[Line]:
 def _rows(each: Document) -> Iterator[tuple[str, ...]]:
     for margin in each["margins"]:
         over = " by ".join(margin["columns"])
-        cell, total = (f"± {margin[key]:.4g}" for key in ("margin", "total_margin_of_noise"))
+        cell, total = (f"± {margin_text(margin[key])}" for key in ("margin", "total_margin_of_noise"))
         yield each["name"], over, f"{margin['cells']:,}", cell, total

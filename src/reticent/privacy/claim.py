@@ -44,7 +44,7 @@ def amount(text: object, *, field: str = "epsilon") -> Fraction:
     """The positive decimal written in `text`, exactly; anything else is refused by name (R07)."""
     if not isinstance(text, str) or not _AMOUNT.fullmatch(text):
         raise PlanError(
-            'write it in quotes as a plain decimal such as "0.5", at most 12 digits before the point and 12 after.',
+            'write a plain decimal such as 0.5 or "0.5", at most 12 digits before the point and 12 after.',
             field=field,
         )
     value = Fraction(text)

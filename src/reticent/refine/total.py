@@ -74,17 +74,22 @@ class SampleSize:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TotalError:
-    """The total interval of an estimate, its margin (the longer side), and the coefficient of variation if there is one."""
+    """The total interval of an estimate, its margin (the longer side), and the coefficient of variation if there is one.
+
+    An estimate that no population can have, such as a negative count, `is_impossible`: it has no coefficient of variation, and is
+    unreliable.
+    """
 
     low: float
     high: float
     margin: float
     cv: float | None
+    is_impossible: bool = False
 
     @property
     def reliability(self) -> str | None:
         """In the words offices use."""
-        return reliability(self.cv)
+        return "unreliable" if self.is_impossible else reliability(self.cv)
 
 
 def total_interval(
@@ -110,8 +115,9 @@ def total_interval(
     if noise is None or not isfinite(noise):
         noise = (privacy[1] - privacy[0]) / 2 / student_half_width(inf, level)
     low, high = (_within(end, limits) for end in (value - below, value + above))
-    cv = sqrt(noise**2 + se**2) / abs(value) if value else None
-    return TotalError(low=low, high=high, margin=max(below, above), cv=cv)
+    is_impossible = value != _within(value, limits)
+    cv = sqrt(noise**2 + se**2) / abs(value) if value and not is_impossible else None
+    return TotalError(low=low, high=high, margin=max(below, above), cv=cv, is_impossible=is_impossible)
 
 
 def _within(value: float, limits: tuple[float | None, float | None]) -> float:

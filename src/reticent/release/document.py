@@ -234,6 +234,7 @@ def document(
             **({"shown_at_delta": show(plan.delta)} if plan.unit == "rho" else {}),
         },
         "imputation": list(plan.repair_words),
+        **imputed_by(plan),
         **(external_imputation_section(plan.brought, whole) if plan.brought else {}),
         **{key: told for each in done for key, told in each.grounds().items()},
         **drawn_section(plan),
@@ -252,6 +253,17 @@ def document(
         "software": {"reticent": __version__, "engine": engine},
     }
     return {name: resting_told(each, plan) for name, each in made.items()}
+
+
+def imputed_by(plan: Plan) -> dict[str, Any]:
+    """The kinds of repair that filled rows, for the sentence that is true of each; nothing where nothing was filled."""
+    done = {
+        "edits": bool(plan.repair.edits),
+        "donors": bool(plan.repair.donors or plan.repair.capped),
+        "models": bool(plan.models),
+    }
+    found = [kind for kind, is_done in done.items() if is_done]
+    return {"imputed_by": found} if found else {}
 
 
 def _shown(plan: Plan, whole: Claim) -> str:

@@ -16,7 +16,7 @@ from reticent.engine.nobody import Nobody
 from reticent.engine.protocol import Engine
 from reticent.engine.sql.sampling import Lot
 from reticent.engine.wants import SufficientStatistics, Tallies
-from reticent.errors import PlanError
+from reticent.errors import PlanError, naming
 from reticent.exact import show
 from reticent.noise.bits import SystemBits
 from reticent.noise.source import SystemNoise
@@ -109,8 +109,14 @@ def try_plan(plan: Plan, on: Engine | None = None) -> None:
 
     `on` is an engine without rows that refuses what the one with the rows cannot do.
     """
-    for producer in producers(plan):
-        producer.check()
+    names = {
+        f"{product.section}[{place}]": f"{product.section} {name!r}"
+        for product in plan.products
+        for place, name in enumerate(product.names)
+    }
+    with naming(names):
+        for producer in producers(plan):
+            producer.check()
     tried = _small(plan)
     if all(producer.fills for producer in producers(tried)):
         return

@@ -4,27 +4,30 @@ from collections.abc import Iterator, Mapping
 from math import sqrt
 from typing import Any
 
+from reticent.release.labels import Labels
 from reticent.release.product import Line
 from reticent.report import marks
 from reticent.report.drawing import Drawing, Drawn
 from reticent.report.marks import BLUE, PALE, Spec
-from reticent.report.numbers import downward, nearest, upward
+from reticent.report.numbers import downward, nearest, places, upward
 
 SHOWN = 60
 BINS = 40
 DOTS = 400
-DIGITS = 4
 Table = Mapping[str, Any]
 
 
 def cell_tables(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     """What a page says of each table of cells."""
+    labels = Labels.of(document)
     return [
         {
             **{key: value for key, value in table.items() if key != "columns"},
             "titled": titled(table),
+            "cell": labels.column(table["cell"]),
+            "error_of": error_of(table),
             "total": len(table["columns"]["cell"]),
-            "lines": _lines(table),
+            "lines": _lines(table, labels),
         }
         for table in document.get("cells") or []
     ]
@@ -35,18 +38,35 @@ def titled(table: Table) -> str:
     return f"{table['name']} ({table['label']})" if table.get("label") else str(table["name"])
 
 
-def _lines(table: Table) -> list[dict[str, Any]]:
+def error_of(table: Table) -> str:
+    """What the standard error of a table is one of: sampling is in it only where that was bought."""
+    return (
+        "sampling and noise" if "standard errors" in (table.get("epsilon") or {}) else "privacy noise alone"
+    )
+
+
+def cell_intervals(document: Mapping[str, Any]) -> list[dict[str, str]]:
+    """What the intervals of each table cover, where it has any."""
+    return [
+        {"name": titled(table), "covers": error_of(table)}
+        for table in document.get("cells") or []
+        if any(low is not None for low in table["columns"]["low"])
+    ]
+
+
+def _lines(table: Table, labels: Labels) -> list[dict[str, Any]]:
     columns = table["columns"]
     found = []
     for place, cell in enumerate(columns["cell"][:SHOWN]):
         low, high = columns["low"][place], columns["high"][place]
-        bar = f"{downward(low, DIGITS)} to {upward(high, DIGITS)}" if low is not None else ""
+        digits = places({"value": columns["estimate"][place], "privacy_low": low, "privacy_high": high})
+        bar = f"{downward(low, digits)} to {upward(high, digits)}" if low is not None else ""
         error, count = columns["standard_error"][place], columns["count"][place]
         found.append(
             {
-                "cell": cell,
-                "estimate": nearest(columns["estimate"][place], DIGITS) or "withheld",
-                "error": upward(error, DIGITS),
+                "cell": labels.level(table["cell"], cell),
+                "estimate": nearest(columns["estimate"][place], digits) or "withheld",
+                "error": upward(error, digits),
                 "bar": bar,
                 "count": "" if count is None else f"{count:,}",
             }
@@ -60,7 +80,7 @@ def cell_charts(document: Mapping[str, Any]) -> Iterator[Drawn]:
         name = str(table["name"])
         values = [value for value in table["columns"]["estimate"] if value is not None]
         if len(table["columns"]["cell"]) <= SHOWN:
-            yield titled(table), name, _listed(table)
+            yield titled(table), name, _listed(table, Labels.of(document))
         elif values:
             yield titled(table), name, _histogram(table, values)
         dots = _dots(table)
@@ -68,13 +88,13 @@ def cell_charts(document: Mapping[str, Any]) -> Iterator[Drawn]:
             yield f"Noise by size, {titled(table)}", name, _scatter(dots)
 
 
-def _listed(table: Table) -> tuple[str, Spec]:
+def _listed(table: Table, labels: Labels) -> tuple[str, Spec]:
     """Every cell with its interval."""
     columns = table["columns"]
     rows = [
         {
             "place": place,
-            "label": str(cell),
+            "label": labels.level(table["cell"], cell),
             "value": columns["estimate"][place],
             "low": columns["low"][place],
             "high": columns["high"][place],
@@ -85,8 +105,11 @@ def _listed(table: Table) -> tuple[str, Spec]:
         for place, cell in enumerate(columns["cell"])
     ]
     level = f"{100 * table['level']:g} %"
-    plot = marks.bars(rows, str(table.get("unit") or table["cell"]))
-    return f"Intervals at {level}, where one is given.", {"data": {"values": rows}, **plot}
+    plot = marks.bars(rows, str(table.get("unit") or "estimate"))
+    return f"Intervals for {error_of(table)} at {level}, where one is given.", {
+        "data": {"values": rows},
+        **plot,
+    }
 
 
 def _histogram(table: Table, values: list[float]) -> tuple[str, Spec]:

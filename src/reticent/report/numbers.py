@@ -4,48 +4,23 @@ Texts have no control characters, and cells stand in the order of the plan.
 """
 
 from collections.abc import Mapping, Sequence
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
+from decimal import Decimal
 from fractions import Fraction
-from math import ceil, exp, floor, log10
+from math import ceil, exp
 from typing import Any
 
-DIGITS = 2  # significant digits of the half-width of an error bar
-MOST = 6  # decimals in the release's own files
+from reticent.exact import BARE, MOST_PLACES, places_for, rounded, rounded_down, rounded_up
+
+nearest, downward, upward = rounded, rounded_down, rounded_up
 HUGE = 10**6
 
 
-def places(estimate: dict[str, Any]) -> int:
-    """Decimals that show two digits of the error bar; all that the files carry where there is no bar."""
+def places(estimate: Mapping[str, Any], *, most: int = MOST_PLACES) -> int:
+    """Decimals that show two digits of the half of the interval; five digits of the value where there is none."""
     low, high = estimate.get("privacy_low"), estimate.get("privacy_high")
     if low is None or high is None or high <= low:
-        return MOST
-    return min(MOST, max(0, DIGITS - 1 - floor(log10((high - low) / 2))))
-
-
-def nearest(value: float | None, places: int = MOST) -> str:
-    """`value` rounded by the one rule everywhere, floor(x/g + 1/2)."""
-    return _shown(value, places, Decimal("0.5"), ROUND_FLOOR)
-
-
-def downward(value: float | None, places: int = MOST) -> str:
-    return _shown(value, places, Decimal(0), ROUND_FLOOR)
-
-
-def upward(value: float | None, places: int = MOST) -> str:
-    return _shown(value, places, Decimal(0), ROUND_CEILING)
-
-
-def _shown(value: float | None, places: int, shift: Decimal, rounding: str) -> str:
-    if value is None:
-        return ""
-    with localcontext() as context:
-        context.prec = 400
-        exact = Decimal(str(value))
-        steps = (exact.scaleb(places) + shift).to_integral_value(rounding=rounding)
-        text = f"{steps.scaleb(-places):,f}"
-    # A whole number stays whole, and where every digit is shown no zero is added to them.
-    is_bare = places == MOST or exact == exact.to_integral_value()
-    return text.rstrip("0").rstrip(".") if is_bare and "." in text else text
+        return places_for(estimate.get("value") or 0.0, BARE, most=most)
+    return places_for((high - low) / 2, most=most)
 
 
 def percent(share: float | None) -> str:

@@ -6,10 +6,21 @@ from markupsafe import Markup
 from reticent.refine.total import CAUTION, RELIABLE
 from reticent.release.release import Release
 from reticent.report import words
+from reticent.report.cells import cell_intervals
 from reticent.report.charts import HOW, specs, svg
 from reticent.report.numbers import barless, clean, upward
 from reticent.report.sections import drawings
-from reticent.report.statistics import meanings, parts, totals
+from reticent.report.statistics import (
+    is_rated,
+    key_figures,
+    may_be_below_zero,
+    meanings,
+    parts,
+    totals,
+)
+
+NOISE_ONLY = ("statistics", "tables", "regression")
+"""Sections whose intervals for privacy noise cover nothing else; tables of small cells say it themselves."""
 
 
 def page(release: Release) -> bytes:
@@ -33,6 +44,11 @@ def page(release: Release) -> bytes:
         "meanings": meanings(document),
         "barless": barless(document.get("statistics") or []),
         "totals": totals(document, "meaning"),
+        "figures": key_figures(document),
+        "noise_only": any(document.get(key) for key in NOISE_ONLY),
+        "cell_intervals": cell_intervals(document),
+        "rated": is_rated(document),
+        "below_zero": may_be_below_zero(document),
         "empty": totals(document, "empty"),
         "asks": parts(document),
     }

@@ -1,15 +1,16 @@
 """Regressions on a page and on the terminal: every coefficient with its interval for privacy noise."""
 
 from collections.abc import Iterator
-from math import floor, log10
 from typing import Any
 
+from reticent.release.labels import Labels
 from reticent.release.product import Document, Grid, Line
 from reticent.report.drawing import Drawing, Drawn
-from reticent.report.numbers import DIGITS, downward, nearest, upward
+from reticent.report.numbers import downward, nearest, upward
+from reticent.report.numbers import places as places_of
 
-HEADINGS = ("coefficient", "against", "value", "interval for privacy noise", "total interval")
-BARE = 4
+HEADINGS = ("coefficient", "against", "value")
+FINEST = 30  # a slope per dollar may be small
 USES = (
     (
         "A slope is by how much the response differs, on average, between respondents who differ by one unit of that "
@@ -18,21 +19,13 @@ USES = (
 )
 
 
-def _places(line: Document) -> int:
-    """Decimals that show two digits of the interval; without one, four digits of the value."""
-    low, high = line["privacy_low"], line["privacy_high"]
-    if low is None or high is None or high <= low:
-        return max(0, BARE - 1 - floor(log10(abs(line["value"])))) if line["value"] else 0
-    return max(0, DIGITS - 1 - floor(log10((high - low) / 2)))
-
-
-def _shown(line: Document) -> tuple[str, str, str, str, str]:
-    places = _places(line)
-    domain = ", ".join(f"{name} {level}" for name, level in line.get("cell", {}).items())
-    term = f"{domain}: {line['term']}" if domain else line["term"]
+def _shown(line: Document, labels: Labels) -> tuple[str, str, str, str, str]:
+    places = places_of(line, most=FINEST)
+    term = term_label(line["term"], labels)
+    domain = labels.cell(line.get("cell") or {})
     return (
-        term,
-        line["against"],
+        f"{domain}: {term}" if domain else term,
+        _against(line, labels),
         nearest(line["value"], places),
         _bar(line, "privacy", places),
         _bar(line, "total", places),
@@ -44,19 +37,37 @@ def _bar(line: Document, which: str, places: int) -> str:
     return "" if low is None else f"{downward(low, places)} to {upward(high, places)}"
 
 
+def term_label(term: str, labels: Labels) -> str:
+    """`Region = New England` for `region = 1`; a number by its label."""
+    column, mark, level = term.partition(" = ")
+    return f"{labels.column(column)} = {labels.level(column, level)}" if mark else labels.column(term)
+
+
+def _against(line: Document, labels: Labels) -> str:
+    return labels.level(line["term"].partition(" = ")[0], line["against"]) if line["against"] else ""
+
+
 def _view(document: Document) -> dict[str, Any]:
+    labels = Labels.of(document)
     told = [
-        {**each, "shown": [_shown(line) for line in each["coefficients"]]}
+        {
+            **each,
+            "response": labels.column(each["response"]),
+            "shown": [_shown(line, labels) for line in each["coefficients"]],
+        }
         for each in document.get("regression") or []
     ]
     return {"asked": [(each["name"], each["words"]) for each in told], "regressions": told}
 
 
 def _lines(document: Document) -> Iterator[Line]:
+    labels = Labels.of(document)
     for each in document["regression"]:
         yield f"{each['name']}: {each['guarantee']['words']}"
         yield f"  {each['words']}"
-        yield Grid(headings=HEADINGS, rows=[_shown(line) for line in each["coefficients"]])
+        level = f"{100 * each['level']:g} %"
+        headings = (*HEADINGS, f"{level} interval for privacy noise", f"{level} total interval")
+        yield Grid(headings=headings, rows=[_shown(line, labels) for line in each["coefficients"]])
         if each["no_privacy_interval"]:
             yield f"  no interval: {each['no_privacy_interval']}"
         if each["no_total_interval"]:

@@ -1,13 +1,18 @@
-"""The answers as an Excel workbook: one sheet of numbers, one that says what they mean. Text stays text (T28)."""
+"""The answers as an Excel workbook: all numbers, a sheet for each table, and what they mean. Text stays text (T28)."""
 
 import io
 from datetime import UTC, datetime
 from typing import Any
 
 from reticent.errors import ReticentError
+from reticent.release.labels import Labels
 from reticent.release.release import Release
 from reticent.report.charts import HOW
+from reticent.report.crosstab import Crosstab
 from reticent.report.numbers import clean
+from reticent.report.statistics import answer_crosstab
+from reticent.report.tables import margin_crosstab
+from reticent.report.words import covers, not_filled, reached, repaired
 
 _LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)  # a workbook wants a date; the same release is the same bytes
 
@@ -22,23 +27,80 @@ def writer() -> Any | None:
 
 
 def sheet(release: Release) -> bytes:
-    """The workbook of a release."""
+    """The workbook of a release: all estimates, a sheet for each table as it is printed, and what they mean."""
     part = writer()
     if part is None:
         raise ReticentError(f"needs xlsxwriter; install it with {HOW}", field="report")
     out = io.BytesIO()
     book = part.Workbook(out, {"in_memory": True, "strings_to_formulas": False, "strings_to_urls": False})
     book.set_properties({"title": "Release", "created": _LONG_AGO.replace(tzinfo=None)})
+    document = clean(release.document)
     _answers(book, release)
-    _about(book, clean(release.document))
+    names = {"answers", "about"}
+    for tab in crosstabs(document):
+        _crossed(book, tab, _sheet_name(tab.name, names))
+    _about(book, document)
     book.close()
     return out.getvalue()
 
 
+def crosstabs(document: Any) -> list[Crosstab]:
+    """Every table of a release that can be printed with one key across, statistics first."""
+    labels = Labels.of(document)
+    found = [answer_crosstab(answer, labels) for answer in document.get("statistics") or []]
+    found += [
+        margin_crosstab(table, margin, labels)
+        for table in document.get("tables") or []
+        for margin in table["margins"]
+    ]
+    return [tab for tab in found if tab is not None]
+
+
+def _sheet_name(name: str, taken: set[str]) -> str:
+    """At most 31 characters, none that a sheet may not have, and none that another has in any case."""
+    plain = "".join("_" if char in "[]:*?/\\'" else char for char in name).strip() or "table"
+    place, made = 1, plain[:31]
+    while made.lower() in taken:
+        place += 1
+        made = f"{plain[: 31 - len(str(place)) - 1]} {place}"
+    taken.add(made.lower())
+    return made
+
+
+def _crossed(book: Any, tab: Crosstab, name: str) -> None:
+    """Numbers as numbers, their intervals beside them in a second block, so that the first can be charted."""
+    bold, head = (
+        book.add_format({"bold": True}),
+        book.add_format({"bold": True, "bottom": 1, "align": "right"}),
+    )
+    page = book.add_worksheet(name)
+    page.write_string(0, 0, tab.name, bold)
+    page.write_string(1, 0, tab.unit)
+    sides, width = len(tab.down), len(tab.heads)
+    has_bars = any(cell.interval for _, cells in tab.rows for cell in cells)
+    for start, title in [(sides, tab.across), *([(sides + width + 1, tab.note)] * has_bars)]:
+        page.write_string(2, start, title, bold)
+        for place, text in enumerate(tab.heads):
+            page.write_string(3, start + place, text, head)
+    for place, key in enumerate(tab.down):
+        page.write_string(3, place, key, head)
+    for line, (side, cells) in enumerate(tab.rows, start=4):
+        for place, level in enumerate(side):
+            page.write_string(line, place, level)
+        for place, cell in enumerate(cells):
+            if cell.number is not None:
+                page.write_number(line, sides + place, cell.number)
+            if cell.interval:
+                page.write_string(line, sides + width + 1 + place, f"{cell.interval} {cell.mark}".strip())
+    page.freeze_panes(4, sides)
+    page.set_column(0, sides + width - 1, 16)
+    page.set_column(sides + width + 1, sides + 2 * width, 22)
+
+
 def _answers(book: Any, release: Release) -> None:
     bold = book.add_format({"bold": True, "bottom": 1})
-    page = book.add_worksheet("answers")
-    page.write_row(0, 0, release.header, bold)
+    page, header = book.add_worksheet("answers"), release.header
+    page.write_row(0, 0, header, bold)
     for place, line in enumerate(release.lines(), start=1):
         for column, value in enumerate(line):
             if isinstance(value, int | float):
@@ -47,8 +109,8 @@ def _answers(book: Any, release: Release) -> None:
                 page.write_string(place, column, str(value))
     page.freeze_panes(1, 2)
     page.set_column(0, 2, 28)
-    page.set_column(3, len(release.header) - 3, 12)
-    page.set_column(len(release.header) - 2, len(release.header) - 1, 60)
+    page.set_column(3, len(header) - 3, 12)
+    page.set_column(len(header) - 3, len(header) - 1, 60)
 
 
 def _about(book: Any, document: Any) -> None:
@@ -63,7 +125,9 @@ def _about(book: Any, document: Any) -> None:
         if document["published"] is True
         else "rehearsal on simulated rows, not a release",
         "guarantee": document["guarantee"]["words"],
-        "missing answers": "; ".join(document.get("imputation") or []) or "used as they are",
+        **({"intervals": covers(document)} if document.get("statistics") else {}),
+        "missing answers": "; ".join(repaired(document)) or not_filled(document),
+        **({"how far an answer reaches": " ".join(reached(document))} if reached(document) else {}),
         "plan": document["plan"],
         "software": ", ".join(f"{name} {version}" for name, version in document["software"].items()),
     }

@@ -4,8 +4,10 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from reticent.release.labels import Labels
 from reticent.release.product import Document, Grid, Line
 from reticent.report import marks
+from reticent.report.crosstab import CrossCell, Crosstab, crosstab
 from reticent.report.drawing import Drawing, Drawn
 from reticent.report.marks import Spec
 from reticent.report.numbers import (
@@ -22,16 +24,12 @@ from reticent.report.numbers import (
 from reticent.report.words import covers
 
 MOST_CELLS = 60
+MOST_LINES_DRAWN = 12
 NUMBERS = {"value": "value", "low": "privacy_low", "high": "privacy_high"}
 _MARKS = {"reliable": "●", "use with caution": "◆", "unreliable": "▲"}
-HEADINGS = (
-    "statistic",
-    "cell",
-    "estimate",
-    "interval for privacy noise",
-    "total: sampling and noise",
-    "reliability",
-)
+NOISE, TOTAL = "interval for privacy noise", "total interval: sampling and noise"
+KEY_FIGURES = 6
+MOST_LINES = 60  # on a terminal; the files have all
 
 
 def statistics_lines(document: Document) -> Iterator[Line]:
@@ -41,15 +39,69 @@ def statistics_lines(document: Document) -> Iterator[Line]:
         yield f"weights {weights['name']}: {weights['bins']} bins ({weights['strategy']}), {weights['how']}"
         if "raked" in weights:
             yield weights["raked"]["words"]
-    answers = document["statistics"]
-    rows = [_shown(answer, estimate) for answer in answers for estimate in answer["estimates"]]
-    if rows:
-        yield covers(document)
-    yield Grid(headings=HEADINGS, rows=rows)
+    answers, labels = document["statistics"], Labels.of(document)
+    if not answers:
+        return
+    yield covers(document)
+    crossed = {answer["name"]: answer_crosstab(answer, labels) for answer in answers if is_table(answer)}
+    listed = [answer for answer in answers if crossed.get(answer["name"]) is None]
+    if listed:
+        yield _listed(listed, labels, document)
+    for tab in crossed.values():
+        if tab is not None:
+            yield f"{tab.name} ({tab.unit})"
+            yield tab.grid()
+            yield tab.note
 
 
-def _shown(answer: Document, estimate: dict[str, Any]) -> tuple[str, ...]:
-    cell = "; ".join(f"{name} = {level}" for name, level in estimate["cell"].items())
+def _listed(answers: list[Any], labels: Labels, document: Document) -> Grid:
+    """One line for each estimate; of columns that would be empty nothing is shown."""
+    rows = [_shown(answer, estimate, labels) for answer in answers for estimate in answer["estimates"]]
+    noise, total = (f"{_stated(answers)}{words}" for words in (NOISE, TOTAL))
+    headings = ("statistic", "cell", "estimate", noise, total, "reliability")
+    kept = [i for i in range(len(headings)) if i in (0, 2, 3) or any(row[i] for row in rows)]
+    more = [(f"and {len(rows) - MOST_LINES:,} more in {document['id']}.csv", *[""] * 5)] * (
+        len(rows) > MOST_LINES
+    )
+    return Grid(
+        headings=[headings[i] for i in kept],
+        rows=[[row[i] for i in kept] for row in [*rows[:MOST_LINES], *more]],
+    )
+
+
+def _stated(answers: list[Any]) -> str:
+    """`95 % `, where all intervals have one level."""
+    levels = {(answer.get("interval") or {}).get("level") for answer in answers}
+    level = levels.pop() if len(levels) == 1 else None
+    return "" if level is None else f"{100 * level:g} % "
+
+
+def answer_crosstab(answer: Document, labels: Labels) -> Crosstab | None:
+    """A table of two keys or more as it is printed; in each cell the total interval, or that of the noise."""
+    estimates = answer.get("estimates") or []
+    has_total = any(each.get("total_low") is not None for each in estimates)
+    cells = []
+    for each in estimates:
+        digits = places(each)
+        low, high = ("total_low", "total_high") if has_total else ("privacy_low", "privacy_high")
+        ends = (downward(each.get(low), digits), upward(each.get(high), digits))
+        mark = _MARKS.get(each.get("reliability") or "", "")
+        cell = CrossCell(
+            value=nearest(each.get("value"), digits) or "not given",
+            interval=" to ".join(ends) if all(ends) else "",
+            mark="" if mark == "●" else mark,
+            number=each.get("value"),
+        )
+        cells.append((each.get("cell") or {}, cell))
+    note = f"Under each estimate its {_stated([answer])}{TOTAL if has_total else NOISE}."
+    shown = sorted({cell.mark for _, cell in cells if cell.mark})
+    legend = [f"{mark} {word}" for word, mark in _MARKS.items() if mark in shown]
+    note += f" {', '.join(legend)}." if legend else ""
+    return crosstab(cells, columns_of(answer), labels, name=_name(answer), unit=unit_of(answer), note=note)
+
+
+def _shown(answer: Document, estimate: dict[str, Any], labels: Labels) -> tuple[str, ...]:
+    cell = labels.cell(estimate["cell"])
     digits = places(estimate)
     ends = (downward(estimate["privacy_low"], digits), upward(estimate["privacy_high"], digits))
     bar = " to ".join(ends) if all(ends) else ""
@@ -61,12 +113,41 @@ def _shown(answer: Document, estimate: dict[str, Any]) -> tuple[str, ...]:
 
 def statistics_view(document: Document) -> dict[str, Any]:
     """What a page says of the statistics."""
-    answers = document.get("statistics") or []
+    answers, labels = document.get("statistics") or [], Labels.of(document)
+    single = _lines([answer for answer in answers if not is_table(answer)], [], labels)
     return {
         "asked": [(answer.get("name"), answer.get("words") or "not described") for answer in answers],
-        "single": _lines([answer for answer in answers if not is_table(answer)], []),
-        "tables": [_table(answer) for answer in answers if is_table(answer)],
+        "single": single,
+        "tables": [_table(answer, labels) for answer in answers if is_table(answer)],
     }
+
+
+def key_figures(document: Document) -> list[dict[str, Any]]:
+    """The first single estimates, to stand at the head of a page: name, value, and the widest interval that is given."""
+    answers = [each for each in document.get("statistics") or [] if not is_table(each)]
+    lines = _lines(answers[:KEY_FIGURES], [], Labels.of(document))["lines"]
+    return [{**line, "says": _says(line)} for line in lines]
+
+
+def is_rated(document: Document) -> bool:
+    """Whether any estimate has a flag for its reliability."""
+    answers = document.get("statistics") or []
+    return any(each.get("reliability") for answer in answers for each in answer.get("estimates") or [])
+
+
+def may_be_below_zero(document: Document) -> bool:
+    """Whether the release holds counts, which noise can make negative, and that nothing has made to add up."""
+    counts = ("count", "table")
+    asked = any(set(counts) & set(each.get("query") or {}) for each in document.get("statistics") or [])
+    return asked or any(not table.get("whole") for table in document.get("tables") or [])
+
+
+def _says(line: dict[str, Any]) -> str:
+    """What stands under a key figure."""
+    level = f"{100 * line['level']:g} % " if line["level"] is not None else ""
+    if line["total"]:
+        return f"{level}{TOTAL}: {line['total']}"
+    return f"{level}{NOISE}: {line['bar']}" if line["bar"] else "no interval"
 
 
 def meanings(document: Document) -> dict[str, list[Any]]:
@@ -92,15 +173,23 @@ def parts(document: Document) -> list[dict[str, Any]]:
     return [{**answer, "written": _written(answer)} for answer in document.get("statistics") or []]
 
 
-def _table(answer: Mapping[str, Any]) -> dict[str, Any]:
+def _table(answer: Mapping[str, Any], labels: Labels) -> dict[str, Any]:
     columns = columns_of(answer)
-    return {"answer": answer, "unit": unit_of(answer), "columns": columns, **_lines([answer], columns)}
+    return {
+        "answer": answer,
+        "unit": unit_of(answer),
+        "columns": [labels.column(column) for column in columns],
+        "crossed": answer_crosstab(answer, labels),
+        **_lines([answer], columns, labels),
+    }
 
 
-def _lines(answers: list[Any], columns: list[str]) -> dict[str, Any]:
+def _lines(answers: list[Any], columns: list[str], labels: Labels) -> dict[str, Any]:
     """The lines of one table, and which of its columns have anything to say."""
     lines = [
-        _line(answer, estimate, columns) for answer in answers for estimate in answer.get("estimates") or []
+        _line(answer, estimate, columns, labels)
+        for answer in answers
+        for estimate in answer.get("estimates") or []
     ]
     return {
         "lines": lines,
@@ -109,13 +198,16 @@ def _lines(answers: list[Any], columns: list[str]) -> dict[str, Any]:
     }
 
 
-def _line(answer: Mapping[str, Any], estimate: dict[str, Any], columns: list[str]) -> dict[str, Any]:
+def _line(
+    answer: Mapping[str, Any], estimate: dict[str, Any], columns: list[str], labels: Labels
+) -> dict[str, Any]:
+    cell = estimate.get("cell") or {}
     digits, rating = places(estimate), estimate.get("reliability") or ""
     low, high = downward(estimate.get("privacy_low"), digits), upward(estimate.get("privacy_high"), digits)
     return {
         "name": answer.get("name"),
         "unit": unit_of(answer),
-        "cells": [(estimate.get("cell") or {}).get(column, "") for column in columns],
+        "cells": [labels.level(column, cell.get(column, "")) for column in columns],
         "exact": estimate.get("value"),
         "value": nearest(estimate.get("value"), digits) or "not given",
         "bar": f"{low or 'no bound'}\N{NO-BREAK SPACE}to {high or 'no bound'}" if low or high else "",
@@ -160,7 +252,7 @@ def statistics_charts(document: Document) -> Iterator[Drawn]:
     yield from ((unit, None, _singles(group)) for unit, group in singles.items())
     for answer in answers:
         if is_table(answer):
-            yield _name(answer), _name(answer), _charted(answer)
+            yield _name(answer), _name(answer), _charted(answer, Labels.of(document))
 
 
 def _name(answer: Mapping[str, Any]) -> str:
@@ -184,20 +276,52 @@ def _singles(group: list[Mapping[str, Any]]) -> tuple[str, Spec]:
     return caption, {"data": {"values": rows}, **marks.points(rows)}
 
 
-def _charted(answer: Mapping[str, Any]) -> tuple[str, Spec]:
+def _charted(answer: Mapping[str, Any], labels: Labels) -> tuple[str, Spec]:
     columns, estimates = columns_of(answer), list(answer.get("estimates") or [])
+    years = next((column for column in columns if marks.are_years(_levels_of(estimates, column))), None)
+    if years is not None:
+        return _over_years(answer, columns, years, labels)
     outer, inner = (columns[:1], columns[1:]) if len(columns) > 1 else ([], columns)
     rows = []
     for place, estimate in enumerate(estimates[:MOST_CELLS]):
         cell = estimate.get("cell") or {}
-        row = _row(place, " · ".join(str(cell.get(column, "")) for column in inner), estimate)
-        row["group"] = "".join(f"{column}: {cell.get(column, '')}" for column in outer)
+        row = _row(
+            place, " · ".join(labels.level(column, cell.get(column, "")) for column in inner), estimate
+        )
+        row["group"] = "".join(
+            f"{labels.column(column)}: {labels.level(column, cell.get(column, ''))}" for column in outer
+        )
         rows.append(row)
     caption = _levels([answer])
     if len(estimates) > len(rows):
         caption += f" The first {len(rows)} of {len(estimates)} cells; the table has all."
     plot = marks.bars(rows, unit_of(answer))
     return caption, {"data": {"values": rows}, **(marks.in_groups(plot) if outer else plot)}
+
+
+def _levels_of(estimates: list[Any], column: str) -> list[str]:
+    return [str((each.get("cell") or {}).get(column, "")) for each in estimates]
+
+
+def _over_years(
+    answer: Mapping[str, Any], columns: list[str], years: str, labels: Labels
+) -> tuple[str, Spec]:
+    """A line over the years for each combination of the other keys, one under the other."""
+    others, rows = [column for column in columns if column != years], []
+    for place, estimate in enumerate(answer.get("estimates") or []):
+        cell = estimate.get("cell") or {}
+        if not marks.are_years([str(cell.get(years, ""))], least=1):
+            continue  # those whose year is missing stand in the table
+        row = _row(place, "", estimate) | {"year": int(str(cell[years]))}
+        row["group"] = " · ".join(labels.level(column, cell.get(column, "")) for column in others)
+        rows.append(row)
+    groups = list(dict.fromkeys(row["group"] for row in rows))[:MOST_LINES_DRAWN]
+    shown = [row for row in rows if row["group"] in groups]
+    caption = _levels([answer]) + " The band is the interval for privacy noise, the thin bars the total."
+    if len(shown) < len(rows):
+        caption += f" The first {len(groups)} lines; the table has all."
+    plot = marks.line(shown, unit_of(answer), labels.column(years))
+    return caption, {"data": {"values": shown}, **(marks.lines_in_groups(plot) if others else plot)}
 
 
 def _row(place: int, label: str, estimate: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from reticent.release.labels import Labels
 from reticent.release.product import Line
 from reticent.release.synth_table import Numbers, unpacked
 from reticent.report import marks
@@ -39,8 +40,17 @@ def synth_charts(document: Mapping[str, Any]) -> Iterator[Drawn]:
     for table in document.get("synth") or []:
         columns = table["columns"][:MOST_COLUMNS]
         for column, numbers in zip(columns, unpacked(table), strict=False):
-            drawn = _levels(column, numbers) if "levels" in column else _histogram(column, numbers)
-            yield f"{column['name']}, {table['rows']:,} synthetic rows", str(table["name"]), drawn
+            labels = Labels.of(document)
+            drawn = (
+                _levels(column, numbers, labels)
+                if "levels" in column
+                else _histogram(column, numbers, labels)
+            )
+            yield (
+                f"{labels.column(column['name'])}, {table['rows']:,} synthetic rows",
+                str(table["name"]),
+                drawn,
+            )
 
 
 def _silent(column: Table, numbers: Numbers) -> str:
@@ -51,12 +61,16 @@ def _silent(column: Table, numbers: Numbers) -> str:
     return f" {' and '.join(said)} are not drawn." if said else ""
 
 
-def _levels(column: Table, numbers: Numbers) -> tuple[str, Spec]:
+def _levels(column: Table, numbers: Numbers, labels: Labels) -> tuple[str, Spec]:
     size = len(column["levels"])
     counts = np.bincount(numbers[numbers < size], minlength=size)
     shown = range(min(size, MOST_LEVELS))
     rows = [
-        {"place": place, "label": str(column["levels"][place]), "value": int(counts[place])}
+        {
+            "place": place,
+            "label": labels.level(column["name"], column["levels"][place]),
+            "value": int(counts[place]),
+        }
         for place in shown
     ]
     more = f" The first {len(shown)} of {size} levels." if size > len(shown) else ""
@@ -71,7 +85,7 @@ def _levels(column: Table, numbers: Numbers) -> tuple[str, Spec]:
     return f"Rows by level.{more}{_silent(column, numbers)}", {"data": {"values": rows}, **spec}
 
 
-def _histogram(column: Table, numbers: Numbers) -> tuple[str, Spec]:
+def _histogram(column: Table, numbers: Numbers, labels: Labels) -> tuple[str, Spec]:
     size, grid = column["high"] - column["low"] + 1, Fraction(column["grid"])
     bins = min(BINS, size)
     edges = [i * size // bins for i in range(bins + 1)]
@@ -92,7 +106,7 @@ def _histogram(column: Table, numbers: Numbers) -> tuple[str, Spec]:
                 "field": "from",
                 "type": "quantitative",
                 "bin": {"binned": True},
-                "title": f"{column['name']}{unit}",
+                "title": f"{labels.column(column['name'])}{unit}",
             },
             "x2": {"field": "to"},
             "y": {"field": "count", "type": "quantitative", "title": "synthetic rows"},

@@ -1,86 +1,105 @@
 """Tables that add up on a page: two-way ones as they are printed, totals at the ends, and a picture of each margin."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from reticent.answer.add_up import ALL
+from reticent.release.labels import Labels
 from reticent.release.product import Document, Grid, Line
 from reticent.report import marks
+from reticent.report.crosstab import CrossCell, Crosstab, crosstab
 from reticent.report.drawing import Drawing, Drawn
 from reticent.report.marks import Spec
-from reticent.report.numbers import downward, nearest, upward
+from reticent.report.numbers import downward, nearest, places, upward
 
 SHOWN = 200
 DRAWN = 60
-DIGITS = 1
 UNIT = "respondents"
 
 
-def _number(table: Document, value: float | None) -> str:
-    if value is None:
-        return ""
-    return f"{value:,}" if table["whole"] else nearest(value, DIGITS)
+def _number(table: Document, line: Document) -> str:
+    return f"{line['value']:,}" if table["whole"] else nearest(line["value"], places(line))
 
 
 def _bar(table: Document, line: Document) -> str:
     if table["whole"]:
         return f"{line['privacy_low']:,} to {line['privacy_high']:,}"
-    return f"{downward(line['privacy_low'], DIGITS)} to {upward(line['privacy_high'], DIGITS)}"
+    digits = places(line)
+    return f"{downward(line['privacy_low'], digits)} to {upward(line['privacy_high'], digits)}"
+
+
+def _interval(table: Document) -> str:
+    return f"{100 * table['level']:g} % interval for privacy noise"
 
 
 def _view(document: Document) -> dict[str, Any]:
+    labels = Labels.of(document)
     tables = [
-        {**table, "shown": [_margin(table, margin) for margin in table["margins"]]}
+        {**table, "shown": [_margin(table, margin, labels) for margin in table["margins"]]}
         for table in document.get("tables") or []
     ]
     return {"asked": [(table["name"], table["words"]) for table in tables], "tables": tables}
 
 
-def _margin(table: Document, margin: Document) -> dict[str, Any]:
-    """Two columns across each other; any other number line by line."""
+def _margin(table: Document, margin: Document, labels: Labels) -> dict[str, Any]:
+    """Two columns or more across each other; where that cannot be printed, line by line."""
     lines, columns = margin["lines"], margin["columns"]
-    found: dict[str, Any] = {"columns": columns, "total": len(lines), "across": None, "lines": []}
-    if len(columns) == 2:
-        found["across"] = _across(table, columns, lines)
-    else:
-        found["lines"] = [
+    return {
+        "columns": [labels.column(column) for column in columns],
+        "total": len(lines),
+        "interval": _interval(table),
+        "crossed": margin_crosstab(table, margin, labels),
+        "lines": [
             {
-                "cells": list(line["cell"].values()),
-                "value": _number(table, line["value"]),
+                "cells": [labels.level(column, line["cell"][column]) for column in columns],
+                "value": _number(table, line),
                 "bar": _bar(table, line),
                 "is_total": ALL in line["cell"].values(),
             }
             for line in lines[:SHOWN]
-        ]
-    return found
+        ],
+    }
 
 
-def _across(table: Document, columns: Sequence[str], lines: Sequence[Document]) -> dict[str, Any]:
-    down, right = columns
-    values = {(line["cell"][down], line["cell"][right]): line for line in lines}
-    heads = list(dict.fromkeys(line["cell"][right] for line in lines))
-    sides = list(dict.fromkeys(line["cell"][down] for line in lines))
-    rows = []
-    for side in sides[:SHOWN]:
-        cells = [values[side, head] for head in heads]
-        rows.append({"name": side, "cells": [(_number(table, c["value"]), _bar(table, c)) for c in cells]})
-    return {"corner": f"{down} by {right}", "heads": heads, "rows": rows}
+def margin_crosstab(table: Document, margin: Document, labels: Labels) -> Crosstab | None:
+    """A margin as it is printed, totals at the ends; None where it has one column, or too many levels."""
+    cells = [
+        (
+            line["cell"],
+            CrossCell(
+                value=_number(table, line),
+                interval=_bar(table, line),
+                number=line["value"],
+                is_total=ALL in line["cell"].values(),
+            ),
+        )
+        for line in margin["lines"]
+    ]
+    name = f"{table['name']}: {' by '.join(labels.column(column) for column in margin['columns'])}"
+    note = f"Under each number its {_interval(table)}."
+    return crosstab(cells, margin["columns"], labels, name=name, unit=str(table["unit"]), note=note)
 
 
 def _lines(document: Document) -> Iterator[Line]:
     """Each margin as a small table, if it is small; the CSV has all."""
+    labels = Labels.of(document)
     for table in document["tables"]:
         yield f"{table['name']}: {table['guarantee']['words']}"
         for margin in table["margins"]:
-            over = " by ".join(margin["columns"])
+            over = " by ".join(labels.column(column) for column in margin["columns"])
             if len(margin["lines"]) > DRAWN:
                 yield f"  {over}: {len(margin['lines']):,} cells and totals in {document['id']}.tables.csv"
                 continue
-            rows = [
-                (*line["cell"].values(), _number(table, line["value"]), _bar(table, line))
-                for line in margin["lines"]
-            ]
-            yield Grid(headings=(*margin["columns"], UNIT, "interval for privacy noise"), rows=rows)
+            crossed = margin_crosstab(table, margin, labels)
+            yield f"{over} ({table['unit']})"
+            yield crossed.grid() if crossed is not None else _grid(table, margin, labels)
+            yield crossed.note if crossed is not None else ""
+
+
+def _grid(table: Document, margin: Document, labels: Labels) -> Grid:
+    told = _margin(table, margin, labels)
+    rows = [(*line["cells"], line["value"], line["bar"]) for line in told["lines"]]
+    return Grid(headings=(*told["columns"], UNIT, _interval(table)), rows=rows)
 
 
 def _charts(document: Document) -> Iterator[Drawn]:
@@ -89,21 +108,22 @@ def _charts(document: Document) -> Iterator[Drawn]:
             yield (
                 f"{table['name']}: {' by '.join(margin['columns'])}",
                 str(table["name"]),
-                _charted(table, margin),
+                _charted(table, margin, Labels.of(document)),
             )
 
 
-def _charted(table: Document, margin: Document) -> tuple[str, Spec]:
+def _charted(table: Document, margin: Document, labels: Labels) -> tuple[str, Spec]:
     """The cells of a margin with their intervals, without totals."""
     cells = [line for line in margin["lines"] if ALL not in line["cell"].values()]
     rows = [
         {
             "place": place,
-            "label": " · ".join(line["cell"].values()),
+            "label": " · ".join(labels.level(name, level) for name, level in line["cell"].items()),
             "value": line["value"],
             "low": line["privacy_low"],
             "high": line["privacy_high"],
-            "total_margin": None,
+            "total_low": None,
+            "total_high": None,
             "rating": "not rated",
         }
         for place, line in enumerate(cells[:DRAWN])

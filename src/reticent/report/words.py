@@ -257,6 +257,43 @@ def repaired(document: Document) -> list[str]:
     return [f"{str(each)[:1].upper()}{str(each)[1:]}." for each in said]
 
 
+REACHED = {
+    "edits": "An edit deduces an answer from the same respondent's other answers, and reaches no other row.",
+    "donors": (
+        "A donor's answer may now stand in several rows, so the noise is scaled to the respondent's own row and to all rows "
+        "their answer could reach. The promise above covers this."
+    ),
+    "models": (
+        "A model was learned with noise of its own, at a price that is part of the budget. What it fills is computed from the "
+        "released model and the respondent's own answers, so an answer stands in one row only. The promise above covers this."
+    ),
+}
+WEIGHED = (
+    "The weights depend on who is in the sample, so the noise is scaled to what one respondent can move through the weights of "
+    "all who share their bin. The promise above covers this."
+)
+FACTORED = (
+    "Every record weighs its own base weight times a factor that was released with noise, at a price that is part of the "
+    "budget. The promise above covers this."
+)
+
+
+def reached(document: Document) -> list[str]:
+    """How far one respondent's answers reach through what was done to the rows: a sentence for each thing that was done."""
+    said = [REACHED[kind] for kind in document.get("imputed_by") or [] if kind in REACHED]
+    weights = document.get("weights") or {}
+    return said + [FACTORED if weights.get("factors") else WEIGHED] * bool(weights)
+
+
+def not_filled(document: Document) -> str:
+    """What became of missing values where nothing filled them, for a table of facts."""
+    if document.get("statistics") or document.get("cells") or document.get("regression"):
+        return (
+            "none was filled; each statistic is of those who answered what it uses, as its description says"
+        )
+    return "none was filled before anything was computed; see the description of each table"
+
+
 def _brought(document: Document) -> list[str]:
     """What was done to the rows before they came, and what the promise is worth then."""
     told = document.get("imputed_before") or {}

@@ -278,7 +278,7 @@ def _column(name: str, raw: dict[str, Any]) -> Column:
         raise SchemaError(
             f"{name[:80]!r} is not a name ({rule}); put the header into 'source'", field="columns"
         )
-    part = fill(ColumnPart, raw, error=SchemaError, at=at)
+    part = fill(ColumnPart, raw, error=SchemaError, at=at, offered=_offered(raw.get("kind")))
     if part.kind in ("date", "datetime", "time"):
         raise SchemaError(DATES, field=f"{at}.kind")
     if part.kind not in KINDS:
@@ -303,6 +303,16 @@ def _column(name: str, raw: dict[str, Any]) -> Column:
         _refuse(part, at, "labels", "groups", "ignore")
         return Identifier(**common, literal=part.text)  # type: ignore[arg-type]
     return _levels(part, common, at) if part.kind in ("categorical", "ordinal") else _number(part, common, at)
+
+
+def _offered(kind: Any) -> set[str]:
+    """The keys that go with a kind of column; all of them where the kind is none."""
+    every = set(ColumnPart.model_fields)
+    if kind in ("categorical", "ordinal"):
+        return every - {"bounds", "grid"} - ({"positions"} if kind == "categorical" else set())
+    if kind in ("integer", "decimal"):
+        return every - {"levels", "positions", "text", "strata", "drawn", "labels", "groups", "ignore"}
+    return every - {"labels", "groups", "ignore", "levels", "bounds", "grid", "positions"}
 
 
 def _levels(part: ColumnPart, common: dict[str, Any], at: str) -> Levels:

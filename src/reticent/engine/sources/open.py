@@ -170,7 +170,7 @@ def _single(path: Path, ending: str, table: str | None) -> Source:
 def _paths(text: str) -> tuple[Path, ...]:
     found = matching(text)
     if not found:
-        raise SourceError("matches no file", field="source")
+        raise SourceError(f"{_named(text)} matches no file", field="source")
     for path in found:
         _check_regular(path)
     return tuple(Path(path) for path in found)
@@ -180,11 +180,18 @@ def _check_regular(path: str) -> None:
     try:
         mode = os.stat(path).st_mode
     except (OSError, ValueError):
-        raise SourceError("does not exist or cannot be reached", field="source") from None
+        raise SourceError(f"{_named(path)} does not exist or cannot be reached", field="source") from None
     if not stat.S_ISREG(mode):
-        raise SourceError("is not a file (a folder, pipe or device cannot be read)", field="source")
+        raise SourceError(
+            f"{_named(path)} is not a file (a folder, pipe or device cannot be read)", field="source"
+        )
     if not os.access(path, os.R_OK):
-        raise SourceError("may not be read; check its permissions", field="source")
+        raise SourceError(f"{_named(path)} may not be read; check its permissions", field="source")
+
+
+def _named(path: str) -> str:
+    """The file by its last part; where it lies on the machine is nobody's business."""
+    return repr(os.path.basename(path.rstrip("/"))[:100])
 
 
 def open_frame(frame: Any) -> ArrowRows:
