@@ -29,7 +29,7 @@ def missing(plan: PlanFile, data: Data = None) -> None:
 
     read = read_plan(plan, rows=data)
     source = data if data is not None else located(plan.parent, read.source)
-    engine = open_engine(open_source(source, table=read.relation))
+    engine = open_engine(open_source(source, table=read.relation, schema=read.schema))
     try:
         engine.check(read.schema)
         columns = public_columns(read.schema)

@@ -76,7 +76,7 @@ def open_by_plan(asked: Opening, path: Path, data: str | None) -> None:
 
 def _rows(plan: Plan, data: str) -> CuratorEngine | None:
     try:
-        return open_engine(open_source(data, table=plan.relation))
+        return open_engine(open_source(data, table=plan.relation, schema=plan.schema))
     except SourceError:
         return None
 

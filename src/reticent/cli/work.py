@@ -135,7 +135,7 @@ def _write_rehearsal(made: Release, folder: Path) -> None:
 def check_plan(path: Path, data: str | None, ledger: Path | None = None) -> None:
     """Show the curator what the rows hold, and whose else they are. Nothing is written and nothing is charged."""
     plan = read_plan(path, rows=data)
-    engine = open_engine(open_source(_rows(path, plan, data), table=plan.relation))
+    engine = open_engine(open_source(_rows(path, plan, data), table=plan.relation, schema=plan.schema))
     try:
         engine.check(plan.schema)
         findings = inspect(engine, plan.schema)

@@ -20,6 +20,7 @@ from reticent.engine.donors.capped import CappedStaging, capped_domains, togethe
 from reticent.engine.donors.filling import PACKED, DonorStaging, LocalMatcher, check_rings, domains_of
 from reticent.engine.donors.records import LINE, Packing, packed
 from reticent.engine.protocol import CellPoints, CodedRows, DonorMatcher, Engine, RowDraws
+from reticent.engine.sources.dialect import looks_separated_by
 from reticent.engine.sql.build import Values
 from reticent.engine.sql.clean import Clean, RowView, needed
 from reticent.engine.sql.coded import Coding, check_coding, coded_rows
@@ -34,6 +35,14 @@ from reticent.prepare.distance import check_repair
 from reticent.prepare.repair import NO_REPAIR, Repair
 from reticent.schema import Schema
 from reticent.schema.codebook import ROW
+
+
+def _way_out(header: Mapping[str, str]) -> str:
+    """What to do about a column that is not there: a header that was not cut says by what it should be."""
+    mark = looks_separated_by(header)
+    if not mark:
+        return "set its source to the header in the file"
+    return f"its header is one name that holds {mark!r}: say in the codebook what separates cells, [survey.csv] separator = {mark!r}"
 
 
 class SqlEngine(ABC):
@@ -110,7 +119,7 @@ class SqlEngine(ABC):
         for column in schema.columns.values():
             if column.source not in self.types:
                 raise SourceError(
-                    f"the data have no column {column.source!r}; set its source to the header in the file",
+                    f"the data have no column {column.source!r}; {_way_out(self.types)}",
                     field=f"columns.{column.name}",
                 )
             # No type that one more row can give a frame's column is refused: that would tell of the row.

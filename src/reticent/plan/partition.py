@@ -27,7 +27,7 @@ from reticent.privacy.claim import Change
 from reticent.privacy.ledger import ChargedPiece
 from reticent.privacy.ledger.history import BEFORE, CHANCE, FIXED, VALUES
 from reticent.schema import Schema
-from reticent.schema.codebook import ROW
+from reticent.schema.codebook import PLAIN_CSV, ROW
 from reticent.schema.columns import READING, Levels
 
 KEY_SECRET = {
@@ -347,13 +347,16 @@ def _unlabelled(columns: Any) -> Any:
 
 
 def _regrouped(schema: Schema) -> list[Any]:
-    """How codes become levels where they are grouped, or compared without case or spacing; in the order of levels."""
+    """How codes become levels where they are grouped, or compared without case or spacing, in the order of levels; and how
+    numbers of a CSV file are written, where that is said."""
     told = [
         [name, list(column.levels), [list(each) for each in column.members], list(column.ignore)]
         for name, column in schema.columns.items()
         if isinstance(column, Levels) and (column.members or column.ignore)
     ]
-    return [told] if told else []
+    dialect = [schema.csv.decimal, schema.csv.thousands, schema.csv.encoding]
+    read = [dialect] if schema.csv != PLAIN_CSV else []
+    return [*([told] if told else []), *read]
 
 
 def check_partition(partition: Partition | None, size: int | None, field: str) -> None:

@@ -15,13 +15,14 @@ import pyarrow as pa
 from reticent.engine.open import open_engine
 from reticent.engine.protocol import CuratorEngine
 from reticent.engine.sources.arrow import ArrowRows
-from reticent.engine.sources.open import open_frame, open_source
+from reticent.engine.sources.open import TEXT_FILES, open_frame, open_source
 from reticent.engine.sources.remote import given_table
 from reticent.errors import SchemaError
 from reticent.exact import show
 from reticent.files import read_toml
 from reticent.plan.plan import Plan, plan_from
 from reticent.schema import Levels, Number, Schema
+from reticent.schema.codebook import schema_from
 from reticent.schema.public_files import check_apart, identities, identity
 
 
@@ -50,9 +51,15 @@ class Survey:
     def open(self) -> CuratorEngine:
         """An engine on the rows. It looks at the header now and at the rows when asked."""
         if isinstance(self.rows, str | PathLike):
-            return open_engine(open_source(str(self.rows), table=self._relation), threads=self.threads)
+            return open_engine(self._source(), threads=self.threads)
         elsewhere = given_table(self.rows, self._relation)
         return open_engine(elsewhere or open_frame(self.rows), threads=self.threads)
+
+    def _source(self) -> Any:
+        """The source that `rows` names; CSV as the codebook says, where there is a file to read it from."""
+        is_text = str(self.rows).lower().endswith(TEXT_FILES)
+        schema = schema_from(self.book()) if is_text else None
+        return open_source(str(self.rows), table=self._relation, schema=schema)
 
     @property
     def _relation(self) -> str | None:

@@ -30,14 +30,14 @@ ENDS = ("value", "low", "high", "total_low", "total_high")
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class AxisScale:
     """One unit for a whole axis: its ticks are divided by `by`, and its title says so."""
 
     by: int = 1
     word: str = ""
 
     @classmethod
-    def of(cls, rows: list[dict[str, Any]]) -> "Scale":
+    def of(cls, rows: list[dict[str, Any]]) -> "AxisScale":
         """The scale at which the largest number of the rows has at most five digits before the point."""
         sizes = (abs(row[end]) for row in rows for end in ENDS if row.get(end) is not None)
         largest = max(sizes, default=0)
@@ -58,7 +58,7 @@ class Scale:
 def points(rows: list[dict[str, Any]]) -> Spec:
     """A point and its whiskers on each line, the label above them."""
     label = {"type": "text", "align": "left", "dy": -14, "fontSize": 14, "limit": WIDE}
-    scale = Scale.of(rows)
+    scale = AxisScale.of(rows)
     values = _points(rows, None, scale)
     if not any(row["low"] is not None for row in rows):
         values["encoding"]["x"]["scale"] = {"zero": True}  # a point alone spans no axis
@@ -69,7 +69,7 @@ def points(rows: list[dict[str, Any]]) -> Spec:
 def bars(rows: list[dict[str, Any]], unit: str) -> Spec:
     """A bar from zero with its whiskers on each line, the label beside it."""
     label = {"type": "text", "align": "right", "fontSize": 14, "limit": BESIDE - 10}
-    scale = Scale.of(rows)
+    scale = AxisScale.of(rows)
     bar = {"mark": {"type": "bar", "color": PALE, "height": 14}, "encoding": {"x": _x("value", unit, scale)}}
     layers = [bar, _label(label, -10), *_whiskers(unit, scale), _points(rows, unit, scale)]
     return {"width": WIDE - BESIDE, "height": {"step": 24}, "encoding": {"y": _y()}, "layer": layers}
@@ -88,7 +88,7 @@ def are_years(levels: list[str], *, least: int = 3) -> bool:
 
 def line(rows: list[dict[str, Any]], unit: str, title: str) -> Spec:
     """A line over the years, with the noise as a band and the total interval as thin bars. The axis need not begin at zero."""
-    scale = Scale.of(rows)
+    scale = AxisScale.of(rows)
     year = {"field": "year", "type": "quantitative", "title": title, "scale": {"zero": False, "nice": False}}
     year["axis"] = {"format": "d", "tickMinStep": 1, "tickCount": 8, "grid": False}
 
@@ -158,7 +158,7 @@ def _y() -> Spec:
     return {"field": "place", "type": "ordinal", "axis": None}
 
 
-def _x(name: str, unit: str | None, scale: Scale) -> Spec:
+def _x(name: str, unit: str | None, scale: AxisScale) -> Spec:
     """The axis. Bars, whose unit stands under them, begin at zero; points, under a title, need not."""
     return {
         "field": name,
@@ -173,7 +173,7 @@ def _label(mark: Spec, x: int) -> Spec:
     return {"mark": mark, "encoding": {"x": {"value": x}, "text": {"field": "label", "type": "nominal"}}}
 
 
-def _points(rows: list[dict[str, Any]], unit: str | None, scale: Scale) -> Spec:
+def _points(rows: list[dict[str, Any]], unit: str | None, scale: AxisScale) -> Spec:
     """The values. Shape says how reliable they are, so that colour need not."""
     ratings = [name for name in RATINGS if any(row["rating"] == name for row in rows)]
     shapes = {"domain": ratings, "range": [RATINGS[name] for name in ratings]}
@@ -183,7 +183,7 @@ def _points(rows: list[dict[str, Any]], unit: str | None, scale: Scale) -> Spec:
     return {"mark": mark, "encoding": {"x": _x("value", unit, scale), "shape": shape}}
 
 
-def _whiskers(unit: str | None, scale: Scale) -> Iterator[Spec]:
+def _whiskers(unit: str | None, scale: AxisScale) -> Iterator[Spec]:
     """The total interval, thin, and over it that of the noise, thick; each only where it is given."""
     yield {
         "transform": [{"filter": "isValid(datum.total_low) && isValid(datum.total_high)"}],

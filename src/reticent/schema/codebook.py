@@ -3,6 +3,7 @@
 Messages name the field and the way out; nothing here has seen a row.
 """
 
+import codecs
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -27,6 +28,24 @@ ROW = "row"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CsvDialect:
+    """How a CSV file is written: what separates its cells, how numbers are written, and its code page."""
+
+    separator: str = ""
+    decimal: str = "."
+    thousands: str = ""
+    encoding: str = "utf-8"
+
+    @property
+    def has_numbers(self) -> bool:
+        """Whether numbers are written otherwise than everywhere else."""
+        return self.decimal != "." or self.thousands != ""
+
+
+PLAIN_CSV = CsvDialect()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Schema:
     """A codebook: public facts only. `unit` is "row" or the identifier of the protected respondent.
 
@@ -39,6 +58,7 @@ class Schema:
     - `sample_size`: the number of respondents, where it is public.
     - `title`: for readers.
     - `finished`: false for a draft that nobody has read through.
+    - `csv`: how the rows are written, where they are a CSV file.
     """
 
     name: str
@@ -48,6 +68,7 @@ class Schema:
     sample_size: int | None = None
     title: str = ""
     finished: bool = True
+    csv: CsvDialect = PLAIN_CSV
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", MappingProxyType(dict(self.columns)))
@@ -162,6 +183,59 @@ DATES = (
 Numeric = str | int | Decimal
 
 
+class CsvPart(Section):
+    """The `[survey.csv]` section of a codebook: how a CSV file is written.
+
+    **Keys**
+
+    - `separator`: one character between cells: `";"`; where not said, a comma, in `.tsv` a tab.
+    - `decimal`: the mark before decimals, `"."` or `","`.
+    - `thousands`: the mark between groups of three digits: `"."`, `","`, `"'"` or `" "`.
+    - `encoding`: its code page, such as `"latin-1"` or `"cp1252"`; UTF-8 where not said.
+    """
+
+    separator: str = ""
+    decimal: str = "."
+    thousands: str = ""
+    encoding: str = "utf-8"
+
+
+SEPARATORS, DECIMALS, THOUSANDS = (";", ",", "|", "\t", ":", "~", "^"), (".", ","), ("", ".", ",", "'", " ")
+CODE_PAGES = {"ascii", "cp437", "cp850", "cp852", "cp855", "cp857", "cp858", "cp866", "hp-roman8"}
+
+
+def _csv(part: CsvPart | None) -> CsvDialect:
+    if part is None:
+        return PLAIN_CSV
+    for key, known in (("decimal", DECIMALS), ("thousands", THOUSANDS), ("separator", ("", *SEPARATORS))):
+        if getattr(part, key) not in known:
+            shown = ", ".join(repr(each) for each in known if each)
+            raise SchemaError(f"is one of {shown}", field=f"survey.csv.{key}")
+    if part.decimal == part.thousands:
+        raise SchemaError(
+            "is the decimal mark too; a number has one mark for each", field="survey.csv.thousands"
+        )
+    encoding = _code_page(part.encoding)
+    if encoding is None:
+        raise SchemaError(
+            "is UTF-8 or a code page of one byte a character, such as latin-1 or cp1252; save the file as UTF-8 otherwise",
+            field="survey.csv.encoding",
+        )
+    return CsvDialect(
+        separator=part.separator, decimal=part.decimal, thousands=part.thousands, encoding=encoding
+    )
+
+
+def _code_page(name: str) -> str | None:
+    """Python's name of a code page in which every byte is a character by itself, or of UTF-8; None for any other."""
+    try:
+        found = codecs.lookup(name).name
+    except (LookupError, ValueError):
+        return None
+    is_single = found.startswith(("iso8859", "cp125", "koi8", "mac-")) or found in CODE_PAGES
+    return found if is_single or found == "utf-8" else None
+
+
 class SurveyPart(Section):
     """The `[survey]` section of a codebook.
 
@@ -173,6 +247,7 @@ class SurveyPart(Section):
     - `at_most`: how many rows one respondent may own.
     - `sample_size`: the number of respondents, where it is public.
     - `unfinished`: true in a draft.
+    - `csv`: how a CSV file is written.
     """
 
     name: str = Field(min_length=1, max_length=100)
@@ -181,6 +256,7 @@ class SurveyPart(Section):
     at_most: int = 1
     sample_size: int | None = None
     unfinished: bool = False
+    csv: CsvPart | None = None
 
 
 class ColumnPart(Section):
@@ -268,6 +344,7 @@ def schema_from(data: dict[str, Any]) -> Schema:
         at_most=book.survey.at_most,
         sample_size=book.survey.sample_size,
         finished=not book.survey.unfinished,
+        csv=_csv(book.survey.csv),
     )
 
 

@@ -19,7 +19,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from reticent.engine.sources.dialect import plain_numbers, transcoded
 from reticent.errors import PlanError, ResourceError, SourceError
+from reticent.schema.codebook import PLAIN_CSV, CsvDialect
 
 Positions = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -264,6 +266,8 @@ class CsvSource:
 
     path: Path
     delimiter: bytes = b","
+    dialect: CsvDialect = PLAIN_CSV
+    numbers: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         if len(self.delimiter) != 1 or not self.delimiter.isascii() or self.delimiter in b'"\r\n\0':
@@ -284,8 +288,18 @@ class CsvSource:
             file.close()
             raise
         schema = pa.schema([(name, pa.string()) for name in columns])
-        batches = _batches(file, self.delimiter, len(header), wanted, schema)
-        return pa.RecordBatchReader.from_batches(schema, batches)
+        batches = _batches(file, self.delimiter, len(header), wanted, schema, self.dialect.encoding)
+        return pa.RecordBatchReader.from_batches(schema, map(self._in_plain_numbers, batches))
+
+    def _in_plain_numbers(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The batch with the columns of numbers written as everywhere else."""
+        if not self.dialect.has_numbers or not self.numbers & set(batch.schema.names):
+            return batch
+        pairs = zip(batch.schema.names, batch.columns, strict=True)
+        cells = [
+            plain_numbers(column, self.dialect) if name in self.numbers else column for name, column in pairs
+        ]
+        return pa.RecordBatch.from_arrays(cells, schema=batch.schema)
 
     def _places(self, header: Sequence[str], columns: Sequence[str]) -> list[int]:
         place = {name: index for index, name in enumerate(header)}
@@ -306,6 +320,7 @@ class CsvSource:
         for magic, kind in _LOOKS_LIKE.items():
             if line.startswith(magic):
                 raise self._refused(f"looks like {kind}, not like CSV; give the rows as plain CSV in UTF-8.")
+        line = transcoded(line, self.dialect.encoding)
         if len(line.removeprefix(_BOM)) > _HEADER_BYTES:
             raise self._refused(f"has a first line longer than {_HEADER_BYTES:,} bytes; a header is shorter.")
         if b"\0" in line:
@@ -328,7 +343,10 @@ class CsvSource:
         with suppress(UnicodeDecodeError, csv.Error):
             names = tuple(next(csv.reader([text.decode()], delimiter=self.delimiter.decode(), strict=True)))
         if names is None:
-            raise self._refused("has a header that is not UTF-8, or whose quotes do not close.")
+            raise self._refused(
+                "has a header that is not UTF-8, or whose quotes do not close; where it has another code page, say so in "
+                'the codebook: [survey.csv] encoding = "cp1252".'
+            )
         return names
 
     def _open(self) -> BinaryIO:
@@ -372,12 +390,17 @@ def _chunks(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _batches(
-    file: BinaryIO, delimiter: bytes, fields: int, wanted: list[int], schema: pa.Schema
+    file: BinaryIO,
+    delimiter: bytes,
+    fields: int,
+    wanted: list[int],
+    schema: pa.Schema,
+    encoding: str = "utf-8",
 ) -> Iterator[pa.RecordBatch]:
     """Read on from the second line. An open quote at the end of a block waits for the next block."""
     with file:
         held = b""
-        for lines in whole_lines(_chunks(file)):
+        for lines in whole_lines(transcoded(chunk, encoding) for chunk in _chunks(file)):
             block = CsvBlock(held + (lines or b""), delimiter=delimiter)
             starts, ends, used = block.records(fields, is_last=lines is None)
             yield from _rows(block, starts, ends, wanted, schema)

@@ -6,6 +6,7 @@ cell by cell, as text that means the same. Nothing in a cell can raise.
 """
 
 import os
+import re
 import stat
 from collections.abc import Callable
 from contextlib import suppress
@@ -30,6 +31,8 @@ from reticent.engine.sources.objects import as_texts
 from reticent.engine.sources.remote import RemoteTable, is_remote, remote_table
 from reticent.errors import SourceError
 from reticent.files import matching
+from reticent.schema import Number, Schema
+from reticent.schema.codebook import PLAIN_CSV
 
 PLAIN = "biuf"  # NumPy's kinds of truth values, whole numbers and doubles
 
@@ -115,26 +118,47 @@ class DuckTable:
 Source = ParquetFiles | DuckTable | Stream
 
 
-def open_source(text: str, *, table: str | None = None) -> Source | RemoteTable:
-    """The source behind a path or a glob, or the table elsewhere that the text names."""
-    return remote_table(text, table) if is_remote(text) else open_path(text, table=table)
+ADDRESS = re.compile(r"(^|/)postgres(ql)?:|://|\bdbname=", re.IGNORECASE)
+IS_ADDRESS = (
+    "looks like the address of a server; addresses, users and passwords do not belong into a plan or a command: put them into "
+    "libpq's service file, and write source = 'postgres:SERVICE' and relation = 'schema.name'"
+)
+TEXT_FILES = (".csv", ".tsv", ".txt")
 
 
-def open_path(text: str, *, table: str | None = None) -> Source:
+def open_source(text: str, *, table: str | None = None, schema: Schema | None = None) -> Source | RemoteTable:
+    """The source behind a path or a glob, or the table elsewhere that the text names; CSV as the codebook `schema` says."""
+    if is_remote(text):
+        return remote_table(text, table)
+    if ADDRESS.search(text) and not os.path.exists(text):
+        raise SourceError(IS_ADDRESS, field="source")  # without the address, which may hold a password
+    return open_path(text, table=table, schema=schema)
+
+
+def open_path(text: str, *, table: str | None = None, schema: Schema | None = None) -> Source:
     """The source behind a path or a glob, judged by its ending."""
     paths = _paths(text)
     endings = {path.suffix.lower() for path in paths}
     if len(endings) > 1:
         raise SourceError("matches files of different kinds", field="source")
     ending = endings.pop()
-    if ending in (".csv", ".tsv", ".txt"):
-        delimiter = b"\t" if ending == ".tsv" else b","
-        return CsvFiles(tuple(CsvSource(path, delimiter) for path in paths))
+    if ending in TEXT_FILES:
+        dialect = schema.csv if schema is not None else PLAIN_CSV
+        delimiter = dialect.separator.encode() or (b"\t" if ending == ".tsv" else b",")
+        numbers = _numbers(schema)
+        return CsvFiles(tuple(CsvSource(path, delimiter, dialect, numbers) for path in paths))
     if ending in (".parquet", ".pq"):
         return ParquetFiles(paths)
     if len(paths) > 1:
         raise SourceError(f"matches several {ending} files, and only one can be read", field="source")
     return _single(paths[0], ending, table)
+
+
+def _numbers(schema: Schema | None) -> frozenset[str]:
+    """The headers of columns of numbers."""
+    if schema is None:
+        return frozenset()
+    return frozenset(column.source for column in schema.coded.values() if isinstance(column, Number))
 
 
 def files_of(source: Source) -> tuple[tuple[Path, str], ...]:
