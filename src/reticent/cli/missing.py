@@ -1,6 +1,7 @@
 """`reticent missing`: CONFIDENTIAL, for the curator: which answers go missing together, and Little's test."""
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,32 +14,49 @@ if TYPE_CHECKING:
 
 def add_to(app: typer.Typer) -> None:
     """Hang the command on the root."""
-    app.command(epilog="Example: reticent missing plan.toml")(missing)
+    app.command(epilog="Example: reticent missing plan.toml --html missing.html --by region")(missing)
 
 
-def missing(plan: PlanFile, data: Data = None) -> None:
+def missing(
+    plan: PlanFile,
+    data: Data = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", help="Write pictures to this page, for your eyes only.")
+    ] = None,
+    by: Annotated[
+        str | None, typer.Option("--by", help="With --html: rates in each level of this column.")
+    ] = None,
+) -> None:
     """For the curator's eyes only: which answers go missing, together or not, and Little's test. CONFIDENTIAL."""
     from reticent.cli.show import WARNING
-    from reticent.engine.confidential import MOST_COLUMNS, patterns
+    from reticent.engine.confidential import MOST_COLUMNS
     from reticent.engine.open import open_engine
     from reticent.engine.sources.open import open_source
     from reticent.engine.sources.remote import located
-    from reticent.missing.describe import describe
+    from reticent.files import check_new, write_new
     from reticent.missing.private import public_columns
     from reticent.plan.plan import read_plan
+    from reticent.report.missing import missing_pictures
 
     read = read_plan(plan, rows=data)
+    if html is not None:
+        check_new(html)
+    if by is not None:
+        read.schema.column(by, field="--by")
     source = data if data is not None else located(plan.parent, read.source)
     engine = open_engine(open_source(source, table=read.relation, schema=read.schema))
     try:
         engine.check(read.schema)
-        columns = public_columns(read.schema)
-        told = describe(patterns(engine, read.schema, columns)).text()
+        pictures = missing_pictures(engine, read.schema, by)
         tested = _tested(engine, read.schema)
     finally:
         engine.close()
-    cut = [f"The first {MOST_COLUMNS} columns of the codebook."] * (len(columns) > MOST_COLUMNS)
-    typer.echo("\n".join((WARNING, "", *cut, told, "", *tested)))
+    many = len(public_columns(read.schema)) > MOST_COLUMNS
+    cut = [f"The first {MOST_COLUMNS} columns with a missing answer."] * many
+    typer.echo("\n".join((WARNING, "", *cut, pictures.text, "", *tested)))
+    if html is not None:
+        write_new(html, pictures.page(), private=True)
+        typer.echo(f"pictures, CONFIDENTIAL: {html}")
 
 
 def _tested(engine: "CuratorEngine", schema: "Schema") -> tuple[str, ...]:

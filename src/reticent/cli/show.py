@@ -25,6 +25,7 @@ from reticent.preview.units import unit_line, unit_told
 from reticent.privacy.claim import in_words
 from reticent.release.check import Gaps
 from reticent.release.document import drawn_section, files_told, wave_section, weight_words
+from reticent.release.doubts import Doubt
 from reticent.release.product import Line
 from reticent.release.release import Release
 from reticent.report.sections import drawings
@@ -150,31 +151,47 @@ def show_release(release: Release) -> None:
 
 
 WARNING = "CONFIDENTIAL: read off the rows, for the curator's eyes only. Do not publish or forward."
-BAR, MOST_PATTERNS, MOST_PAIRS = 20, 12, 12
+MOST_PATTERNS, MOST_PAIRS = 12, 12
 
 
 def show_findings(findings: Sequence[Finding]) -> None:
     """Every column: how much is missing, drawn as a bar, and what does not fit the codebook."""
     typer.echo(WARNING)
-    table = Table(
-        "column", "missing, of those asked", "answered", "not asked", "clamped", "does not fit", "such as"
+    typer.echo(
+        "Missing: the share of those who were asked, so of all rows but the ones outside the universe."
     )
+    table = Table("column")
+    for heading in ("missing", "answered", "not asked", "clamped", "does not fit"):
+        table.add_column(heading, justify="right", no_wrap=True)
     for found in findings:
         asked = found.answered + found.missing
         counts = (found.answered, found.not_asked, found.clamped, found.unfit)
-        examples = ", ".join(map(repr, found.examples))
-        texts = (found.column, _bar(found.missing, asked), *(f"{n:,}" for n in counts), examples)
+        texts = (found.column, _share(found.missing, asked), *(f"{n:,}" for n in counts))
         table.add_row(*(Text(text) for text in texts))
     Console().print(table)
+    for found in findings:
+        if found.examples:
+            typer.echo(f"  {found.column} does not fit, such as: {', '.join(map(repr, found.examples))}")
+
+
+def show_doubts(found: Sequence[Doubt]) -> None:
+    """What should make the curator stop, one line each."""
+    for each in found:
+        typer.secho(f"WARNING  {each.column + ' ' if each.column else ''}{each.words}.", bold=True)
 
 
 def show_patterns(found: Patterns) -> None:
     """Common patterns (a filled square is missing), and which columns go missing together."""
     typer.echo("Common patterns of missing answers:")
-    table = Table(*found.columns, "rows")
+    table = Table()
+    for heading in ("of all rows", "rows"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for column in found.columns:
+        table.add_column(Text(column), justify="center")
     for missing, count in found.counts[:MOST_PATTERNS]:
         marks = ("■" if column in missing else "·" for column in found.columns)
-        table.add_row(*(Text(mark) for mark in marks), Text(_bar(count, found.rows)))
+        texts = (_share(count, found.rows), f"{count:,}", *marks)
+        table.add_row(*(Text(text) for text in texts))
     Console().print(table)
     pairs = [(a, b) for i, a in enumerate(found.columns) for b in found.columns[i + 1 :]]
     strongest = sorted(pairs, key=lambda pair: -abs(found.correlation(*pair)))[:MOST_PAIRS]
@@ -219,7 +236,5 @@ def show_same_rows(found: Sequence[tuple[str, str]]) -> None:
         )
 
 
-def _bar(part: int, whole: int) -> str:
-    """A bar, the share, and the count."""
-    share = part / whole if whole else 0.0
-    return f"{'█' * round(BAR * share):<{BAR}} {share:6.1%}  {part:,}"
+def _share(part: int, whole: int) -> str:
+    return f"{part / whole:.1%}" if whole else "nobody asked"

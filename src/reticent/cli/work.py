@@ -12,10 +12,12 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+from reticent.cli.checked import remember_check, remind_of_check
 from reticent.cli.hints import finish_with
 from reticent.cli.opening import found_nearby
 from reticent.cli.show import (
     show_coarse,
+    show_doubts,
     show_files,
     show_findings,
     show_gaps,
@@ -33,6 +35,7 @@ from reticent.prepare.repair import NO_REPAIR
 from reticent.privacy.ledger import Ledger
 from reticent.release.check import gaps
 from reticent.release.curator import Curator
+from reticent.release.doubts import doubts
 from reticent.release.products import producers
 from reticent.release.release import Release
 from reticent.release.run import run_plan, try_plan
@@ -60,6 +63,7 @@ def release_plan(
     book = Ledger.open(ledger or path.parent / plan.ledger)
     survey = Survey(_rows(path, plan, data), codebook=path.parent / plan.codebook, relation=plan.relation)
     show_files(plan)
+    remind_of_check(path, plan, _rows(path, plan, data))
     undrawn: list[str] = []
     curator = Curator(book, pages=ReportPages(endings=tuple(PAGES), tell=undrawn.append))
     folder = _folder(path, out)
@@ -117,6 +121,7 @@ def rehearse_plan(path: Path, out: Path | None) -> None:
     made = Release(done.told(plan, receipt=None, engine=engine.version))
     typer.echo("REHEARSAL on rows simulated from the codebook. Not a release: nothing was read or charged.")
     show_files(plan)
+    remind_of_check(path, plan, _rows(path, plan, None))
     show_release(made)
     if out is not None:
         _write_rehearsal(made, _folder(path, out))
@@ -133,7 +138,7 @@ def _write_rehearsal(made: Release, folder: Path) -> None:
 
 
 def check_plan(path: Path, data: str | None, ledger: Path | None = None) -> None:
-    """Show the curator what the rows hold, and whose else they are. Nothing is written and nothing is charged."""
+    """Show the curator what the rows hold, and whose else they are. Nothing is charged; that it was done is noted."""
     plan = read_plan(path, rows=data)
     engine = open_engine(open_source(_rows(path, plan, data), table=plan.relation, schema=plan.schema))
     try:
@@ -141,6 +146,7 @@ def check_plan(path: Path, data: str | None, ledger: Path | None = None) -> None
         findings = inspect(engine, plan.schema)
         silent = [found.column for found in findings if found.missing]
         show_findings(findings)
+        show_doubts(doubts(engine, plan, findings))
         show_coarse(plan.schema.unit, coarse_identifiers(engine, plan.schema))
         if silent:
             show_patterns(patterns(engine, plan.schema, silent))
@@ -148,6 +154,7 @@ def check_plan(path: Path, data: str | None, ledger: Path | None = None) -> None
             show_gaps(gaps(engine, plan))
         book = ledger or path.parent / plan.ledger
         show_same_rows(found_nearby(book, engine.fingerprint(plan.schema), engine, path.parent / "releases"))
+        remember_check(path, plan, _rows(path, plan, data))
     finally:
         engine.close()
 

@@ -4,7 +4,7 @@ Read off a survey, a description is CONFIDENTIAL: it is exact and no noise prote
 Which tables are looked at follows from the codebook alone.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
@@ -65,10 +65,13 @@ class Description:
             ("mean correlation", "", self.together),
         ]
 
-    def text(self) -> str:
-        """The same for a terminal, without the longest lists."""
+    def text(self, asked: Mapping[str, float] | None = None) -> str:
+        """The same for a terminal, without the longest lists; with rates among those `asked`, where these are known."""
         rows, width = max(1, self.patterns.rows), max(map(len, self.columns))
-        lines = [f"{name:<{width}} {rate:7.1%}" for name, rate in zip(self.columns, self.rates, strict=True)]
+        rates = dict(zip(self.columns, self.rates, strict=True)) if asked is None else asked
+        of = "all rows" if asked is None else "those who were asked"
+        lines = [f"missing, as a share of {of}:"]
+        lines += [f"{name:<{width}} {rates[name]:7.1%}" for name in self.columns]
         lines += [
             "",
             f"complete rows: {self.complete:.1%}; if answers were lost independently: {self.independent:.1%}",
@@ -76,7 +79,7 @@ class Description:
         lines += [
             f"mean correlation of flags: {self.together:+.2f}",
             "",
-            "common patterns (missing together):",
+            "common patterns (missing together), as shares of all rows:",
         ]
         for missing, count in self.patterns.counts[:MOST_SHOWN]:
             lines.append(f"{count / rows:7.1%}  {_named(self.columns, missing)}")
