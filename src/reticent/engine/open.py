@@ -5,7 +5,7 @@ from typing import Any
 
 from reticent.engine.protocol import CuratorEngine
 from reticent.engine.sources.open import Source
-from reticent.engine.sources.remote import RemoteTable
+from reticent.engine.sources.remote import POSTGRES, RemoteTable
 from reticent.errors import SourceError
 
 Opener = Callable[[Any, int | None], CuratorEngine]
@@ -17,8 +17,16 @@ def _local(source: Source, threads: int | None) -> CuratorEngine:
     return DuckDBEngine(source, threads=threads)
 
 
+def _postgres(source: RemoteTable, threads: int | None) -> CuratorEngine:
+    try:
+        from reticent.engine.postgres.engine import PostgresEngine
+    except ModuleNotFoundError:
+        raise SourceError("needs psycopg; install reticent[postgres]", field="source") from None
+    return PostgresEngine(source, threads=threads)
+
+
 LOCAL = "local"
-ENGINES: dict[str, Opener] = {LOCAL: _local}
+ENGINES: dict[str, Opener] = {LOCAL: _local, POSTGRES: _postgres}
 
 
 def open_engine(source: Source | RemoteTable, *, threads: int | None = None) -> CuratorEngine:

@@ -111,8 +111,8 @@ class SqlEngine(ABC):
         """CONFIDENTIAL: all lines of a statement, for the curator's own frame of rows."""
         raise SourceError("rows of this source stay where they are; use a file or a frame", field="source")
 
-    def printed(self, statement: exp.Select) -> str:
-        """The statement as the engine reads it. It is used up."""
+    def printed(self, statement: exp.Select, values: Values | None = None) -> str:
+        """The statement as the engine reads it, with places for its `values`. It is used up."""
         return self.dialect.printed(statement, copy=False)
 
     def check(self, schema: Schema) -> None:
@@ -240,7 +240,7 @@ class SqlEngine(ABC):
 
         def read(source: Any) -> RowView:
             clean, rows = self._clean(source, schema, columns, Repair(edits=repair.edits), lot=lot)
-            self.make(HELD, self.printed(numbered(clean, rows, columns)), clean.values)
+            self.make(HELD, self.printed(numbered(clean, rows, columns), clean.values), clean.values)
             return clean
 
         try:
@@ -293,7 +293,7 @@ class SqlEngine(ABC):
         def read(source: Any) -> None:
             clean, rows = self._clean(source, schema, schema.in_universe_order, repair, keep, lot)
             people = packed(clean, rows, packing, domains=domains, filled=filled, keep=clean.keep)
-            self.make(PACKED, self.printed(people), clean.values)
+            self.make(PACKED, self.printed(people, clean.values), clean.values)
 
         self._reading(read)
 

@@ -92,7 +92,7 @@ class CappedStaging:
         """Fill every group of columns, in every ring."""
         for number, group in enumerate(self.repair.capped):
             for ring, table in enumerate(quietly(self._filled, group)):
-                self.tables.give(_fill(number, ring), table)
+                self.tables.give(fill_name(number, ring), table)
 
     def unfilled(self, *more: Sql) -> exp.Select:
         """The records that lack nothing donors give, under the names that `cells` knows."""
@@ -103,7 +103,7 @@ class CappedStaging:
         given: dict[str, Sql] = {}
         for number, group in enumerate(self.repair.capped):
             for item, (name, default) in enumerate(zip(group.columns, group.defaults, strict=True)):
-                taken = exp.column(f"g{item}", table=_fill(number, ring), quoted=True)
+                taken = exp.column(f"g{item}", table=fill_name(number, ring), quoted=True)
                 given[name] = sql.case(
                     [
                         (
@@ -114,7 +114,7 @@ class CappedStaging:
                 )
         query = self._people(given, more)
         for number in range(len(self.repair.capped)):
-            table = _fill(number, ring)
+            table = fill_name(number, ring)
             on = exp.EQ(this=exp.column(ID, table=table), expression=exp.column(ID, table=PEOPLE))
             query = query.join(exp.to_table(table), on=on, join_type="left", copy=False)
         return query.where(exp.or_(*self._asks()), copy=False)
@@ -132,7 +132,7 @@ class CappedStaging:
         return query.order_by(sql.column(LINE))
 
     def drop(self) -> None:
-        fills = [_fill(g, r) for g in range(len(self.repair.capped)) for r in range(self.repair.rings)]
+        fills = [fill_name(g, r) for g in range(len(self.repair.capped)) for r in range(self.repair.rings)]
         for name in (PACKED, PEOPLE, *fills):
             self.tables.drop(name)
 
@@ -239,5 +239,6 @@ def capped_domains(repair: Repair) -> list[tuple[Key, ...]]:
     return list(dict.fromkeys(level_keys(level) for group in repair.capped for level in group.levels))
 
 
-def _fill(group: int, ring: int) -> str:
+def fill_name(group: int, ring: int) -> str:
+    """The table of what a ring gives to a group of columns."""
     return f"{FILL}{group}_{ring}"

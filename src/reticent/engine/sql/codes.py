@@ -80,12 +80,9 @@ def _worded(dialect: Dialect, column: Levels, text: Sql, values: Values) -> Sql:
     branches: list[tuple[Sql, Sql]] = [(sql.not_null(exp.Paren(this=place)), place.copy())]
     if numbers := _numbers(column):
         plain = trimmed(dialect, text.copy())
-        found = _search(
-            dialect,
-            dialect.try_number(plain.copy(), "DOUBLE"),
-            sorted(numbers.items()),
-            partial(_double, dialect),
-        )
+        known, written = sorted(numbers.items()), partial(_double, dialect)
+        number = dialect.try_number(plain.copy(), "DOUBLE")
+        found = dialect.let(number, lambda x: _search(dialect, x, known, written))
         branches.append((matches(dialect, plain, CODE), found))
     moments = {day: code for level, code in _words(column).items() if (day := _moment(level))}
     if moments:
@@ -264,13 +261,23 @@ def _from_shown(dialect: Dialect, column: Number, x: Sql) -> Sql:
 
 
 def _from_text(dialect: Dialect, column: Number, raw: Sql) -> Sql:
-    text = trimmed(dialect, raw)
     pattern, kind, word = _short(column)
-    branches = [
-        (matches(dialect, text, pattern), number_code(dialect, column, dialect.try_number(text, kind), word)),
-        (matches(dialect, text, QUANTITY), _from_double(dialect, column, dialect.try_number(text, "DOUBLE"))),
-    ]
-    return sql.case(branches)
+
+    def code(text: Sql) -> Sql:
+        short, double = (dialect.try_number(text.copy(), to) for to in (kind, "DOUBLE"))
+        branches = [
+            (
+                matches(dialect, text, pattern),
+                dialect.let(short, lambda x: number_code(dialect, column, x, word)),
+            ),
+            (
+                matches(dialect, text.copy(), QUANTITY),
+                dialect.let(double, lambda x: _from_double(dialect, column, x)),
+            ),
+        ]
+        return sql.case(branches)
+
+    return dialect.let(trimmed(dialect, raw), code)
 
 
 def _short(column: Number) -> tuple[str, str, str]:

@@ -7,6 +7,7 @@ class of its own beside its connection.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 
 from sqlglot import exp
 
@@ -81,6 +82,10 @@ class Dialect(ABC):
 
         Too large for a double is infinite, too small is 0; what lies between is rounded once.
         """
+
+    def let(self, value: Sql, body: Callable[[Sql], Sql]) -> Sql:
+        """The body, in which the value may stand many times; an engine that would compute it as often binds it to a name."""
+        return body(value)
 
     @abstractmethod
     def text_of(self, value: Sql, source: str) -> Sql:

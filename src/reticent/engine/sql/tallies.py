@@ -53,19 +53,20 @@ def sums(clean: RowView, rows: exp.Select, wants: Sequence[Sum]) -> exp.Select:
     """
     alike = {Rows(known=want.rows.known, answered=want.rows.answered) for want in wants}
     if len(alike) > 1:
-        conditions = [clean.chosen(want.rows, summed=_factors(want)) for want in wants]
+        conditions = [clean.chosen(want.rows, summed=factors_of(want)) for want in wants]
         return sql.select(list(map(partial(_sum, clean), wants, conditions)), rows)
     left = [None if want.rows.where == ALWAYS else clean.condition(want.rows.where) for want in wants]
     return sql.select(list(map(partial(_sum, clean), wants, left)), rows, clean.chosen(alike.pop()))
 
 
-def _factors(want: Sum | Table) -> list[str]:
+def factors_of(want: Sum | Table) -> list[str]:
+    """The columns whose codes are multiplied, as often as they are."""
     both = [want.weight, want.other, *[want.value] * want.power]
     return [factor for factor in both if factor is not None]
 
 
 def _sum(clean: RowView, want: Sum, chosen: Sql | None) -> Sql:
-    factors = _factors(want)
+    factors = factors_of(want)
     total: Sql = _summed(clean, factors) if factors else exp.Count(this=exp.Star())
     if chosen is not None:
         total = exp.Filter(this=total, expression=exp.Where(this=chosen))
@@ -113,7 +114,7 @@ def tables(clean: RowView, rows: exp.Select, wants: Sequence[Table]) -> exp.Sele
 
 def totals_statement(wants: Sequence[Table]) -> list[tuple[str, ...]]:
     """What is added up in every cell: each product of columns once, and nothing for a plain count."""
-    return list(dict.fromkeys(tuple(_factors(want)) for want in wants))
+    return list(dict.fromkeys(tuple(factors_of(want)) for want in wants))
 
 
 def _cell(clean: RowView, want: Table) -> Sql:
@@ -359,11 +360,16 @@ def tallied(
 
 
 def _fill(
-    schema: Schema, wants: Sequence[Table], rows: Sequence[tuple[Any, ...]]
+    schema: Schema,
+    wants: Sequence[Table],
+    rows: Sequence[tuple[Any, ...]] | dict[Table, ContingencyTable],
 ) -> dict[Table, ContingencyTable]:
+    """The tables from the lines of `tables`; an engine that counts otherwise gives them as they are."""
+    if isinstance(rows, dict):
+        return rows
     cells = [[0] * want.size(schema) for want in wants]
     totals = totals_statement(wants)
-    places = [len(wants) + totals.index(tuple(_factors(want))) for want in wants]
+    places = [len(wants) + totals.index(tuple(factors_of(want))) for want in wants]
     for row in rows:
         for cell, table, place in zip(row, cells, places, strict=False):
             if cell is not None:

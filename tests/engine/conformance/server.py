@@ -1,0 +1,123 @@
+"""A PostgreSQL server of the tests' own: made in a temporary folder, reached by a socket, gone at the end.
+
+It is started where Debian's binaries are; `why_not` says what is missing. As root it runs as the user postgres, since no
+server runs as root.
+"""
+
+import atexit
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+PORT = "54399"
+BOSS, READER = "boss", "reader"
+
+
+def binaries() -> Path | None:
+    """The newest server's binaries."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
+    return found[-1].parent if found else None
+
+
+def why_not() -> str:
+    """Why no server can be started here; empty where one can."""
+    if find_spec("psycopg") is None:
+        return "psycopg is not installed"
+    if binaries() is None:
+        return "no PostgreSQL server is installed"
+    if os.getuid() == 0 and not _user():
+        return "there is no user postgres to run a server as"
+    return ""
+
+
+def _user() -> str:
+    try:
+        return pwd.getpwnam("postgres").pw_name
+    except KeyError:
+        return ""
+
+
+class Server:
+    """A running server. `reader` may read tables of the schema `people`, and nothing else."""
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="reticent-pg-"))
+        if os.getuid() == 0:
+            shutil.chown(self.folder, _user())
+        os.chmod(self.folder, 0o755)
+        self._do(
+            "initdb", "-D", str(self.data), "-U", BOSS, "--auth=trust", "-E", "UTF8", "--no-locale", "-N"
+        )
+        self.start()
+        self.run(
+            f"CREATE ROLE {READER} LOGIN; CREATE SCHEMA people; GRANT USAGE ON SCHEMA people TO {READER};"
+            f"ALTER DEFAULT PRIVILEGES IN SCHEMA people GRANT SELECT ON TABLES TO {READER}"
+        )
+        service = "\n".join(f"{key}={value}" for key, value in self.service(READER).items())
+        (self.folder / "pg_service.conf").write_text(f"[tests]\n{service}\n")
+        os.environ["PGSERVICEFILE"] = str(self.folder / "pg_service.conf")
+
+    @property
+    def data(self) -> Path:
+        return self.folder / "data"
+
+    @property
+    def log(self) -> str:
+        return (self.folder / "log").read_text(errors="replace")
+
+    def service(self, user: str) -> dict[str, str]:
+        return {"host": str(self.folder), "port": PORT, "user": user, "dbname": "postgres"}
+
+    def connect(self, user: str = READER, **more: Any) -> Any:
+        import psycopg
+
+        return psycopg.connect(**self.service(user), **more)
+
+    def run(self, statement: str, values: Sequence[Any] | None = None) -> None:
+        with self.connect(BOSS, autocommit=True) as connection:
+            connection.execute(statement, values)
+
+    def start(self) -> None:
+        options = f"-c listen_addresses= -c unix_socket_directories={self.folder} -p {PORT} -c fsync=off -c log_statement=all"
+        self._do("pg_ctl", "-D", str(self.data), "-w", "-l", str(self.folder / "log"), "-o", options, "start")
+
+    def stop(self) -> None:
+        self._do("pg_ctl", "-D", str(self.data), "-m", "immediate", "-w", "stop")
+
+    def close(self) -> None:
+        self.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _do(self, name: str, *arguments: str) -> None:
+        folder = binaries()
+        assert folder is not None
+        command = [str(folder / name), *arguments]
+        given: dict[str, Any] = (
+            {"user": _user(), "group": _user(), "extra_groups": []} if os.getuid() == 0 else {}
+        )
+        with open(self.folder / "said", "ab") as said:
+            subprocess.run(
+                command,
+                check=True,
+                stdout=said,
+                stderr=said,
+                stdin=subprocess.DEVNULL,
+                cwd="/",
+                timeout=120,
+                **given,
+            )
+
+
+@cache
+def server() -> Server:
+    """The one server of this process."""
+    made = Server()
+    atexit.register(made.close)
+    return made

@@ -1,0 +1,95 @@
+"""The same bytes before the noise, whichever engine reads: poison rows x column types x repairs x units x lots."""
+
+from copy import deepcopy
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from reticent.engine.sql.sampling import Lot
+from reticent.engine.wants import Key
+from tests.engine.conformance.cases import TABLES, book, canonical, repairs, wants_of
+
+ROWS = 150
+REPAIRS = ("none", "edits", "lines", "draws", "capped", "rings")
+LOTS = {
+    "all": None,
+    "chance": Lot(key="ab" * 32, first=0, last=2**59, chance=True),
+    "rank": Lot(key="cd" * 32, first=10, last=60),
+    "column": Lot(key="", column="few", codes=(0, 2)),
+}
+
+
+def compared(remote: Any, local: Any, table: Any, schema: Any, wants: Any, repair: Any, lot: Any) -> None:
+    here = local(table).tally(schema, wants, deepcopy(repair), lot)
+    there = remote(table).tally(schema, wants, deepcopy(repair), lot)
+    assert canonical(there) == canonical(here)
+
+
+@pytest.mark.parametrize("kind", TABLES)
+@pytest.mark.parametrize("repair", REPAIRS)
+def test_repairs(remote: Any, local: Any, kind: str, repair: str):
+    """Every type of column under every repair."""
+    dice, schema = Random(f"{kind} {repair}"), book()
+    table = TABLES[kind](dice, ROWS)
+    compared(remote, local, table, schema, wants_of(dice, schema), repairs(dice, schema)[repair], None)
+
+
+@pytest.mark.parametrize("lot", LOTS)
+@pytest.mark.parametrize("at_most", [1, 3])
+def test_units_and_lots(remote: Any, local: Any, lot: str, at_most: int):
+    """Respondents with several rows, some without a name, in pieces."""
+    dice, schema = Random(f"{lot} {at_most}"), book("pid", at_most)
+    table = TABLES["texts"](dice, ROWS)
+    for repair in ("none", "capped"):
+        compared(
+            remote, local, table, schema, wants_of(dice, schema), repairs(dice, schema)[repair], LOTS[lot]
+        )
+
+
+def test_shuffled_rows_change_nothing(remote: Any):
+    dice, schema = Random(3), book()
+    table = TABLES["texts"](dice, ROWS)
+    wants, repair = wants_of(dice, schema), repairs(dice, schema)["rings"]
+    order = dice.sample(range(ROWS), ROWS)
+    one, other = (remote(each).tally(schema, wants, repair) for each in (table, table.take(order)))
+    assert canonical(one) == canonical(other)
+
+
+@pytest.mark.parametrize("repair", ["none", "lines", "capped"])
+def test_rows_as_cells(remote: Any, local: Any, repair: str):
+    """Margins, those of complete rows alone, and a sum over rows."""
+    dice, schema = Random(f"coded {repair}"), book()
+    table = TABLES["texts"](dice, ROWS)
+    keys = [Key(column="age", starts=(0, 18, 65), silent=True)]
+    keys += [Key(column=name, silent=True) for name in ("few", "job", "many")]
+    sets = [(0,), (1, 2), (0, 1, 3), (3,)]
+    found = []
+    for open_it in (local, remote):
+        with open_it(table).coded(schema, keys, repairs(dice, schema)[repair]) as rows:
+            found.append([*rows.count(sets), *rows.complete().count(sets)])
+    assert all((one == other).all() for one, other in zip(*found, strict=True))
+
+
+def test_a_filled_row_is_the_same_at_every_pass(remote: Any):
+    """Draws are a function of the row's place and a key: counted twice, the tables are the same, and nobody is silent."""
+    from dataclasses import dataclass
+    from secrets import randbits
+
+    @dataclass
+    class Even:
+        place: int
+        given: tuple[int, ...]
+        table: Any
+
+    class Fair:
+        def take(self, n: int) -> int:
+            return randbits(n)
+
+    dice, schema = Random(8), book()
+    keys = [Key(column="few", silent=True)]
+    with remote(TABLES["texts"](dice, ROWS)).coded(schema, keys) as rows:
+        filled = rows.filled([Even(0, (), np.array([1.0, 1.0, 1.0, 1.0, 0.0]))], Fair())
+        (one,), (two,) = filled.count([(0,)]), filled.count([(0,)])
+    assert (one == two).all() and one[4] == 0 and one.sum() == ROWS
