@@ -7,7 +7,7 @@ import numpy as np
 
 from reticent.engine.coded import LocalCodedRows
 from reticent.engine.postgres.packed import Packed, Whole
-from reticent.engine.protocol import Cells, Fair, Fill, Places, RowSum
+from reticent.engine.protocol import Cells, Fair, Fill, Places, RowFill, RowSum
 from reticent.errors import PlanError
 
 ORDERED = (
@@ -70,6 +70,11 @@ class StreamedCodedRows:
         """The rows with silent cells drawn: each row uses only itself, and has the same draws at every pass."""
         key = bits.take(KEY_BITS).to_bytes(KEY_BITS // 8)
         return self._then(lambda rows, batch: rows.filled(fills, Keyed(key, batch)))
+
+    def redrawn(self, fill: RowFill, bits: Fair) -> "StreamedCodedRows":
+        """The rows with missing cells drawn by `fill`: each row uses only itself, and has the same bits at every pass."""
+        key = bits.take(KEY_BITS).to_bytes(KEY_BITS // 8)
+        return self._then(lambda rows, batch: rows.redrawn(fill, Keyed(key, batch)))
 
     def summed(self, work: RowSum) -> Whole:
         """The sum over all rows of what `work` makes of each, exactly."""
