@@ -2,6 +2,7 @@
 
 import json
 import sys
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -12,20 +13,22 @@ from typer.testing import CliRunner
 from reticent.cli import lab as door
 from reticent.errors import ReticentError
 from reticent.lab.experiments import synth_missing as lab
-from reticent.lab.experiments.synth_missing import Point, figures, told
+from reticent.lab.experiments.synth_missing import figures, told
+from reticent.lab.judge import classify
 from reticent.lab.papers.synth_findings import findings
 from reticent.lab.run import runner
 from reticent.lab.run.experiment import Experiment, table_of
 from reticent.lab.run.summary import rows_of
-from reticent.lab.trials import tables, teaching
-from reticent.lab.trials.fitting import holes_of
+from reticent.lab.trials import fitting, points, tables, teaching
 from reticent.lab.trials.masks import mask
-from reticent.synth.base import MissingMethod, Spend
+from reticent.lab.trials.points import EVERY_TARGET, Point
+from reticent.privacy.claim import Change
+from reticent.synth.base import MissingMethod
 from reticent.synth.registry import find
 
 DOCS = Path(__file__).parents[2] / "docs" / "lab"
 KEYS = ("dataset", "mask", "rate", "method", "strategy", "epsilon", "tvd1", "tvd2", "tvd3", "f1", "seconds")
-QUICK = lab.experiment(("census",), setting=lab.TrialSize(rows=400, judges=("tree", "naive-bayes")))
+QUICK = lab.experiment(("census",), setting=teaching.TrialSize(rows=400, judges=("tree", "naive-bayes")))
 
 
 def at(text: str, repeat: int = 0) -> list:
@@ -42,7 +45,7 @@ def values(text: str, repeat: int = 0) -> dict[str, float]:
 def outcomes() -> pa.Table:
     """Two repeats of the floors, the baseline and two pieces of MST, on 400 people."""
     trees = {"census/MCAR/0.2/mst/holes/1", "census/MCAR/0.2/mst/holes/3"}
-    quick = (*lab.FLOORS, lab.BASELINE[0])
+    quick = (*points.FLOORS, points.BASELINE[0])
     chosen = [i for i, p in enumerate(QUICK.pieces) if Point.read(p).method in quick or p in trees]
     made = {}
     for index in (repeat * len(QUICK.pieces) + i for repeat in range(2) for i in chosen):
@@ -52,30 +55,88 @@ def outcomes() -> pa.Table:
 
 @pytest.mark.parametrize("dataset", tables.NAMES)
 def test_the_pieces_hold_all_four_figures_once(dataset):
-    pieces = [piece for piece in lab.experiment().pieces if piece.startswith(f"{dataset}/")]
-    assert len(set(pieces)) == len(pieces) and all(str(Point.read(piece)) == piece for piece in pieces)
+    every = [piece for piece in lab.experiment().pieces if piece.startswith(f"{dataset}/")]
+    assert len(set(every)) == len(every)
+    pieces = [piece for piece in every if not piece.endswith(EVERY_TARGET)]
+    assert all(str(Point.read(piece)) == piece for piece in pieces)
     strategies = ["holes" if each is MissingMethod.VALUES else str(each) for each in MissingMethod] + [
         "no-missing"
     ]
     needed = {f"MCAR/0.2/{method}/{s}/1" for method in ("privbayes", "mst", "aim") for s in strategies}
-    for line in ("privbayes/available", "mst/holes", "aim/holes", "aim/available"):
-        needed |= {f"MCAR/{rate}/{line}/{e}" for rate in ("0.01", "0.05", "0.1", "0.2", "0.3") for e in "13"}
-        needed |= {f"{kind}/{line}/1" for kind in ("MCAR/0.1", "MAR/0.1", "MNAR/0.1", "MAR/0.35", "MAR/0.2")}
-        needed |= {f"MCAR/0.2/{line}/{e}" for e in ("0.5", "1", "3", "5", "10", "none")}
+    for method in ("privbayes", "mst", "aim"):
+        for line in (f"{method}/complete", f"{method}/available", f"{method}/holes"):
+            rates = ("0.01", "0.05", "0.1", "0.2", "0.3")
+            needed |= {f"MCAR/{rate}/{line}/{e}" for rate in rates for e in "13"}
+            kinds = ("MCAR/0.1", "MAR/0.1", "MNAR/0.1", "MAR/0.35", "MAR/0.2")
+            needed |= {f"{kind}/{line}/1" for kind in kinds}
+            needed |= {f"MCAR/0.2/{line}/{e}" for e in ("0.5", "1", "3", "5", "10", "none")}
     needed |= {"MCAR/0.2/bootstrap/none/none", "MCAR/0.2/decode-floor/none/none"}
     needed.add("MCAR/0.2/independent/available/1")
     assert needed <= {piece.removeprefix(f"{dataset}/") for piece in pieces}
 
 
+def test_the_document_s_own_settings_are_among_the_pieces():
+    """Figure 5 at 10 %, three splits of every paid imputation, ten bins, the printed PrivBayes, F1 over all targets."""
+    pieces = set(lab.experiment().pieces)
+    needed = {
+        f"adult/MCAR/0.1/privbayes/{way}/{e}"
+        for way in ("complete", "available")
+        for e in ("0.5", "1", "3", "5", "10", "none")
+    }
+    for dataset in tables.FILES:
+        needed |= {f"{dataset}/MCAR/0.2/privbayes/impute-mean-{split}/1" for split in (25, 50, 75)}
+        needed |= {f"{dataset}-10/MCAR/0.2/{m}/available/1" for m in ("independent", "privbayes", "aim")}
+        needed |= {f"{dataset}/MCAR/0.2/privbayes-printed/{way}/1" for way in ("holes", "no-missing")}
+        needed |= {f"{dataset}/{kind}/privbayes/complete/1/every-target" for kind in ("MAR/0.1", "MCAR/0.2")}
+    assert needed <= pieces
+    assert "national/MCAR/0.3/privbayes/complete/1/every-target" not in pieces
+
+
+def test_a_piece_says_its_bins_and_its_split():
+    point = Point.read("adult-10/MCAR/0.2/privbayes/impute-mean-25/none/every-target")
+    assert (point.table, point.bins, point.way, point.share) == ("adult", 10, "impute-mean", Fraction(1, 4))
+    assert point.amount is None and point.row()["dataset"] == "adult-10"
+    plain = Point.read("adult/MCAR/0.2/aim/impute-mean/1")
+    assert (plain.bins, plain.way, plain.share) == (16, "impute-mean", None)
+
+
 @pytest.mark.parametrize("dataset", [name for name in tables.NAMES if tables.at_hand(name)])
 def test_every_piece_can_be_fitted(dataset):
     """Each method is asked before any row is read; a run of a day should not end at its last piece."""
-    domain = tables.trial(dataset).domain()
+    table = tables.trial(dataset)
     for point in map(Point.read, lab.experiment((dataset,)).pieces):
-        if point.method not in lab.FLOORS:
-            holes = holes_of(point.strategy)
-            epsilon = lab.Fraction(100 if point.epsilon == "none" else point.epsilon)
-            find(point.method).check(domain, holes, Spend(epsilon=epsilon, delta=lab.DELTA))
+        if point.method not in points.FLOORS:
+            given = table, point.method, point.amount, point.bins
+            domain, spend = fitting.domain_and_spend(*given)
+            find(point.method).check(domain, fitting.holes_for(point.method, point.way), spend)
+
+
+def test_f1_over_every_target_is_the_mean_of_each(monkeypatch):
+    """From one set of synthetic rows; a piece of its own, which measures nothing else."""
+    table = tables.trial("census", rows=300)
+    setting = teaching.TrialSize(rows=300, judges=("tree",), most_every=200)
+    rng = np.random.default_rng(3)
+    kept = []
+
+    def make(flags):
+        kept.append(flags)
+        return table.codes[flags]
+
+    found = teaching.taught_every(table, make, rng, setting)
+    rows = np.random.default_rng(3).permutation(table.codes[kept[0]])
+    args = rows, table.codes[~kept[0]], table.schema, table.columns
+    each = [classify.mean_f1(*args, targets=[t], using=("tree",), most=200) for t in table.columns]
+    assert len(kept) == 1 and found == pytest.approx(np.mean(each))
+    one = classify.mean_f1(*args, targets=[tables.TARGETS["census"]], using=("tree",), most=200)
+    assert found != one
+
+
+def test_the_printed_privbayes_is_told_the_number_of_rows():
+    """It is proved for a public number of rows, one of them replaced; with other methods nothing is declared."""
+    table = tables.trial("census", rows=300)
+    domain, spend = fitting.domain_and_spend(table, "privbayes-printed", Fraction(1), 16)
+    assert domain.schema.sample_size == 300 and spend.change is Change.REPLACE
+    assert fitting.domain_and_spend(table, "aim", None, 10)[0].axes != domain.axes
 
 
 def test_a_row_says_everything_about_its_point(outcomes):
@@ -214,7 +275,7 @@ def page_lines(found: dict[tuple, dict]) -> list[str]:
         cells = []
         for dataset in datasets:
             ours = by_chance(dataset, method, strategy)["tvd2"]
-            own, alone = by_chance(dataset, method, "no-missing"), by_chance(dataset, *lab.BASELINE)
+            own, alone = by_chance(dataset, method, "no-missing"), by_chance(dataset, *points.BASELINE)
             cells.append(f"{ours / own['tvd2']:.2f}, {ours / alone['tvd2']:.2f}")
         return f"| `{method}`, `{strategy}` | {' | '.join(cells)} |"
 
@@ -228,12 +289,12 @@ def page_lines(found: dict[tuple, dict]) -> list[str]:
 
     def by_rate(method: str, strategy: str) -> str:
         cells = [
-            " / ".join(adult(method, strategy, float(rate), e) for e in (1.0, 3.0)) for rate in lab.RATES
+            " / ".join(adult(method, strategy, float(rate), e) for e in (1.0, 3.0)) for rate in points.RATES
         ]
         return f"| `{method}` | `{strategy}` | {' | '.join(cells)} |"
 
     def by_epsilon(method: str, strategy: str) -> str:
-        epsilons = [None if word == "none" else float(word) for word in lab.EPSILONS]
+        epsilons = [None if word == "none" else float(word) for word in points.EPSILONS]
         cells = [adult(method, strategy, 0.2, epsilon) for epsilon in epsilons]
         return f"| `{method}` | `{strategy}` | {' | '.join(cells)} |"
 
@@ -242,13 +303,13 @@ def page_lines(found: dict[tuple, dict]) -> list[str]:
         return f"| `{method}` | `{strategy}` | {said} | {' | '.join(cells)} |"
 
     return [
-        *(strategies(m, s) for m in lab.METHODS for s in lab.STRATEGIES),
-        *(strategies(*lab.BASELINE), strategies("bootstrap", "none", None)),
+        *(strategies(m, s) for m in points.METHODS for s in points.STRATEGIES),
+        *(strategies(*points.BASELINE), strategies("bootstrap", "none", None)),
         *(ratios(m, s) for m in ("mst", "aim") for s in ("available", "holes")),
-        *(make(*each) for make in (depending, by_rate, by_epsilon) for each in lab.LINES),
-        *(taught(*each, mask, mask) for each in lab.LINES for mask in ("MCAR", "MAR")),
-        *(taught(method, "no-missing", "MCAR", "none") for method in lab.METHODS),
-        *(taught(floor, "none", "MCAR", "none", None) for floor in lab.FLOORS),
+        *(make(*each) for make in (depending, by_rate, by_epsilon) for each in points.LINES),
+        *(taught(*each, mask, mask) for each in points.LINES for mask in ("MCAR", "MAR")),
+        *(taught(method, "no-missing", "MCAR", "none") for method in points.METHODS),
+        *(taught(floor, "none", "MCAR", "none", None) for floor in points.FLOORS),
     ]
 
 
@@ -281,10 +342,10 @@ def test_what_was_measured_keeps_what_was_asked_for():
         return found[dataset, "MCAR", 0.2, method, strategy, 1.0]["tvd2"]
 
     for dataset, most in {"adult": 0.050, "bank": 0.030, "br2000": 0.038}.items():
-        ours, alone = two(dataset, "mst", "available"), two(dataset, *lab.BASELINE)
+        ours, alone = two(dataset, "mst", "available"), two(dataset, *points.BASELINE)
         assert ours <= 1.25 * two(dataset, "mst", "no-missing") and ours <= 0.7 * alone and ours < most
         assert two(dataset, "aim", "available") < ours
-    for method in lab.METHODS:
+    for method in points.METHODS:
         mar = {s: found["adult", "MAR", 0.2, method, s, 1.0]["tvd1"] for s in ("available", "holes")}
         assert mar["holes"] < mar["available"]
     f1 = found["adult", "MAR", 0.2, "aim", "holes", 3.0]["f1"]

@@ -24,6 +24,7 @@ from reticent.lab.experiments import (
     survey_intervals,
     synth_heaps,
     synth_missing,
+    synth_picked,
 )
 from reticent.lab.run.experiment import Experiment
 
@@ -55,6 +56,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         add_up.experiment(),
         synth_missing.experiment(),
         synth_heaps.experiment(),
+        synth_picked.experiment(),
         survey_intervals.experiment(),
     )
 }

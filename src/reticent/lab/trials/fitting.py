@@ -4,8 +4,9 @@ Rows in memory that a synthesizer may count, as the engine's are. For trials onl
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +17,10 @@ from reticent.lab.noise import NoSynthNoise, QuickSynthNoise
 from reticent.lab.trials.masks import Mask
 from reticent.lab.trials.tables import Cells, Codes, Trial, cells_of, with_holes
 from reticent.noise.bits import Bits, words
+from reticent.privacy.claim import Change
 from reticent.release.synth import draw_tables
 from reticent.synth.base import Conditional, Counted, MissingMethod, Places, Spend
-from reticent.synth.domain import Domain, uniforms
+from reticent.synth.domain import BINS, Domain, uniforms
 from reticent.synth.registry import find
 from reticent.synth.rules import read_rules
 
@@ -85,6 +87,10 @@ def holes_of(strategy: str) -> MissingMethod:
     return MissingMethod.VALUES if strategy == "holes" else MissingMethod(strategy)
 
 
+PUBLIC_N = "privbayes-printed"
+"""Proved where one of a public number of rows is replaced, and every row is in every table."""
+
+
 def synthesize(
     table: Trial,
     lost: Mask,
@@ -93,18 +99,49 @@ def synthesize(
     strategy: str,
     epsilon: Fraction | None,
     rng: np.random.Generator,
+    share: Fraction | None = None,
+    bins: int = BINS,
 ) -> Codes:
-    """As many synthetic rows as the table has. Without an epsilon there is no noise, and the draws are still by chance."""
-    domain = table.domain()
+    """As many synthetic rows as the table has. Without an epsilon there is no noise, and the draws are still by chance.
+
+    Parameters
+    ----------
+    table : the trial, nothing missing
+    lost : which of its answers are taken away
+    method : the synthesizer
+    strategy : what is done about missing answers, or that there are none
+    epsilon : the budget, with a delta of one in a million
+    rng : where noise and draws come from
+    share : which share of the budget an imputation takes, where it is not the method's own
+    bins : how many a number is put in
+    """
+    made = find(method) if share is None else replace(cast(Any, find(method)), share=share)
+    domain, spend = domain_and_spend(table, method, epsilon, bins)
+    holes = holes_for(method, strategy)
     codes = table.codes if strategy == NO_MISSING else with_holes(table.codes, lost)
-    holes = holes_of(strategy)
     noise = NoSynthNoise(rng) if epsilon is None else QuickSynthNoise(rng)
-    spend = Spend(epsilon=WITHOUT if epsilon is None else epsilon, delta=DELTA)
     held = Held(domain=domain, cells=cells_of(codes, domain))
-    network = find(method).fit(held, domain, holes, spend, noise=noise, step=_silently)
+    made.check(domain, holes, spend)
+    model = made.fit(held, domain, holes, spend, noise=noise, step=_silently)
     copies = 1 if holes is MissingMethod.VALUES else 0
-    rows = draw_tables(network, read_rules(domain), len(table.codes), copies, noise.bits)[0]
+    rows = draw_tables(model, read_rules(domain), len(table.codes), copies, noise.bits)[0]
     return np.stack([rows[name] for name in table.columns], axis=1)
+
+
+def domain_and_spend(table: Trial, method: str, epsilon: Fraction | None, bins: int) -> tuple[Domain, Spend]:
+    """The domain with its public number of rows where the method needs one, and what may be spent."""
+    spend = Spend(epsilon=WITHOUT if epsilon is None else epsilon, delta=DELTA)
+    if method != PUBLIC_N:
+        return table.domain(bins), spend
+    known = replace(table, schema=replace(table.schema, sample_size=len(table.codes)))
+    return known.domain(bins), replace(spend, change=Change.REPLACE)
+
+
+def holes_for(method: str, strategy: str) -> MissingMethod:
+    """With nothing to fill, filling leaves every row as it is, and costs nothing where it is random."""
+    if method == PUBLIC_N and strategy == NO_MISSING:
+        return MissingMethod.RANDOM
+    return holes_of(strategy)
 
 
 def _silently(_: str) -> None:

@@ -27,6 +27,8 @@ from reticent.synth.domain import BINS, HOLE, UNASKED, Domain, PointMasses, deco
 
 Codes = NDArray[np.int64]
 Cells = NDArray[np.int32]
+Kept = NDArray[np.bool_]
+"""Which rows of a table are kept."""
 
 
 def codes_of(table: pa.Table, schema: Schema, columns: tuple[str, ...]) -> Codes:
