@@ -2,8 +2,11 @@
 
 from reticent.errors import PlanError, nearest
 from reticent.synth.base import SynthesisMethod
+from reticent.synth.learned.autogan import AutoGan
 from reticent.synth.learned.chain import AutoregressiveChain
+from reticent.synth.learned.ctgan import CtGan
 from reticent.synth.learned.kamino import KAMINO_I, Kamino
+from reticent.synth.learned.misgan import MisGan
 from reticent.synth.marginals.aim import AIM
 from reticent.synth.marginals.independent import Independent
 from reticent.synth.marginals.mst import MST
@@ -20,6 +23,9 @@ _ALL: tuple[SynthesisMethod, ...] = (
     AutoregressiveChain(),
     Kamino(),
     Kamino(fills=True, name=KAMINO_I),
+    MisGan(),
+    CtGan(),
+    AutoGan(),
 )
 KNOWN = {each.name: each for each in _ALL}
 

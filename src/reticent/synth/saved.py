@@ -24,8 +24,11 @@ from reticent.privacy.claim import About, Arithmetic, Change, Claim, Measure, ch
 from reticent.schema import Schema
 from reticent.synth.base import Conditional, Floats, MissingMethod, Model, Places
 from reticent.synth.domain import Axis, Domain
+from reticent.synth.learned.autogan import AutoGanModel
 from reticent.synth.learned.chain import ChainModel
+from reticent.synth.learned.ctgan import CtGanModel
 from reticent.synth.learned.kamino import KaminoModel
+from reticent.synth.learned.misgan import MisGanModel
 from reticent.synth.learned.model import PARAMETERS, LearnedModel
 from reticent.synth.network import Network
 from reticent.synth.written import MODEL, digest_of, name_of, words_of
@@ -181,7 +184,9 @@ class LearnedPart(Section):
     axes: list[AxisPart]
 
 
-LEARNED: dict[str, type[LearnedModel]] = {kind.kind: kind for kind in (ChainModel, KaminoModel)}
+LEARNED: dict[str, type[LearnedModel]] = {
+    kind.kind: kind for kind in (ChainModel, KaminoModel, MisGanModel, CtGanModel, AutoGanModel)
+}
 """Kinds of learned models: one array each, as long as the codebook makes it."""
 
 
