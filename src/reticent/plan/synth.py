@@ -21,7 +21,7 @@ from reticent.prepare.repair import NO_REPAIR, Repair
 from reticent.privacy.claim import Change, Claim, Unit, amount
 from reticent.schema import Schema
 from reticent.sensitivity.donors import stability
-from reticent.synth.base import MissingMethod, Sequenced, Spend, SynthesisMethod
+from reticent.synth.base import MissingMethod, Sequenced, Spend, SynthesisMethod, Worded
 from reticent.synth.denial import HARD
 from reticent.synth.domain import BINS, Domain, domain_of, point_mass_words
 from reticent.synth.rules import Rules, read_rules
@@ -90,12 +90,16 @@ class Synth:
 
     def holes_words(self) -> str:
         """What is done about missing answers, from the rows that are read to the rows that are written."""
+        own = self.method.done(self.holes) if isinstance(self.method, Worded) else ""
         if self.holes is not MissingMethod.VALUES:
-            return DONE[self.holes]
+            return own or DONE[self.holes]
+        times = "" if self.copies == 1 else f" {self.copies} times over"
+        if own:
+            filled = f" that were then filled{times}, which costs nothing" if self.copies else ""
+            return f"{own}, and the synthetic rows have missing answers of their own{filled}"
         if not self.copies:
             return f"{DONE[self.holes]}, and the synthetic rows keep their own"
-        each = "was then filled" if self.copies == 1 else f"was then filled {self.copies} times over"
-        return f"{DONE[self.holes]}, and {each} in the synthetic rows, which costs nothing"
+        return f"{DONE[self.holes]}, and was then filled{times} in the synthetic rows, which costs nothing"
 
     def denial_words(self) -> list[str]:
         """What is denied of two rows, for a reader."""

@@ -205,3 +205,12 @@ class Foretold(Protocol):
     def effort(self, domain: Domain, missing: MissingMethod) -> Effort:
         """From the codebook and the plan alone."""
         ...
+
+
+@runtime_checkable
+class Worded(Protocol):
+    """A method that does about missing values what the usual sentence does not tell."""
+
+    def done(self, missing: MissingMethod) -> str:
+        """What it does, as the usual sentences say it; empty where they are right."""
+        ...

@@ -46,6 +46,7 @@ class Game:
     critic_rate : step size of the critics
     forger_rate : step size of the forger
     penalty : the weight of (slope - 1)**2 at made-up rows
+    settled : made-up rows by which biases are set to the noisy shares at the end
     """
 
     steps: int = 60
@@ -56,6 +57,7 @@ class Game:
     critic_rate: float = 0.02
     forger_rate: float = 0.0005
     penalty: float = 0.1
+    settled: int = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,9 +176,9 @@ class Adversarial:
         """Which strategies for missing values it knows: all that leave or make every row whole."""
         return tuple(each for each in MissingMethod if each is not MissingMethod.AVAILABLE)
 
-    def instead(self) -> str:
-        """What to do where another is asked for."""
-        return "its critic reads whole rows; impute first, make missing answers a category, or use misgan"
+    def counted(self, missing: MissingMethod) -> MissingMethod:
+        """As what missing answers stand in the columns that are counted one by one."""
+        return missing
 
     def numbers(self, width: int, columns: int) -> int:
         """How many numbers its largest noisy sum has, for rows of so many groups."""
@@ -194,8 +196,6 @@ class Adversarial:
                 f"{self.name} learns how columns hang together: give it 2 to {MOST_COLUMNS}; for one, use independent",
                 field="columns",
             )
-        if missing not in self.takes():
-            raise PlanError(f"{self.name} does not take {str(missing)!r}: {self.instead()}", field="missing")
         view = plain(domain, missing)
         if (many := self.numbers(sum(view.shape), len(view.shape))) > MOST_PARAMETERS:
             raise PlanError(
@@ -203,6 +203,12 @@ class Adversarial:
                 field="columns",
             )
         check_spend(missing, spend, self.share)
+        if missing not in self.takes():
+            raise PlanError(
+                f"{self.name} has a critic that reads whole rows: impute first, make missing answers a category, or "
+                "use misgan, which learns from them as they are",
+                field="missing",
+            )
 
     def claim(self, domain: Domain, missing: MissingMethod, spend: Spend) -> Claim:
         """The guarantee, before a row is read."""
@@ -238,6 +244,7 @@ class Adversarial:
             counts, domain, missing, spend, noise=noise, model=MST(), share=self.share, step=step
         )
         purse = Accountant(spend=left, noise=noise)
-        total, shares = columns(rows, plain(domain, missing), missing, purse, amount=self.ones * purse.total)
+        how = self.counted(missing)
+        total, shares = columns(rows, plain(domain, how), how, purse, amount=self.ones * purse.total)
         step("columns")
         return Opening(rows=rows, purse=purse, total=total, shares=shares, bits=noise.bits, step=step)

@@ -17,7 +17,6 @@ from reticent.synth.domain import Domain
 from reticent.synth.learned.adversarial import Adversarial, Forged, Opening, play
 from reticent.synth.learned.factors import JointGradient, RowNetwork, Whole
 from reticent.synth.learned.generator import (
-    SIMULATED,
     answers,
     bias_of,
     chances,
@@ -152,7 +151,7 @@ class AutoGan(Adversarial):
         forger = CodeForger(layout=layout, network=generator, decoder=decoder, rate=self.game.forger_rate)
         critic = Perceptron.started((layout.width, self.game.hidden, 1), bits)
         play(forger, [critic], start.paid(self.game.steps, start.purse.left), start.total, self.game, bits)
-        codes = forger.network.forward(normals(SIMULATED, LATENT, bits))[-1]
+        codes = forger.network.forward(normals(self.game.settled, LATENT, bits))[-1]
         bias_of(decoder)[:] += met(layout, decoder.forward(codes)[-1], start.shares)
         return AutoGanModel(
             domain=domain,

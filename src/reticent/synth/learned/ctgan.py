@@ -19,7 +19,6 @@ from reticent.synth.domain import Domain
 from reticent.synth.learned.adversarial import Adversarial, Forged, play
 from reticent.synth.learned.factors import Factor, RowNetwork, Whole
 from reticent.synth.learned.generator import (
-    SIMULATED,
     answers,
     bias_of,
     chances,
@@ -201,8 +200,8 @@ class CtGan(Adversarial):
         )
         critic = Perceptron.started((2 * layout.width, self.game.hidden, 1), bits)
         play(forger, [critic], start.paid(self.game.steps, start.purse.left), start.total, self.game, bits)
-        shares = np.concatenate(start.shares)
-        shown = normals(SIMULATED, LATENT, bits), conditions(layout, shares, SIMULATED, bits)
+        shares, many = np.concatenate(start.shares), self.game.settled
+        shown = normals(many, LATENT, bits), conditions(layout, shares, many, bits)
         logits = forger.network.forward(np.concatenate(shown, axis=1))[-1]
         bias_of(forger.network)[:] += met(layout, logits, start.shares)
         return CtGanModel(

@@ -17,8 +17,6 @@ from reticent.synth.learned.descent import LEAST
 from reticent.synth.learned.onehot import OneHot, Whole
 from reticent.synth.learned.perceptron import Perceptron
 
-SIMULATED = 1 << 14
-
 
 def normals(rows: int, columns: int, bits: Bits) -> Floats:
     """Standard normal numbers by Box and Muller's formula; for what comes after the noise only."""

@@ -16,7 +16,6 @@ from reticent.synth.domain import Domain, uniforms
 from reticent.synth.learned.adversarial import Adversarial, Forged, Game, play
 from reticent.synth.learned.factors import RowNetwork, Whole
 from reticent.synth.learned.generator import (
-    SIMULATED,
     answers,
     bias_of,
     chances,
@@ -163,16 +162,22 @@ def generators(layout: OneHot, values: Floats) -> tuple[Perceptron, Perceptron]:
 class MisGan(Adversarial):
     """A quarter of the amount for columns one by one, missing answers among them; the rest for both critics' steps.
 
-    With missing values `available`, rows are the generator's, nothing missing; as a `category`, they have holes.
+    Where missing values are a `category`, rows have holes, as the second generator makes them; else they have none.
     """
 
     name: str = MISGAN
 
     def takes(self) -> tuple[MissingMethod, ...]:
-        return MissingMethod.AVAILABLE, MissingMethod.VALUES
+        return tuple(MissingMethod)
 
-    def instead(self) -> str:
-        return "it learns from missing answers as they are; take 'available' or 'category', or impute first with dpctgan"
+    def counted(self, missing: MissingMethod) -> MissingMethod:
+        return MissingMethod.VALUES
+
+    def done(self, missing: MissingMethod) -> str:
+        """What it does about missing answers, where that is not what every method does."""
+        if missing not in (MissingMethod.AVAILABLE, MissingMethod.VALUES):
+            return ""
+        return "missing answers were left out of what one critic reads, and a second critic read which are missing"
 
     def numbers(self, width: int, columns: int) -> int:
         return self.game.hidden * (width + 2 + columns + 2)
@@ -196,7 +201,7 @@ class MisGan(Adversarial):
         Assumes     `counts` maps rows one by one.
         Keeps back  all sums and tables before the noise, and the number of rows.
         """
-        start = self.open(counts, domain, MissingMethod.VALUES, spend, noise, step)
+        start = self.open(counts, domain, missing, spend, noise, step)
         layout = OneHot.of(domain, plain(domain, MissingMethod.AVAILABLE))
         shares, silent = apart(domain, start.shares)
         forger = started(layout, domain, shares, silent, self.game, start.bits)
@@ -206,7 +211,7 @@ class MisGan(Adversarial):
         ]
         paid = start.paid(self.game.steps, start.purse.left)
         play(forger, critics, paid, start.total, self.game, start.bits)
-        settle(forger, shares, silent, start.bits)
+        settle(forger, shares, silent, self.game.settled, start.bits)
         return MisGanModel(
             domain=domain,
             holes=missing,
@@ -240,11 +245,11 @@ def started(
     return MaskForger(layout=layout, data=data, mask=mask, unasked=unasked, rate=game.forger_rate)
 
 
-def settle(forger: MaskForger, shares: Sequence[Floats], silent: Floats, bits: Bits) -> None:
+def settle(forger: MaskForger, shares: Sequence[Floats], silent: Floats, simulated: int, bits: Bits) -> None:
     """Set the biases of both generators so that columns and masks keep their noisy shares."""
-    logits = forger.data.forward(normals(SIMULATED, LATENT, bits))[-1]
+    logits = forger.data.forward(normals(simulated, LATENT, bits))[-1]
     bias_of(forger.data)[:] += met(forger.layout, logits, shares)
-    logits = forger.mask.forward(normals(SIMULATED, LATENT, bits))[-1]
+    logits = forger.mask.forward(normals(simulated, LATENT, bits))[-1]
     bias = np.zeros(len(silent))
     for _ in range(8):
         mean = logistic(logits + bias).mean(axis=0)
