@@ -98,6 +98,7 @@ BASELINE = ("independent", "available")
 LINES = (
     BASELINE,
     *((method, strategy) for method in METHODS for strategy in ("complete", "available", "holes")),
+    ("chain", "available"),
 )
 RATES, EPSILONS = ("0.01", "0.05", "0.1", "0.2", "0.3"), ("0.5", "1", "3", "5", "10", NO_NOISE)
 KINDS = (("MCAR", "0.1"), ("MAR", "0.1"), ("MNAR", "0.1"), ("MAR", "0.35"))
@@ -133,7 +134,12 @@ class Family:
         return *((self.plain, way) for way in ways), self.adaptive
 
 
-FAMILIES: tuple[Family, ...] = (Family(plain="privbayes", adaptive=("privbayes", "available")),)
+FAMILIES: tuple[Family, ...] = (
+    Family(plain="privbayes", adaptive=("privbayes", "available")),
+    Family(plain="dpautogan", adaptive=("misgan", "available"), epsilon="3"),
+)
+LONGER = (("dpctgan", NO_MISSING), ("dpctgan", "complete"), ("misgan", "holes"))
+"""Beside the pairs: the longer version's further network, at the epsilon of the others of its kind."""
 FIFTH = partial(Point, mask="MCAR", rate="0.2")
 
 
@@ -164,6 +170,11 @@ def _ours(dataset: str) -> Iterator[Point]:
 def _document(dataset: str) -> Iterator[Point]:
     """The document's own pairs and settings, where ours differ from them."""
     yield from (at for family in FAMILIES for at in figures_2_to_4(dataset, family))
+    yield from (
+        FIFTH(dataset=dataset, method=m, strategy=s, epsilon=e) for m, s in LONGER for e in ("1", "3")
+    )
+    lines = ("dpautogan", NO_MISSING), ("misgan", "available")
+    yield from (FIFTH(dataset=dataset, method=m, strategy=s, epsilon="1") for m, s in lines)
     ways = ("holes", "impute-random", "impute-mean", "impute-model", NO_MISSING)
     yield from (FIFTH(dataset=dataset, method=PRINTED, strategy=way, epsilon="1") for way in ways)
     for method, way in (*((m, NO_MISSING) for m in METHODS), BASELINE, *((m, "available") for m in METHODS)):

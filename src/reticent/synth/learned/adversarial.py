@@ -138,7 +138,7 @@ def _set(critics: Sequence[Perceptron], values: Floats) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Opening:
+class GameStart:
     """What a game starts from: rows as the strategy leaves them, what may be spent, and noisy shares of single columns."""
 
     rows: Counts = field(repr=False)
@@ -238,7 +238,7 @@ class Adversarial:
         spend: Spend,
         noise: SynthNoise,
         step: Step,
-    ) -> Opening:
+    ) -> GameStart:
         """Rows prepared as the strategy says, and columns one by one measured with a quarter of what is left."""
         rows, left = prepared(
             counts, domain, missing, spend, noise=noise, model=MST(), share=self.share, step=step
@@ -247,4 +247,4 @@ class Adversarial:
         how = self.counted(missing)
         total, shares = columns(rows, plain(domain, how), how, purse, amount=self.ones * purse.total)
         step("columns")
-        return Opening(rows=rows, purse=purse, total=total, shares=shares, bits=noise.bits, step=step)
+        return GameStart(rows=rows, purse=purse, total=total, shares=shares, bits=noise.bits, step=step)

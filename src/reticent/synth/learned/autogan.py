@@ -14,7 +14,7 @@ import numpy as np
 from reticent.noise.bits import Bits
 from reticent.synth.base import Counts, Floats, MissingMethod, Spend, Step, SynthNoise
 from reticent.synth.domain import Domain
-from reticent.synth.learned.adversarial import Adversarial, Forged, Opening, play
+from reticent.synth.learned.adversarial import Adversarial, Forged, GameStart, play
 from reticent.synth.learned.factors import JointGradient, RowNetwork, Whole
 from reticent.synth.learned.generator import (
     answers,
@@ -161,7 +161,7 @@ class AutoGan(Adversarial):
             claim=self.claim(domain, missing, spend),
         )
 
-    def decoder(self, start: Opening, layout: OneHot) -> Perceptron:
+    def decoder(self, start: GameStart, layout: OneHot) -> Perceptron:
         """The second layer of an autoencoder that was trained by noisy sums, for half of what is left."""
         whole = Perceptron.started((layout.width, CODE, layout.width), start.bits)
         bias_of(whole)[:] = log_shares(start.shares)
