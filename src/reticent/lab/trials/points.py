@@ -136,6 +136,7 @@ class Family:
 
 FAMILIES: tuple[Family, ...] = (
     Family(plain="privbayes", adaptive=("privbayes", "available")),
+    Family(plain="kamino", adaptive=("kamino-i", "available")),
     Family(plain="dpautogan", adaptive=("misgan", "available"), epsilon="3"),
 )
 LONGER = (("dpctgan", NO_MISSING), ("dpctgan", "complete"), ("misgan", "holes"))
@@ -173,8 +174,8 @@ def _document(dataset: str) -> Iterator[Point]:
     yield from (
         FIFTH(dataset=dataset, method=m, strategy=s, epsilon=e) for m, s in LONGER for e in ("1", "3")
     )
-    lines = ("dpautogan", NO_MISSING), ("misgan", "available")
-    yield from (FIFTH(dataset=dataset, method=m, strategy=s, epsilon="1") for m, s in lines)
+    few = ("dpautogan", NO_MISSING), ("misgan", "available")
+    yield from (FIFTH(dataset=dataset, method=m, strategy=s, epsilon="1") for m, s in few)
     ways = ("holes", "impute-random", "impute-mean", "impute-model", NO_MISSING)
     yield from (FIFTH(dataset=dataset, method=PRINTED, strategy=way, epsilon="1") for way in ways)
     for method, way in (*((m, NO_MISSING) for m in METHODS), BASELINE, *((m, "available") for m in METHODS)):

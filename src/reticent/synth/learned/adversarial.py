@@ -21,7 +21,7 @@ from reticent.privacy.claim import Claim
 from reticent.synth.base import Counts, Effort, Floats, MissingMethod, Spend, Step, SynthNoise
 from reticent.synth.domain import Domain
 from reticent.synth.fills import SHARE, check_spend, filling, prepared
-from reticent.synth.learned.chain import MOST_COLUMNS, MOST_PARAMETERS, columns
+from reticent.synth.learned.chain import check_learned, columns
 from reticent.synth.learned.factors import LENGTH, JointGradient, RowNetwork
 from reticent.synth.learned.perceptron import MOST_WEIGHT, Perceptron
 from reticent.synth.learned.training import Adam, NoisySteps
@@ -186,22 +186,8 @@ class Adversarial:
 
     def check(self, domain: Domain, missing: MissingMethod, spend: Spend) -> None:
         """Refuse from public numbers what cannot be fitted."""
-        if spend.is_pure:
-            raise PlanError(
-                f'{self.name} adds Gaussian noise, which needs a delta, such as "0.000001", or rho',
-                field="delta",
-            )
-        if not 2 <= len(domain.axes) <= MOST_COLUMNS:
-            raise PlanError(
-                f"{self.name} learns how columns hang together: give it 2 to {MOST_COLUMNS}; for one, use independent",
-                field="columns",
-            )
-        view = plain(domain, missing)
-        if (many := self.numbers(sum(view.shape), len(view.shape))) > MOST_PARAMETERS:
-            raise PlanError(
-                f"{self.name} would learn {many:,} numbers, above {MOST_PARAMETERS:,}; name fewer columns or bins",
-                field="columns",
-            )
+        shape = plain(domain, missing).shape
+        check_learned(self.name, domain, spend, self.numbers(sum(shape), len(shape)))
         check_spend(missing, spend, self.share)
         if missing not in self.takes():
             raise PlanError(
