@@ -166,13 +166,13 @@ class Kamino:
         return replace(self, tied=tuple(tied))
 
     def check(self, domain: Domain, holes: MissingMethod, spend: Spend) -> None:
+        check_learned(self.name, domain, spend, KaminoModel.size(domain, holes))
+        check_spend(holes, spend, self.share)
         if self.fills and holes is not MissingMethod.AVAILABLE:
             raise PlanError(
                 f'{self.name} draws missing answers itself, column after column; use missing = "available", or kamino',
                 field="missing",
             )
-        check_learned(self.name, domain, spend, KaminoModel.size(domain, holes))
-        check_spend(holes, spend, self.share)
 
     def claim(self, domain: Domain, holes: MissingMethod, spend: Spend) -> Claim:
         return claim_of(spend, *filling(holes), ("clipped gradients of column models", PAGE))
