@@ -26,9 +26,9 @@ from bench.tally import THREADS, best, opened, peak_gib, show
 from reticent.engine.donors.filling import PEOPLE
 from reticent.engine.wants import Ring, Rows, Sum
 from reticent.prepare.distance import distances_of
+from reticent.sensitivity.bounds import smooth_bound
 from reticent.sensitivity.donors import count
 from reticent.sensitivity.hubs import Hubs, Rings
-from reticent.sensitivity.ladder import smooth_bound
 
 ROWS, MORE = 1_000_000, 10_000_000
 MOST_TIMES, LEAST_FASTER, MOST_SECONDS, MOST_GROWTH = 3.0, 200.0, 20.0, 12.0

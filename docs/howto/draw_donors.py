@@ -13,8 +13,7 @@ from pathlib import Path
 from reticent.answer.parts import plan_part
 from reticent.noise.calibrate import lomax
 from reticent.noise.families import Lomax
-from reticent.sensitivity.bounds import Global
-from reticent.sensitivity.ladder import smooth_bound, straight
+from reticent.sensitivity.bounds import Global, smooth_bound, straight
 
 EPSILON, M = Fraction(1), 8
 INK, SOFT, BLUE, ORANGE, PALE = "#1a1a1a", "#595959", "#0072B2", "#D55E00", "#F6D9C6"

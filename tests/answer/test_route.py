@@ -13,7 +13,7 @@ from reticent.answer.parts import HiddenScale, is_as_planned
 from reticent.answer.route import route_of
 from reticent.answer.route_weighted import WeightedRoute
 from reticent.answer.statistic import PublicRoute, Statistic
-from reticent.engine.nobody import Nobody
+from reticent.engine.open import Nobody
 from reticent.engine.wants import Ring
 from reticent.errors import PlanError
 from reticent.plan.plan import Plan

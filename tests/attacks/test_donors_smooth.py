@@ -16,7 +16,7 @@ from reticent.prepare.distance import Distances, distances_of
 from reticent.prepare.repair import Donors
 from reticent.release.statistics import evaluate, wants_of
 from reticent.schema import Schema
-from reticent.sensitivity import ladder as lad
+from reticent.sensitivity import bounds as lad
 from reticent.sensitivity.bounds import Smooth
 from reticent.sensitivity.donors import Moves
 from reticent.sensitivity.hubs import HubCache

@@ -11,7 +11,7 @@ import pytest
 from reticent.synth import fills
 from reticent.synth.base import MissingMethod, Spend, SynthesisMethod
 from reticent.synth.marginals import independent, privbayes, study
-from reticent.synth.marginals import views as scoring
+from reticent.synth.marginals import study as scoring
 from reticent.synth.marginals.aim import AIM
 from reticent.synth.marginals.independent import Independent
 from reticent.synth.marginals.mst import MST

@@ -8,7 +8,7 @@ import pytest
 from reticent.answer.expect import AT_LEAST, UNKNOWN
 from reticent.answer.expect_donors import ASSUMED_HUB, HUBS, highest
 from reticent.preview.preview import expectations
-from reticent.sensitivity.ladder import smooth_bound, straight
+from reticent.sensitivity.bounds import smooth_bound, straight
 from tests.tables import ADD, REPLACE, book, make_plan
 
 COLUMNS = {

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from reticent.cli.show import show_preview, show_release
-from reticent.engine.nobody import Nobody
+from reticent.engine.open import Nobody
 from reticent.engine.wants import Aggregate, Rows, Sum
 from reticent.errors import PlanError
 from reticent.plan.plan import Plan

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from reticent.engine.duckdb.engine import DuckDBEngine
-from reticent.engine.nobody import Nobody
+from reticent.engine.open import Nobody
 from reticent.engine.sources.open import open_frame
 from reticent.errors import PlanError, ResourceError, ReticentError
 from reticent.plan import synth as synth_section

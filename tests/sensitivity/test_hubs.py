@@ -12,11 +12,11 @@ import pytest
 from reticent.errors import PlanError
 from reticent.lab.papers.donors import Places, most_donees
 from reticent.prepare.distance import distances, mismatch, scaled
+from reticent.sensitivity import bounds as lad
 from reticent.sensitivity import donors as con
 from reticent.sensitivity import hubs as module
-from reticent.sensitivity import ladder as lad
+from reticent.sensitivity.bounds import SLACK, smooth_bound
 from reticent.sensitivity.hubs import LN2, Hubs, Rings
-from reticent.sensitivity.ladder import SLACK, smooth_bound
 from tests.sensitivity.universe import HEAVIEST, Record, Universe, local, rings
 
 F = Fraction

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from reticent.errors import PlanError
 from reticent.exact import ball
-from reticent.sensitivity import ladder as lad
-from reticent.sensitivity.ladder import SLACK, Ladder, LadderLine, smooth_bound
+from reticent.sensitivity import bounds as lad
+from reticent.sensitivity.bounds import SLACK, Ladder, LadderLine, smooth_bound
 
 ONE = Fraction(1)
 

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reticent.engine.wants import Ring, Rows
-from reticent.sensitivity import ladder as lad
+from reticent.sensitivity import bounds as lad
+from reticent.sensitivity.bounds import Ladder, LadderLine
 from reticent.sensitivity.donors import Moves
 from reticent.sensitivity.hubs import LN2, published_beta
-from reticent.sensitivity.ladder import Ladder, LadderLine
 
 RINGS = tuple(Ring(column=name, rows=Rows()) for name in "ab")
 amounts = st.fractions(Fraction(1, 10), 20, max_denominator=10)

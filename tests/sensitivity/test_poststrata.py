@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from reticent.errors import PlanError
 from reticent.exact import ball
 from reticent.prepare.strata import EQUAL, BaseWeights, Strategy, separate
-from reticent.sensitivity.ladder import SLACK, Ladder, LadderLine, smooth_bound
+from reticent.sensitivity.bounds import SLACK, Ladder, LadderLine, smooth_bound
 from reticent.sensitivity.poststrata import (
     Tally,
     closed_form,

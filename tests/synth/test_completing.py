@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from reticent.errors import PlanError
-from reticent.synth.complete import associated, complete_rows
 from reticent.synth.domain import Domain
+from reticent.synth.lawful import associated, complete_rows
 from tests.noise.seeded import SeededBits
 from tests.synth.standins import rows_for, toy
 

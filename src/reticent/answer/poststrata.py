@@ -18,7 +18,7 @@ from reticent.noise.laplace import add_laplace
 from reticent.noise.lomax import add_lomax
 from reticent.prepare.strata import EQUAL, BaseWeights, Strategy
 from reticent.refine.pivot import Pivot, pivot
-from reticent.sensitivity import ladder as lad
+from reticent.sensitivity import bounds as lad
 from reticent.sensitivity.bounds import Smooth
 from reticent.sensitivity.poststrata import Tally, numeric_reach, weight_ladder
 

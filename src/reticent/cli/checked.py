@@ -12,7 +12,7 @@ from pathlib import Path
 
 import typer
 
-from reticent.engine.sources.remote import is_remote
+from reticent.engine.sources.open import is_remote
 from reticent.files import matching, replace_file, write_new
 from reticent.plan.plan import Plan
 

@@ -31,8 +31,7 @@ def missing(
     from reticent.cli.show import WARNING
     from reticent.engine.confidential import MOST_COLUMNS
     from reticent.engine.open import open_engine
-    from reticent.engine.sources.open import open_source
-    from reticent.engine.sources.remote import located
+    from reticent.engine.sources.open import located, open_source
     from reticent.files import check_new, write_new
     from reticent.missing.private import public_columns
     from reticent.plan.plan import read_plan

@@ -8,8 +8,7 @@ import typer
 from reticent.cli.show import show_same_rows
 from reticent.engine.open import open_engine
 from reticent.engine.protocol import CuratorEngine
-from reticent.engine.sources.open import open_source
-from reticent.engine.sources.remote import located
+from reticent.engine.sources.open import located, open_source
 from reticent.errors import PlanError, ResourceError, SourceError
 from reticent.plan.plan import Plan, read_plan
 from reticent.privacy.claim import Change, Unit

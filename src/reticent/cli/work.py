@@ -27,8 +27,7 @@ from reticent.cli.show import (
 )
 from reticent.engine.confidential import coarse_identifiers, inspect, patterns
 from reticent.engine.open import open_engine
-from reticent.engine.sources.open import open_source
-from reticent.engine.sources.remote import located
+from reticent.engine.sources.open import located, open_source
 from reticent.errors import PlanError, ReticentError
 from reticent.plan.plan import Plan, read_plan
 from reticent.prepare.repair import NO_REPAIR

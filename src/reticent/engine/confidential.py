@@ -16,10 +16,9 @@ from sqlglot import exp
 
 from reticent.engine.protocol import CuratorEngine
 from reticent.engine.sql import build as sql
-from reticent.engine.sql.build import Sql, Values
+from reticent.engine.sql.build import Dialect, Sql, Values
 from reticent.engine.sql.clean import Clean, code, needed
 from reticent.engine.sql.codes import level_code, number_code
-from reticent.engine.sql.dialect import Dialect
 from reticent.engine.sql.reading import canonical_text, double_of, folded_text, quantity_of, trimmed
 from reticent.engine.sql.tallies import cell_of
 from reticent.engine.wants import Key, Rows, Sum

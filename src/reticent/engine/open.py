@@ -1,12 +1,26 @@
-"""Open an engine on a source. The one place where a source finds the engine that reads it."""
+"""Open an engine: on a source, by the one table that says which engine reads it; or one that holds no rows.
 
-from collections.abc import Callable
+The engine of nobody is there to try a plan on before anything is charged. No file and no database is behind it.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
 from typing import Any
 
-from reticent.engine.protocol import CuratorEngine
-from reticent.engine.sources.open import Source
-from reticent.engine.sources.remote import POSTGRES, RemoteTable
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.engine.protocol import CodedRows, CuratorEngine
+from reticent.engine.sources.open import POSTGRES, RemoteTable, Source
+from reticent.engine.sql.coded import Coding, check_coding
+from reticent.engine.sql.sampling import Lot
+from reticent.engine.sql.tallies import Alike, point_tables, tallied
+from reticent.engine.wants import Aggregate, Key, PointsByCell, Ring, RingTable, Sum, Tallies, keys_of
 from reticent.errors import SourceError
+from reticent.prepare.repair import NO_REPAIR, Repair
+from reticent.schema import Schema
 
 Opener = Callable[[Any, int | None], CuratorEngine]
 
@@ -38,3 +52,71 @@ def open_engine(source: Source | RemoteTable, *, threads: int | None = None) -> 
     if name not in ENGINES:
         raise SourceError(f"needs the engine {name}, which is not here", field="source")
     return ENGINES[name](source, threads)
+
+
+BLOCK = 2**16
+
+
+class Nobody:
+    """Answers every want as an engine does whose source has a header and no rows."""
+
+    version = "no rows"
+    files: tuple[tuple[Path, str], ...] = ()
+
+    def check(self, schema: Schema) -> None:
+        """Every codebook fits."""
+
+    def tally(
+        self, schema: Schema, wants: Sequence[Aggregate], repair: Repair = NO_REPAIR, lot: Lot | None = None
+    ) -> Tallies:
+        """Zeros, one for every declared cell."""
+        rings = {want: _ring(want, schema, repair) for want in wants if isinstance(want, Ring)}
+        return tallied(schema, wants, partial(_nothing, schema), rings)
+
+    @contextmanager
+    def coded(
+        self, schema: Schema, keys: Sequence[Key], repair: Repair = NO_REPAIR, lot: Lot | None = None
+    ) -> Iterator[CodedRows]:
+        """Cells that nobody is in; where the codebook makes their number public, so many who are all alike."""
+        from reticent.engine.coded import LocalCodedRows  # compiles, so loaded only where rows are held
+
+        coding = Coding(keys=tuple(keys))
+        check_coding(coding, schema, repair)
+        held = LocalCodedRows(
+            sizes=coding.sizes(schema), silences=coding.silences(schema), blocks=_alike(schema, len(keys))
+        )
+        try:
+            yield held
+        finally:
+            held.close()
+
+    def stand_in(self) -> None:
+        """It stands in for itself."""
+        return
+
+    def close(self) -> None:
+        """There is nothing to let go of."""
+
+
+def _alike(schema: Schema, columns: int) -> list[NDArray[np.uint8]]:
+    """`sample_size` rows in the first cell of every column, in blocks that are one and the same."""
+    whole, rest = divmod(schema.sample_size or 0, BLOCK)
+    return [np.zeros((columns, BLOCK), np.uint8)] * whole + [np.zeros((columns, rest), np.uint8)] * (rest > 0)
+
+
+def _nothing(schema: Schema, wants: Alike) -> Any:
+    """What a statement over no rows gives, by the kind of its wants."""
+    if isinstance(wants[0], Sum):
+        return [[0] * len(wants)]
+    if isinstance(wants[0], PointsByCell):
+        clouds = [want for want in wants if isinstance(want, PointsByCell)]
+        return point_tables(schema, clouds, {f"p{i}": np.zeros(0, np.int64) for i in range(len(clouds))})
+    return []
+
+
+def _ring(want: Ring, schema: Schema, repair: Repair) -> RingTable:
+    cells = 1
+    for key in keys_of(repair.of(want.column)):
+        cells *= key.size(schema)
+    empty = np.zeros(cells, np.int64)
+    return RingTable(want=want, donors=empty, recipients=empty, gaps=np.zeros(0, np.int64))

@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from reticent.engine.sql.build import Values
+from reticent.engine.sql.build import Dialect, Values
 from reticent.engine.sql.clean import Clean, RowView
-from reticent.engine.sql.dialect import Dialect
 from reticent.engine.sql.sampling import Lot
 from reticent.engine.wants import Aggregate, Key, PointsByCell, PointTable, Tallies
 from reticent.prepare.repair import NO_REPAIR, Repair

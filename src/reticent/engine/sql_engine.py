@@ -21,10 +21,9 @@ from reticent.engine.donors.filling import PACKED, DonorStaging, LocalMatcher, c
 from reticent.engine.donors.records import LINE, Packing, packed
 from reticent.engine.protocol import CellPoints, CodedRows, DonorMatcher, Engine, RowDraws
 from reticent.engine.sources.dialect import looks_separated_by
-from reticent.engine.sql.build import Values
+from reticent.engine.sql.build import Dialect, Values
 from reticent.engine.sql.clean import Clean, RowView, needed
 from reticent.engine.sql.coded import Coding, check_coding, coded_rows
-from reticent.engine.sql.dialect import Dialect
 from reticent.engine.sql.fingerprint import fingerprint_of, row_sums
 from reticent.engine.sql.predict import HELD, Drawn, LocalDraws, numbered, predicted
 from reticent.engine.sql.sampling import Lot

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import Field, ValidationInfo, field_validator
 
 from reticent.answer.poststrata import Law
-from reticent.engine.sources.remote import is_remote
+from reticent.engine.sources.open import is_remote
 from reticent.files import Amount, Section, is_printable
 from reticent.plan.totals import Rows
 

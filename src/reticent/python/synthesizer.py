@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from reticent.engine.nobody import Nobody
+from reticent.engine.open import Nobody
 from reticent.engine.protocol import Engine
 from reticent.errors import PlanError, ResourceError
 from reticent.exact import show

@@ -12,7 +12,7 @@ from fractions import Fraction
 from secrets import token_hex
 from typing import Any
 
-from reticent.engine.nobody import Nobody
+from reticent.engine.open import Nobody
 from reticent.engine.protocol import Engine
 from reticent.engine.sql.sampling import Lot
 from reticent.engine.wants import SufficientStatistics, Tallies

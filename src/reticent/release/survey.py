@@ -15,8 +15,7 @@ import pyarrow as pa
 from reticent.engine.open import open_engine
 from reticent.engine.protocol import CuratorEngine
 from reticent.engine.sources.arrow import ArrowRows
-from reticent.engine.sources.open import TEXT_FILES, open_frame, open_source
-from reticent.engine.sources.remote import given_table
+from reticent.engine.sources.open import TEXT_FILES, given_table, open_frame, open_source
 from reticent.errors import SchemaError
 from reticent.exact import show
 from reticent.files import read_toml

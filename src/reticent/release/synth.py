@@ -22,9 +22,8 @@ from reticent.privacy.claim import Claim
 from reticent.release.product import Document, PlanRun, Producer, ReleasedSection, Result
 from reticent.release.synth_table import SynthTable, synths_section, to_csv, to_parquet
 from reticent.synth.base import Model, SynthNoise
-from reticent.synth.complete import complete_rows
 from reticent.synth.domain import Rows
-from reticent.synth.lawful import Cells, lawful_rows
+from reticent.synth.lawful import Cells, complete_rows, lawful_rows
 from reticent.synth.rules import Rules
 from reticent.synth.spending import SystemSynthNoise
 

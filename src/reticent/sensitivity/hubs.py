@@ -19,10 +19,9 @@ from reticent.errors import PlanError
 from reticent.prepare.distance import Distances, Row, distances_of
 from reticent.prepare.repair import Bounding, Repair
 from reticent.schema import Schema
-from reticent.sensitivity import ladder as lad
-from reticent.sensitivity.bounds import Smooth
+from reticent.sensitivity import bounds as lad
+from reticent.sensitivity.bounds import Ladder, LadderLine, Smooth
 from reticent.sensitivity.donors import Constants, Moves
-from reticent.sensitivity.ladder import Ladder, LadderLine
 
 Counts = NDArray[np.int64]
 

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from reticent.errors import PlanError
 from reticent.exact import ball
 from reticent.prepare.strata import BaseWeights, Strategy
-from reticent.sensitivity import ladder as lad
-from reticent.sensitivity.ladder import Ladder, LadderLine
+from reticent.sensitivity import bounds as lad
+from reticent.sensitivity.bounds import Ladder, LadderLine
 
 Counts = NDArray[np.int64]
 

@@ -12,7 +12,7 @@ from reticent.privacy.convert import PLACES, zcdp_to_epsilon
 from reticent.schema import Number
 from reticent.synth.base import Conditional, Counts, Floats, MissingMethod, Spend, Step, SynthNoise
 from reticent.synth.domain import Axis, Domain, bins
-from reticent.synth.marginals.views import plain
+from reticent.synth.marginals.study import plain
 from reticent.synth.network import Network, lines, simplex
 from reticent.synth.spending import Accountant, rho_within
 

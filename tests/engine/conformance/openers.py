@@ -9,8 +9,7 @@ import pyarrow as pa
 
 from reticent.engine.open import open_engine
 from reticent.engine.protocol import CuratorEngine
-from reticent.engine.sources.open import open_frame
-from reticent.engine.sources.remote import RemoteTable
+from reticent.engine.sources.open import RemoteTable, open_frame
 from tests.engine.conformance import server as postgres
 
 

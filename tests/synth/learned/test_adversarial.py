@@ -17,7 +17,7 @@ from reticent.synth.learned.misgan import MaskForger, MisGan, started
 from reticent.synth.learned.onehot import OneHot
 from reticent.synth.learned.perceptron import Perceptron, RowPerceptron, praise
 from reticent.synth.learned.training import NoisySteps
-from reticent.synth.marginals.views import plain
+from reticent.synth.marginals.study import plain
 from reticent.synth.saved import load, save
 from reticent.synth.spending import Accountant
 from tests.noise.seeded import SeededBits

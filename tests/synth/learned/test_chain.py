@@ -12,7 +12,7 @@ from reticent.synth.learned import chain, descent
 from reticent.synth.learned.chain import AutoregressiveChain, ChainModel
 from reticent.synth.learned.descent import Pace
 from reticent.synth.learned.gradient import LENGTH, ChainGradient, ChainLayout
-from reticent.synth.marginals.views import plain
+from reticent.synth.marginals.study import plain
 from reticent.synth.saved import load, save
 from tests.noise.seeded import SeededBits
 from tests.synth.marginals.trees import faults_when_replaced

@@ -17,7 +17,7 @@ from reticent.synth.learned.gradient import (
     chances,
     divisor,
 )
-from reticent.synth.marginals.views import plain
+from reticent.synth.marginals.study import plain
 from tests.synth.standins import toy
 
 DOMAIN = toy([3, 2, 4, 5])

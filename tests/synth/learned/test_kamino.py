@@ -11,7 +11,7 @@ from reticent.synth.learned import kamino
 from reticent.synth.learned.attention import FARTHEST, WIDE, AttentionGradient, ColumnOrder
 from reticent.synth.learned.gradient import GRID, LENGTH
 from reticent.synth.learned.kamino import ColumnPace, Kamino, bounds, sequence
-from reticent.synth.marginals.views import plain
+from reticent.synth.marginals.study import plain
 from reticent.synth.saved import load, save
 from tests.noise.seeded import SeededBits
 from tests.synth.learned.test_chain import together

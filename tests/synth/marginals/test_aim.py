@@ -15,8 +15,7 @@ from reticent.synth.marginals.aim import AIM
 from reticent.synth.marginals.independent import Independent
 from reticent.synth.marginals.mst import MST
 from reticent.synth.marginals.privbayes import PrivBayes
-from reticent.synth.marginals.study import MarginalFit
-from reticent.synth.marginals.views import SHARES, misfit
+from reticent.synth.marginals.study import SHARES, MarginalFit, misfit
 from reticent.synth.spending import Accountant
 from tests.synth.marginals.trees import PLENTY, chain, faults_when_replaced, table
 from tests.synth.replay import APPROXIMATE, NOT_FILLED, PURE, faults, is_drawable, random_rows, run

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from reticent.synth.marginals.views import SHARES, UNIT, candidates, distance, misfit, pairs
+from reticent.synth.marginals.study import SHARES, UNIT, candidates, distance, misfit, pairs
 from tests.synth.standins import toy
 
 # covers T07 T11 T12

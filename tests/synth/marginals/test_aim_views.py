@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reticent.synth.base import Conditional, MissingMethod
-from reticent.synth.marginals.views import merged, plain
+from reticent.synth.marginals.study import merged, plain
 from reticent.synth.network import simplex
 from tests.synth.standins import ArrayCounts, toy
 

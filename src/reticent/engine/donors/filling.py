@@ -22,9 +22,8 @@ from reticent.engine.donors.matching import OWN, ClassTable, Counts, MatchPlan, 
 from reticent.engine.donors.records import LINE, Digit, Packing, labelled, order_of, unpacked
 from reticent.engine.protocol import DonorMatcher, Tables
 from reticent.engine.sql import build as sql
-from reticent.engine.sql.build import Sql
+from reticent.engine.sql.build import Dialect, Sql
 from reticent.engine.sql.clean import RowView, code, named
-from reticent.engine.sql.dialect import Dialect
 from reticent.engine.wants import Key, Ring, RingTable, keys_of
 from reticent.errors import EngineError, PlanError
 from reticent.prepare.distance import Distances, distances_of

@@ -20,9 +20,8 @@ from sqlglot import exp
 from reticent.engine.donors.circle import coefficients, numbers, placed, spots, sums
 from reticent.engine.donors.circle import order_of as rows_in_order
 from reticent.engine.sql import build as sql
-from reticent.engine.sql.build import Sql
+from reticent.engine.sql.build import Dialect, Sql
 from reticent.engine.sql.clean import UNIT, RowView, code
-from reticent.engine.sql.dialect import Dialect
 from reticent.engine.sql.tallies import cell_of
 from reticent.engine.wants import Key, has_universe
 from reticent.schema import Schema

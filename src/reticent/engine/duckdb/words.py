@@ -2,8 +2,7 @@
 
 from sqlglot import exp
 
-from reticent.engine.sql.build import Sql, number
-from reticent.engine.sql.dialect import HEX_DIGITS, Dialect
+from reticent.engine.sql.build import HEX_DIGITS, Dialect, Sql, number
 
 
 class DuckDBDialect(Dialect):

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from reticent.engine.postgres.words import POSTGRES
-from reticent.engine.sources.remote import RemoteTable
+from reticent.engine.sources.open import RemoteTable
 from reticent.engine.sql import build as sql
 from reticent.engine.sql.build import Sql, Values
 from reticent.errors import EngineError, SourceError

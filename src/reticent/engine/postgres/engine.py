@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from reticent.engine.nobody import Nobody
+from reticent.engine.open import Nobody
 from reticent.engine.postgres.connection import BATCH, PostgresConnection
 from reticent.engine.postgres.packed import Packed, TableStream
 from reticent.engine.postgres.rings import WindowedStaging

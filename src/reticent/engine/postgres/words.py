@@ -10,8 +10,7 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from reticent.engine.sql import build as sql
-from reticent.engine.sql.build import Sql, number
-from reticent.engine.sql.dialect import HEX_DIGITS, TURN, Dialect
+from reticent.engine.sql.build import HEX_DIGITS, TURN, Dialect, Sql, number
 
 LARGEST = 2**1024 - 2**970  # from here on the nearest double is infinite
 SMALLEST = (

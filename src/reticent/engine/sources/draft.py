@@ -4,7 +4,7 @@ import json
 import re
 from typing import Any
 
-from reticent.engine.duckdb.connection import types_of
+from reticent.engine.duckdb.engine import types_of
 from reticent.engine.sources.arrow import read_labels
 from reticent.engine.sources.open import STATISTICAL, open_path
 from reticent.errors import SourceError

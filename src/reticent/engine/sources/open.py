@@ -3,6 +3,10 @@
 pandas and Polars choose a column's type from all of its cells, so one respondent's odd answer turns numbers into doubles,
 texts or objects. What a cell means does not depend on that (T31): columns of plain types go over as they are; all others
 cell by cell, as text that means the same. Nothing in a cell can raise.
+
+Tables may stay where they are: in a PostgreSQL service or the curator's Spark session, by the name of the relation. A plan
+says no more than that. Hosts, users, passwords, masters and jars never come from a plan, whose author may be hostile, nor
+from an argument, which the process list shows: libpq's service file has them, or the session.
 """
 
 import os
@@ -10,7 +14,7 @@ import re
 import stat
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +32,55 @@ from reticent.engine.sources.arrow import (
 )
 from reticent.engine.sources.csv import CsvSource
 from reticent.engine.sources.objects import as_texts
-from reticent.engine.sources.remote import RemoteTable, is_remote, remote_table
 from reticent.errors import SourceError
 from reticent.files import matching
 from reticent.schema import Number, Schema
 from reticent.schema.codebook import PLAIN_CSV
+
+POSTGRES, SPARK = "postgres", "spark"
+_SERVICE = re.compile(r"postgres:[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoteTable:
+    """A `relation` that the `engine` of that name reads: of a `service`, or over what the curator `given`s: a connection, a
+    session or its frame."""
+
+    engine: str
+    relation: str = ""
+    service: str = ""
+    given: Any = field(default=None, repr=False)
+
+
+def is_remote(source: str) -> bool:
+    """Whether a plan's `source` names a table elsewhere and no file."""
+    return source == SPARK or _SERVICE.fullmatch(source) is not None
+
+
+def located(folder: Path, source: str) -> str:
+    """The `source` of a plan that stands in `folder`: a path from here, or the same words where it is elsewhere."""
+    return source if is_remote(source) else str(folder / source)
+
+
+def remote_table(source: str, relation: str | None) -> RemoteTable:
+    """The table that a plan names, of a `source` that is remote."""
+    if not relation:
+        raise SourceError("is a database; say which table: relation = 'schema.name'", field="source")
+    engine, _, service = source.partition(":")
+    return RemoteTable(engine=engine, relation=relation, service=service)
+
+
+def given_table(rows: Any, relation: str | None) -> RemoteTable | None:
+    """The table behind a connection, a session or a frame that the curator opened; None for any other object."""
+    module = type(rows).__module__
+    if module.startswith("psycopg"):
+        if not relation:
+            raise SourceError("is a connection; say which table: table = 'schema.name'", field="source")
+        return RemoteTable(engine=POSTGRES, relation=relation, given=rows)
+    if module.startswith("pyspark"):
+        return RemoteTable(engine=SPARK, relation=relation or "", given=rows)
+    return None
+
 
 PLAIN = "biuf"  # NumPy's kinds of truth values, whole numbers and doubles
 

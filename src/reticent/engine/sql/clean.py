@@ -12,9 +12,8 @@ from typing import TypeAlias
 from sqlglot import exp
 
 from reticent.engine.sql import build as sql
-from reticent.engine.sql.build import Sql, Values
+from reticent.engine.sql.build import Dialect, Sql, Values
 from reticent.engine.sql.codes import level_code, number_code
-from reticent.engine.sql.dialect import Dialect
 from reticent.engine.sql.reading import identifier
 from reticent.engine.sql.sampling import Lot, drawn
 from reticent.engine.wants import Aggregate, PointsByCell, Ring, Rows, Sum, Table

@@ -14,8 +14,7 @@ from typing import Any
 from sqlglot import exp
 
 from reticent.engine.sql import build as sql
-from reticent.engine.sql.build import Sql, Values
-from reticent.engine.sql.dialect import Dialect
+from reticent.engine.sql.build import Dialect, Sql, Values
 from reticent.engine.sql.reading import (
     canonical_text,
     double_of,

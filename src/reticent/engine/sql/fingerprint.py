@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from reticent.engine.sql import build as sql
-from reticent.engine.sql.build import Sql, Values
+from reticent.engine.sql.build import Dialect, Sql, Values
 from reticent.engine.sql.clean import code
-from reticent.engine.sql.dialect import Dialect
 from reticent.schema import Levels, Number, Schema
 
 BITS, PARTS = 60, 4  # four parts of 60 bits: sums of 2^40 of them fit the engine's 128

@@ -13,9 +13,8 @@ from sqlglot import exp
 
 from reticent.engine.protocol import RowDraws, Tables
 from reticent.engine.sql import build as sql
-from reticent.engine.sql.build import Sql
+from reticent.engine.sql.build import Dialect, Sql
 from reticent.engine.sql.clean import RowView, code
-from reticent.engine.sql.dialect import Dialect
 from reticent.engine.sql.tallies import cell_of
 from reticent.engine.wants import Key
 from reticent.errors import PlanError

@@ -7,8 +7,7 @@ is the same whichever of them holds the cell.
 from sqlglot import exp
 
 from reticent.engine.sql import build as sql
-from reticent.engine.sql.build import Sql, Values
-from reticent.engine.sql.dialect import Dialect
+from reticent.engine.sql.build import Dialect, Sql, Values
 from reticent.schema.columns import BLANKS, CODE, LAST_WHOLE, MOMENT, QUANTITY, TRUTHS, Identifier, Levels
 
 SHORT = "[+-]?[0-9]{1,15}"  # most identifiers that are numbers

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from reticent.engine.sql import build as sql
-from reticent.engine.sql.build import Sql, Values
-from reticent.engine.sql.dialect import Dialect
+from reticent.engine.sql.build import Dialect, Sql, Values
 
 BITS = 60
 NUMBER, LOT, PLACE = "number_", "lot_", "lot_place_"

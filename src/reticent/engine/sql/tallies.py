@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from reticent.engine.sql import build as sql
-from reticent.engine.sql.build import Sql, Values
+from reticent.engine.sql.build import TURN, Dialect, Sql, Values
 from reticent.engine.sql.clean import RowView, code
-from reticent.engine.sql.dialect import TURN, Dialect
 from reticent.engine.wants import (
     ALWAYS,
     MOST_PLACES,

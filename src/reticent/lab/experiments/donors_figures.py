@@ -33,9 +33,9 @@ from reticent.lab.world import workers as wages
 from reticent.lab.world.state import LEVELS, people
 from reticent.prepare.distance import Distances, one_hot_euclidean
 from reticent.report.marks import Spec
+from reticent.sensitivity.bounds import smooth_bound
 from reticent.sensitivity.donors import Constants
 from reticent.sensitivity.hubs import Hubs
-from reticent.sensitivity.ladder import smooth_bound
 
 STATE_SEED = 2026
 EPSILON = "4.158884"  # 6 ln 2, rounded up

@@ -20,7 +20,7 @@ from reticent.noise import calibrate
 from reticent.noise.families import Cauchy, Lomax
 from reticent.prepare.strata import ACS, BaseWeights, Candidates, Order, Strategy, separate
 from reticent.refine.collapse import least_members
-from reticent.sensitivity.ladder import Ladder, smooth_bound
+from reticent.sensitivity.bounds import Ladder, smooth_bound
 from reticent.sensitivity.poststrata import Tally, weight_ladder
 
 BLOCK = Fraction(100_000)

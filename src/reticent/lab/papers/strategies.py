@@ -28,8 +28,7 @@ from reticent.models.moments import UNIT, uncertain
 from reticent.models.sums import Centred
 from reticent.noise.bits import Bits
 from reticent.refine.rubin import Combined, combine
-from reticent.sensitivity.bounds import Neighbours, Smooth
-from reticent.sensitivity.ladder import smooth_bound, straight
+from reticent.sensitivity.bounds import Neighbours, Smooth, smooth_bound, straight
 
 REPLACED = Neighbours(replaced=True)
 TAIL = 8

@@ -26,7 +26,7 @@ from reticent.synth.learned.factors import LENGTH, JointGradient, RowNetwork
 from reticent.synth.learned.perceptron import MOST_WEIGHT, Perceptron
 from reticent.synth.learned.training import Adam, NoisySteps
 from reticent.synth.marginals.mst import MST
-from reticent.synth.marginals.views import plain
+from reticent.synth.marginals.study import plain
 from reticent.synth.spending import Accountant, claim_of
 
 PAGE = "proofs/synth/learned/adversarial.md"

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from reticent.engine.coded import compiled
 from reticent.engine.protocol import Cells
 from reticent.synth.learned.gradient import EXPONENTIALS, divisor
-from reticent.synth.marginals.views import View
+from reticent.synth.marginals.study import View
 
 Whole = NDArray[np.int64]
 Words = NDArray[np.uint64]

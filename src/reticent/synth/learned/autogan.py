@@ -30,7 +30,7 @@ from reticent.synth.learned.model import LearnedModel, drawn
 from reticent.synth.learned.onehot import OneHot
 from reticent.synth.learned.perceptron import Perceptron, RowPerceptron, praise, softmax_residual
 from reticent.synth.learned.training import Adam
-from reticent.synth.marginals.views import View, plain
+from reticent.synth.marginals.study import View, plain
 
 DPAUTOGAN = "dpautogan"
 LATENT, HIDDEN, CODE = 16, 32, 15

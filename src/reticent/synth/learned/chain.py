@@ -22,7 +22,7 @@ from reticent.synth.learned.gradient import LENGTH, ChainGradient, ChainLayout, 
 from reticent.synth.learned.model import LearnedModel, drawn, group_sizes
 from reticent.synth.learned.training import NoisySteps
 from reticent.synth.marginals.mst import MST
-from reticent.synth.marginals.views import View, plain
+from reticent.synth.marginals.study import View, plain
 from reticent.synth.network import one_scale, simplex, total_of
 from reticent.synth.spending import Accountant, NoisyCounts, claim_of
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from reticent.engine.coded import compiled
 from reticent.engine.protocol import Cells
 from reticent.noise.bits import exp_bracket
-from reticent.synth.marginals.views import View
+from reticent.synth.marginals.study import View
 
 Whole = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -35,7 +35,7 @@ from reticent.synth.learned.gradient import GRID, LENGTH, Whole
 from reticent.synth.learned.model import LearnedModel, drawn, group_sizes
 from reticent.synth.learned.training import Adam, NoisySteps
 from reticent.synth.marginals.mst import MST
-from reticent.synth.marginals.views import View, plain
+from reticent.synth.marginals.study import View, plain
 from reticent.synth.spending import Accountant, claim_of
 
 PAGE = "proofs/synth/learned/kamino.md"

@@ -29,7 +29,7 @@ from reticent.synth.learned.model import LearnedModel, drawn
 from reticent.synth.learned.onehot import Flags, OneHot
 from reticent.synth.learned.perceptron import Perceptron, RowPerceptron, praise
 from reticent.synth.learned.training import Adam
-from reticent.synth.marginals.views import View, plain
+from reticent.synth.marginals.study import View, plain
 
 MISGAN = "misgan"
 LATENT, HIDDEN, MASK_HIDDEN = 16, 64, 16

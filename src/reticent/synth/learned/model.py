@@ -13,7 +13,7 @@ from reticent.noise.bits import Bits
 from reticent.privacy.claim import Claim
 from reticent.synth.base import Cells, Floats, MissingMethod
 from reticent.synth.domain import Domain, uniforms
-from reticent.synth.marginals.views import View, plain
+from reticent.synth.marginals.study import View, plain
 from reticent.synth.written import bytes_of, common, sealed
 
 Whole = NDArray[np.int64]

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from reticent.engine.protocol import Cells
 from reticent.synth.base import Floats
 from reticent.synth.domain import Domain
-from reticent.synth.marginals.views import View
+from reticent.synth.marginals.study import View
 
 Whole = NDArray[np.int64]
 Flags = NDArray[np.bool_]

@@ -13,8 +13,7 @@ from reticent.synth.domain import Domain
 from reticent.synth.fills import SHARE, check_spend, filling, prepared
 from reticent.synth.graph.beliefs import FittedGraph
 from reticent.synth.graph.tree import tree_cells
-from reticent.synth.marginals.study import MarginalFit
-from reticent.synth.marginals.views import MOST_CELLS, Candidate, candidates, check_held, pairs
+from reticent.synth.marginals.study import MOST_CELLS, Candidate, MarginalFit, candidates, check_held, pairs
 from reticent.synth.network import Network
 from reticent.synth.spending import Accountant, claim_of
 

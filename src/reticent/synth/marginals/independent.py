@@ -7,7 +7,7 @@ from reticent.privacy.claim import Claim
 from reticent.synth.base import Conditional, Counts, Floats, MissingMethod, Spend, Step, SynthNoise
 from reticent.synth.domain import Domain
 from reticent.synth.fills import SHARE, check_spend, filling, prepared
-from reticent.synth.marginals.views import plain
+from reticent.synth.marginals.study import plain
 from reticent.synth.network import Network, one_scale, simplex, total_of
 from reticent.synth.spending import Accountant, claim_of
 

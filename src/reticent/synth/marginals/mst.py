@@ -9,8 +9,7 @@ from reticent.privacy.claim import Claim
 from reticent.synth.base import Counts, Floats, MissingMethod, Places, Spend, Step, SynthNoise
 from reticent.synth.domain import Domain
 from reticent.synth.fills import SHARE, check_spend, filling, prepared
-from reticent.synth.marginals.study import MarginalFit
-from reticent.synth.marginals.views import check_held, pairs
+from reticent.synth.marginals.study import MarginalFit, check_held, pairs
 from reticent.synth.network import Network
 from reticent.synth.spending import Accountant, claim_of
 

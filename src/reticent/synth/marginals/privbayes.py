@@ -31,7 +31,7 @@ from reticent.synth.base import (
 )
 from reticent.synth.domain import Axis, Domain
 from reticent.synth.fills import SHARE, check_spend, filling, prepared
-from reticent.synth.marginals.views import ColumnView, View
+from reticent.synth.marginals.study import ColumnView, View
 from reticent.synth.network import Network, clipped, lines, nearest, one_scale, total_of
 from reticent.synth.spending import Accountant, NoisyCounts, claim_of
 
