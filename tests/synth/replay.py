@@ -1,6 +1,6 @@
 """Replay on neighbours: same calls, same public parameters, moves within the stated sensitivity, same result."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -36,22 +36,35 @@ def neighbours(counts: ArrayCounts) -> Iterator[ArrayCounts]:
 
 
 def run(
-    method: SynthesisMethod, counts: ArrayCounts, holes: MissingMethod, spend: Spend, noise: SynthNoise
+    method: SynthesisMethod,
+    counts: ArrayCounts,
+    holes: MissingMethod,
+    spend: Spend,
+    noise: SynthNoise,
+    domain: Domain | None = None,
 ) -> Model:
-    return method.fit(counts, counts.domain, holes, spend, noise=noise, step=lambda _: None)
+    """Fit. `domain` is that of the model, where rows are counted by more axes than it has."""
+    return method.fit(counts, domain or counts.domain, holes, spend, noise=noise, step=lambda _: None)
 
 
-def faults(method: SynthesisMethod, counts: ArrayCounts, holes: MissingMethod, spend: Spend) -> list[str]:
+def faults(
+    method: SynthesisMethod,
+    counts: ArrayCounts,
+    holes: MissingMethod,
+    spend: Spend,
+    domain: Domain | None = None,
+    others: Sequence[ArrayCounts] = (),
+) -> list[str]:
     """What a reader of one transcript could hold against the method; nothing, where it keeps its promise."""
     found = []
     first = FrozenSynthNoise()
-    network = run(method, counts, holes, spend, first)
+    network = run(method, counts, holes, spend, first, domain)
     budget = total_of(spend)
     if spent(first.met, pure=spend.is_pure) > budget:
         found.append("spends more than it has")
-    for other in neighbours(counts):
+    for other in others or neighbours(counts):
         again = FrozenSynthNoise(script=first.given)
-        same = run(method, other, holes, spend, again)
+        same = run(method, other, holes, spend, again, domain)
         if [m.parameters for m in again.met] != [m.parameters for m in first.met]:
             found.append("asks otherwise of a neighbour")
             continue

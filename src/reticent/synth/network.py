@@ -16,6 +16,7 @@ from reticent.noise.bits import Bits, words
 from reticent.privacy.claim import Claim
 from reticent.synth.base import Conditional, Floats
 from reticent.synth.domain import Domain
+from reticent.synth.lists import Lists
 from reticent.synth.spending import NoisyCounts
 from reticent.synth.written import written
 
@@ -90,12 +91,14 @@ class Network:
     """A Bayesian network with its guarantee: conditionals in an order in which each is given only earlier ones.
 
     `total` is the noisy number of respondents, for the curious; how many rows are drawn is said by whoever draws.
+    `lists` are the noisy tables it was fitted to, as they were measured, where the method keeps them.
     """
 
     domain: Domain
     steps: tuple[Conditional, ...] = field(repr=False)
     total: float
     claim: Claim
+    lists: Lists | None = field(default=None, repr=False)
 
     def draw(self, rows: int, bits: Bits) -> Rows:
         """`rows` rows of cells, one column for each axis. Costs nothing: the network is private already."""
@@ -108,7 +111,7 @@ class Network:
 
     def files(self) -> dict[str, bytes]:
         """A TOML file that says what it is, and one array for each step."""
-        return written(self.domain, self.steps, self.total, self.claim)
+        return written(self.domain, self.steps, self.total, self.claim, self.lists)
 
 
 def draw_column(step: Conditional, drawn: Rows, bits: Bits) -> Rows:

@@ -10,6 +10,7 @@ from reticent.synth.learned.misgan import MisGan
 from reticent.synth.marginals.aim import AIM
 from reticent.synth.marginals.independent import Independent
 from reticent.synth.marginals.mst import MST
+from reticent.synth.marginals.pairs import AllPairs
 from reticent.synth.marginals.privbayes import PrivBayes
 from reticent.synth.marginals.privbayes_printed import PrivBayesPrinted
 
@@ -18,6 +19,7 @@ _ALL: tuple[SynthesisMethod, ...] = (
     PrivBayes(),
     PrivBayesPrinted(),
     MST(),
+    AllPairs(),
     AIM(),
     AIM(per_column=16, grow=4, merge=0, most_cells=10_000_000, name="aim-printed"),
     AutoregressiveChain(),
@@ -35,3 +37,22 @@ def find(name: str) -> SynthesisMethod:
     if name not in KNOWN:
         raise PlanError(f"is one of {', '.join(KNOWN)}{nearest(name[:80], KNOWN)}", field="method")
     return KNOWN[name]
+
+
+INFERRING = ("mst", "aim", "pairs")
+
+
+def with_intervals(name: str | None, pairs: str | None) -> SynthesisMethod:
+    """The synthesizer that measures for intervals: every pair, or those that the method of that name chooses."""
+    if name is not None and find(name).name not in INFERRING:
+        raise PlanError(
+            f"{name} keeps no noisy tables, so it has no intervals; use one of {', '.join(INFERRING)}",
+            field="method",
+        )
+    if pairs != "chosen":
+        return AllPairs()
+    if name == "mst":
+        return MST(residuals=True)
+    if name == "aim":
+        return AIM(residuals=True)
+    raise PlanError("'chosen' pairs are those of mst or aim; name one of them", field="pairs")

@@ -30,8 +30,10 @@ from reticent.synth.learned.ctgan import CtGanModel
 from reticent.synth.learned.kamino import KaminoModel
 from reticent.synth.learned.misgan import MisGanModel
 from reticent.synth.learned.model import PARAMETERS, LearnedModel
+from reticent.synth.lists import Lists, ListsPart, lists_from, lists_size
+from reticent.synth.marginals.views import plain
 from reticent.synth.network import Network
-from reticent.synth.written import MODEL, digest_of, name_of, words_of
+from reticent.synth.written import LISTS, MODEL, digest_of, name_of, words_of
 
 # A decimal or a fraction. No exponents: a few letters would be a number of a gigabyte.
 Amount = Annotated[str, Field(pattern=r"^[0-9]{1,80}([./][0-9]{1,80})?$")]
@@ -88,6 +90,12 @@ class ClaimPart(Section):
         )
 
 
+class MeasuredPart(ListsPart):
+    """The noisy lists that the model was fitted to, and the digest of their numbers."""
+
+    sha256: str
+
+
 class ModelPart(Section):
     """The whole file."""
 
@@ -97,6 +105,7 @@ class ModelPart(Section):
     claim: ClaimPart
     axes: list[AxisPart]
     steps: list[StepPart]
+    measured: MeasuredPart | None = None
 
 
 def axis_of(part: AxisPart, schema: Schema) -> Axis:
@@ -168,7 +177,26 @@ def load_network(folder: Path, data: Mapping[str, Any], schema: Schema) -> Netwo
         )
         for i, (step, (place, given)) in enumerate(zip(part.steps, places, strict=True))
     )
-    return Network(domain=domain, steps=steps, total=total_of(part.total), claim=claim_of(part.claim))
+    return Network(
+        domain=domain,
+        steps=steps,
+        total=total_of(part.total),
+        claim=claim_of(part.claim),
+        lists=None if part.measured is None else _lists(folder, part.measured, domain),
+    )
+
+
+def _lists(folder: Path, part: MeasuredPart, domain: Domain) -> Lists:
+    """The noisy lists, if they are those that were saved and fit the codebook."""
+    size = lists_size(part)
+    if size > MOST_CELLS:
+        raise SourceError(f"has lists of more than {MOST_CELLS:,} numbers", field=f"{MODEL}: measured")
+    numbers = _saved_array(folder, LISTS, (size,), part.sha256)
+    first = tuple(side.into for side in plain(domain, part.missing).sides)
+    found = lists_from(part, numbers, domain, first)
+    if found is None:
+        raise SourceError("holds lists that do not fit the codebook", field=f"{MODEL}: measured")
+    return found
 
 
 class LearnedPart(Section):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
-from math import pi, sqrt
+from math import isqrt, pi, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,13 +29,32 @@ ROOT = (99, 70)
 _ONE = 10**PLACES
 
 
+NO_SUMS: Floats = np.zeros(0)
+FINE = 1000
+KAPPA = Fraction(3, 10)
+"""How far a record may move each list of sums, beside the one cell that it moves by one."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoisyCounts:
-    """Counts after the noise, with the standard deviation and the mean size of one cell's noise."""
+    """Counts after the noise, with the standard deviation and the mean size of one cell's noise.
+
+    `sums` are further noisy numbers that were measured with them, `sum_deviations` the deviation of each.
+    """
 
     cells: Floats = field(repr=False)
     deviation: float
     size: float
+    sums: Floats = field(repr=False, default_factory=lambda: NO_SUMS)
+    sum_deviations: Floats = field(repr=False, default_factory=lambda: NO_SUMS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowSums:
+    """CONFIDENTIAL: sums over rows, of which a record is in at most one, by a whole number of size at most `most`."""
+
+    sums: Counted = field(repr=False)
+    most: int
 
 
 @lru_cache(maxsize=256)
@@ -108,6 +127,49 @@ class Accountant:
         self._take(part * len(tables))
         return [self._laplace(t, part) if self.is_pure else self._gaussian(t, part) for t in tables]
 
+    def measure_with_sums(self, table: Counted, sums: Sequence[RowSums], *, amount: Fraction) -> NoisyCounts:
+        """Noise on all cells of `table` and, in the same list, on `sums`, which are brought to KAPPA of a record.
+
+        Guarantee   `amount`-zCDP, or `amount`-DP where `is_pure`.
+        Adjacency   `spend.neighbours`.
+        Theorem     one list, moved by a vector whose length is bounded entry by entry.
+        Proof       proofs/synth/spending.md
+        Assumes     a record is in one cell of `table`, and in at most one of each `sums`, by at most its `most`.
+        Keeps back  the table and the sums.
+        """
+        if not sums:
+            return self.measure([table], amount=amount)[0]
+        self._take(amount)
+        fine = max(FINE, *(-(-each.most * KAPPA.denominator // KAPPA.numerator) for each in sums))
+        scales = [int(KAPPA * fine) // each.most for each in sums]
+        weights = [scale * each.most for scale, each in zip(scales, sums, strict=True)]
+        answers = [
+            *(fine * table).ravel().tolist(),
+            *(int(s) * scale for scale, each in zip(scales, sums, strict=True) for s in each.sums.ravel()),
+        ]
+        length = self._list_length(fine, weights)
+        if self.is_pure:
+            made = self.noise.laplace_many(answers, sensitivity=length, epsilon=amount)
+            size = float(length / amount)
+            deviation = sqrt(2) * size
+        else:
+            made = self.noise.gaussian_many(answers, sensitivity=length, rho=amount)
+            deviation = length / sqrt(2 * amount)
+            size = deviation * sqrt(2 / pi)
+        many = np.repeat(np.array(scales, np.float64), [each.sums.size for each in sums])
+        return NoisyCounts(
+            cells=_shaped(made[: table.size], table, fine),
+            deviation=deviation / fine,
+            size=size / fine,
+            sums=np.array(made[table.size :], np.float64) / many,
+            sum_deviations=deviation / many,
+        )
+
+    def deviation(self, amount: Fraction, *, sums: int = 0) -> float:
+        """The standard deviation of one cell's noise, in records, where so many lists of sums are measured with a table."""
+        length = self._list_length(FINE, [int(KAPPA * FINE)] * sums) / FINE
+        return float(sqrt(2) * length / amount) if self.is_pure else length / sqrt(2 * amount)
+
     def add(self, sums: Counted, *, length: int, amount: Fraction) -> Floats:
         """Gaussian noise on a list that one record moves by a vector of Euclidean length at most `length`.
 
@@ -131,6 +193,19 @@ class Accountant:
             return float(self.spend.neighbours.steps / amount)
         length, fine = self._length()
         return sqrt(1 / (pi * amount)) * length / fine
+
+    def _list_length(self, fine: int, weights: Sequence[int]) -> int:
+        """How far neighbours move a list of which a record has one entry of `fine` and one of each of `weights`, at most.
+
+        Summed for pure noise, else Euclidean. A record that answers otherwise leaves one cell for another, and turns a
+        sum by at most twice its weight.
+        """
+        neighbours = self.spend.neighbours
+        if self.is_pure:
+            return neighbours.steps * (fine + sum(weights))
+        turned = 2 if neighbours.replaced else 1
+        squares = turned * fine**2 + sum((turned * weight) ** 2 for weight in weights)
+        return neighbours.records * (isqrt(squares - 1) + 1)
 
     def _take(self, amount: Fraction) -> None:
         if amount <= 0 or self.spent + amount > self.total:

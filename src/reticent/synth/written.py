@@ -12,15 +12,24 @@ from reticent.privacy.claim import Claim
 from reticent.schema import Levels, Number, Schema
 from reticent.synth.base import Conditional, Floats
 from reticent.synth.domain import Axis, Domain
+from reticent.synth.lists import Lists, lists_told
 
 MODEL = "model.toml"
+LISTS = "lists.npy"
 
 
-def written(domain: Domain, steps: Sequence[Conditional], total: float, claim: Claim) -> dict[str, bytes]:
-    """The array of each step, and the TOML file, which holds their digests."""
+def written(
+    domain: Domain, steps: Sequence[Conditional], total: float, claim: Claim, lists: Lists | None = None
+) -> dict[str, bytes]:
+    """The array of each step, that of the noisy lists where they are kept, and the TOML file, which holds their digests."""
     files = {name_of(i): bytes_of(step.table) for i, step in enumerate(steps)}
     digests = [hashlib.sha256(data).hexdigest() for data in files.values()]
-    return sealed(told_of(domain, steps, total, claim, digests), files)
+    told = told_of(domain, steps, total, claim, digests)
+    if lists is not None:
+        words, numbers = lists_told(lists)
+        files[LISTS] = bytes_of(numbers)
+        told["measured"] = {"sha256": hashlib.sha256(files[LISTS]).hexdigest(), **words}
+    return sealed(told, files)
 
 
 def sealed(told: Mapping[str, Any], files: Mapping[str, bytes]) -> dict[str, bytes]:
@@ -83,10 +92,13 @@ def digest_of(told: Mapping[str, Any]) -> str:
 
 def toml_of(told: Mapping[str, Any]) -> str:
     """Plain values first, then tables, then lists of tables. JSON writes single values as TOML does."""
-    heads = ("claim", "axes", "steps")
+    heads = ("claim", "measured", "axes", "steps")
     lines = [f"{key} = {_value(value)}" for key, value in told.items() if key not in heads]
     parts = [("[claim]", told["claim"]), *(("[[axes]]", axis) for axis in told["axes"])]
-    for head, table in (*parts, *(("[[steps]]", step) for step in told.get("steps", ()))):
+    parts += [("[[steps]]", step) for step in told.get("steps", ())]
+    if "measured" in told:
+        parts += [("[measured]", told["measured"])]
+    for head, table in parts:
         lines += ["", head, *(f"{key} = {_value(value)}" for key, value in table.items())]
     return "\n".join(lines) + "\n"
 

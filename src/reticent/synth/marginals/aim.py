@@ -15,6 +15,7 @@ from reticent.synth.graph.beliefs import FittedGraph
 from reticent.synth.graph.tree import tree_cells
 from reticent.synth.marginals.study import MOST_CELLS, Candidate, MarginalFit, candidates, check_held, pairs
 from reticent.synth.network import Network
+from reticent.synth.residuals import check_residuals, fine_axes
 from reticent.synth.spending import Accountant, claim_of
 
 PAGE = "proofs/synth/marginals/aim.md"
@@ -39,6 +40,7 @@ class AIM:
     iterations: int = 50
     last: int = 300
     share: Fraction = SHARE
+    residuals: bool = False
     name: str = "aim"
 
     def __post_init__(self) -> None:
@@ -49,6 +51,7 @@ class AIM:
 
     def check(self, domain: Domain, missing: MissingMethod, spend: Spend) -> None:
         check_spend(missing, spend, self.share)
+        check_residuals(missing, domain, is_asked=self.residuals)
         check_held(domain, pairs(domain, self.most_pair))
 
     def claim(self, domain: Domain, missing: MissingMethod, spend: Spend) -> Claim:
@@ -80,7 +83,11 @@ class AIM:
             counts, domain, missing, spend, noise=noise, model=self, share=self.share, step=step
         )
         study = MarginalFit(
-            counts=rows, domain=domain, missing=missing, purse=Accountant(spend=left, noise=noise)
+            counts=rows,
+            domain=domain,
+            missing=missing,
+            purse=Accountant(spend=left, noise=noise),
+            fines=fine_axes(domain) if self.residuals else (),
         )
         columns = len(domain.axes)
         part = study.purse.total / (self.per_column * columns)

@@ -11,6 +11,7 @@ from reticent.synth.domain import Domain
 from reticent.synth.fills import SHARE, check_spend, filling, prepared
 from reticent.synth.marginals.study import MarginalFit, check_held, pairs
 from reticent.synth.network import Network
+from reticent.synth.residuals import check_residuals, fine_axes
 from reticent.synth.spending import Accountant, claim_of
 
 PAGE = "proofs/synth/marginals/mst.md"
@@ -28,10 +29,12 @@ class MST:
     most_cells: int = 100_000
     iterations: int = 1000
     share: Fraction = SHARE
+    residuals: bool = False
     name: str = "mst"
 
     def check(self, domain: Domain, missing: MissingMethod, spend: Spend) -> None:
         check_spend(missing, spend, self.share)
+        check_residuals(missing, domain, is_asked=self.residuals)
         check_held(domain, pairs(domain, self.most_cells))
 
     def claim(self, domain: Domain, missing: MissingMethod, spend: Spend) -> Claim:
@@ -63,7 +66,11 @@ class MST:
             counts, domain, missing, spend, noise=noise, model=self, share=self.share, step=step
         )
         study = MarginalFit(
-            counts=rows, domain=domain, missing=missing, purse=Accountant(spend=left, noise=noise)
+            counts=rows,
+            domain=domain,
+            missing=missing,
+            purse=Accountant(spend=left, noise=noise),
+            fines=fine_axes(domain) if self.residuals else (),
         )
         edges = pairs(domain, self.most_cells)
         third = study.purse.total / 3

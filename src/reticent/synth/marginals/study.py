@@ -5,7 +5,7 @@ throughout, but for how badly a public model fits a confidential table: a whole 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import reduce
 from itertools import combinations
@@ -20,9 +20,14 @@ from reticent.synth.base import Conditional, Counted, Counts, Floats, MissingMet
 from reticent.synth.domain import Axis, Domain
 from reticent.synth.graph.beliefs import FittedGraph
 from reticent.synth.graph.estimate import NoisyTable, Zeroes, estimate
+from reticent.synth.lists import Lists, NoisyList
 from reticent.synth.network import Network, one_scale, simplex, total_of
+from reticent.synth.residuals import FineAxis, column_residual, pair_residual, residual_places
 from reticent.synth.rules import lawful_pairs
-from reticent.synth.spending import Accountant, NoisyCounts
+from reticent.synth.spending import Accountant, NoisyCounts, RowSums
+
+SURVEYED = ("weight", "psu", "stratum")
+"""Roles of columns that make a survey's design complex."""
 
 Wholes = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -257,18 +262,23 @@ class MarginalFit:
     the rows it leaves out, which costs nothing: every row is in exactly one cell. So its sum is known as well as
     one cell is, and it is brought to the common `total` with a deviation of its own. Where columns have universes there is
     such a cell for every block of who was asked what.
+
+    Where `fines` are given, lists also have sums of residuals, so that means of binned numbers can be told. Everything that
+    was measured is kept as it came from the purse (`lists`), beside what the model is fitted to (`measured`).
     """
 
     counts: Counts = field(repr=False)
     domain: Domain
     missing: MissingMethod
     purse: Accountant
+    fines: tuple[FineAxis, ...] = ()
     lawful: dict[Places, Flags] = field(init=False, repr=False)
     view: View = field(init=False, repr=False)
     total: float = field(init=False, default=1.0)
     rates: list[float] = field(init=False, default_factory=list)
     measured: list[NoisyTable] = field(init=False, default_factory=list, repr=False)
     held: dict[Places, Counted] = field(init=False, default_factory=dict, repr=False)
+    kept: list[NoisyList] = field(init=False, default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
         self.lawful = lawful_pairs(self.domain)
@@ -288,7 +298,7 @@ class MarginalFit:
         """All columns one by one: the total, who answered what, and cells below `merge` deviations put together."""
         places = [(place,) for place in range(len(self.domain.axes))]
         self.hold(places)
-        noisy = self.purse.measure([self._list(each) for each in places], amount=amount)
+        noisy = [self._measured(each, amount=amount / len(places)) for each in places]
         self.total = total_of(noisy)
         ones = [self._scaled(*each) for each in zip(noisy, places, strict=True)]
         self.rates = [each.deviation / one.deviation for each, one in zip(noisy, ones, strict=True)]
@@ -301,10 +311,10 @@ class MarginalFit:
             np.add.at(table, side.into[is_kept[place]], clean[place])
             self.measured.append(NoisyTable(places=(place,), table=table, deviation=one.deviation))
 
-    def measure(self, places: Places, *, amount: Fraction) -> NoisyTable:
+    def measure(self, places: Places, *, amount: Fraction, is_chosen: bool = True) -> NoisyTable:
         """One more table, on the common scale."""
         self.hold([places])
-        (noisy,) = self.purse.measure([self._list(places)], amount=amount)
+        noisy = self._measured(places, amount=amount, is_chosen=is_chosen)
         scaled = self._scaled(noisy, places)
         table = scaled.cells.reshape([self.view.shape[place] for place in places])
         self.measured.append(NoisyTable(places=places, table=table, deviation=scaled.deviation))
@@ -343,10 +353,56 @@ class MarginalFit:
             ],
         )
 
+    def fit_only(self, pairs: Sequence[Places]) -> None:
+        """Rest the model on the columns and on these pairs; the other lists are kept for direct answers alone."""
+        used = {*pairs, *((place,) for place in range(len(self.domain.axes)))}
+        self.kept = [replace(each, is_fitted=each.places in used) for each in self.kept]
+
     def network(self, fitted: FittedGraph, claim: Claim) -> Network:
         """The fitted model over all cells."""
         steps = tuple(self.view.widened(step) for step in fitted.conditionals())
-        return Network(domain=self.domain, steps=steps, total=self.total, claim=claim)
+        return Network(domain=self.domain, steps=steps, total=self.total, claim=claim, lists=self.lists())
+
+    def lists(self) -> Lists:
+        """What was measured, raw."""
+        return Lists(
+            domain=self.domain,
+            missing=self.missing,
+            plain=tuple(side.into for side in plain(self.domain, self.missing).sides),
+            groups=tuple(side.into for side in self.view.sides),
+            lists=tuple(self.kept),
+            is_gaussian=not self.purse.is_pure,
+            is_complex=any(column.role in SURVEYED for column in self.domain.schema.coded.values()),
+        )
+
+    def _measured(self, places: Places, *, amount: Fraction, is_chosen: bool = False) -> NoisyCounts:
+        """One list through the purse, kept as it is."""
+        noisy = self.purse.measure_with_sums(self._list(places), self._sums(places), amount=amount)
+        cells = self.view.cells(places)
+        self.kept.append(
+            NoisyList(
+                places=places,
+                cells=noisy.cells[:cells],
+                left=noisy.cells[cells:],
+                sums=noisy.sums,
+                deviation=noisy.deviation,
+                sum_deviations=noisy.sum_deviations,
+                is_chosen=is_chosen,
+                is_grouped=len(self.kept) >= len(self.domain.axes),
+            )
+        )
+        return noisy
+
+    def _sums(self, places: Places) -> list[RowSums]:
+        """CONFIDENTIAL: the sums of residuals that belong to a list, if any are measured."""
+        made = []
+        for fine, other in residual_places(places, self.fines):
+            if other is None:
+                made.append(column_residual(self.counts, fine))
+            else:
+                side = self.view.sides[other]
+                made.append(pair_residual(self.counts, fine, other, side.into, side.size))
+        return made
 
     def _list(self, places: Places) -> Counted:
         counted = self.held[places]
