@@ -1,0 +1,211 @@
+"""Answers of a fitted synthesizer, from the noisy tables it was fitted to: estimate, interval, and what the interval rests on.
+
+Each answer is a smooth function of one measured table, or for a regression on several predictors of all pairs among its
+columns. Its gradient gives the variance of the noise and of the sample (`synth/direct.py`). Outside measured tables the
+fitted model is all there is; its number is told as *model only*, without an interval, since none would hold.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import log, sqrt
+from statistics import NormalDist
+
+import numpy as np
+
+from reticent.errors import PlanError
+from reticent.synth.base import MissingMethod, Places
+from reticent.synth.direct import MeasuredTables, NoInterval, shares_of, variance_of
+from reticent.synth.domain import Rows
+from reticent.synth.functionals import KINDS, variable_of
+from reticent.synth.lists import Lists
+from reticent.synth.model_only import rows_answer
+from reticent.synth.moments import PairMoments
+from reticent.synth.questions import LEVEL, TableQuestion
+
+USED = (MissingMethod.AVAILABLE, MissingMethod.VALUES)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirectAnswer:
+    """One estimate with its interval for sampling and privacy noise together, or the reason why it has none.
+
+    `noise` and `sampling` are the standard errors of the two by themselves. `columns` name the tables it rests on,
+    `deviation` is the noise of one of their cells in rows, `is_chosen` whether a look at the data decided that they were
+    measured, `answered` the share of rows that answered them.
+    """
+
+    words: str
+    estimate: float
+    low: float | None = None
+    high: float | None = None
+    level: float = LEVEL
+    noise: float | None = None
+    sampling: float | None = None
+    columns: tuple[str, ...] = ()
+    deviation: float | None = None
+    is_chosen: bool = False
+    answered: float = 1.0
+    merged: float = 0.0
+    is_model_only: bool = False
+    reason: str = ""
+
+    @property
+    def standard_error(self) -> float | None:
+        """Of sampling and noise together."""
+        return None if self.noise is None or self.sampling is None else sqrt(self.noise**2 + self.sampling**2)
+
+
+def answered(
+    question: TableQuestion,
+    lists: Lists | None,
+    rows: Callable[[], Rows],
+    *,
+    level: float = LEVEL,
+    design_effect: float | None = None,
+) -> tuple[DirectAnswer, ...]:
+    """The answer from measured tables or, where these have none, the number that synthetic `rows` give, marked *model only*."""
+    try:
+        return answer_directly(question, lists, level=level, design_effect=design_effect)
+    except NoInterval as why:
+        reason, estimate = why.reason, why.estimate
+    except (ArithmeticError, np.linalg.LinAlgError):
+        reason, estimate = "the noisy tables leave it open", None
+    if estimate is not None:
+        words = f"{question.words}, at the midpoints of bins"
+        return (DirectAnswer(words=words, estimate=estimate, level=level, reason=reason),)
+    return tuple(
+        DirectAnswer(words=words, estimate=value, level=level, is_model_only=True, reason=reason)
+        for words, value in rows_answer(question, rows(), question.schema)
+    )
+
+
+def answer_directly(
+    question: TableQuestion, lists: Lists | None, *, level: float = LEVEL, design_effect: float | None = None
+) -> tuple[DirectAnswer, ...]:
+    """The answer from measured tables: one, or for a regression one for each coefficient.
+
+    Raises `NoInterval` where the tables do not have one.
+    """
+    if not 0 < level < 1:
+        raise PlanError("lies between 0 and 1, such as 0.95", field="level")
+    if design_effect is not None and not 0.1 <= design_effect <= 1000:
+        raise PlanError("is a number from 0.1 to 1000, such as 1.6", field="design_effect")
+    if lists is None:
+        raise NoInterval("this method keeps no noisy tables; use mst, aim or pairs")
+    if lists.missing not in USED:
+        raise NoInterval(
+            f"rows were changed before they were counted (missing = {lists.missing.value!r}); use 'available' or 'category'"
+        )
+    _check_design(lists, design_effect)
+    told = _Teller(tables=MeasuredTables(lists), level=level, design_effect=design_effect or 1.0)
+    if question.kind == "regression" and len(question.on) > 1:
+        return _several(question, told)
+    return (_one(question, told),)
+
+
+def _check_design(lists: Lists, design_effect: float | None) -> None:
+    if lists.is_complex and design_effect is None:
+        raise NoInterval(
+            "the codebook declares weights, strata or sampling units, and rows are counted as if they were drawn one by one; "
+            "give the design effect of the survey"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Teller:
+    """Makes answers of estimates and variances."""
+
+    tables: MeasuredTables
+    level: float
+    design_effect: float
+
+    @property
+    def lists(self) -> Lists:
+        return self.tables.lists
+
+    def tell(
+        self,
+        words: str,
+        value: float,
+        noise: float,
+        sampling: float,
+        places: Sequence[Places],
+        is_share: bool,
+    ) -> DirectAnswer:
+        sampling *= self.design_effect
+        half = self._half(noise, sampling)
+        low, high = value - half, value + half
+        if is_share:
+            # Never empty: the upper end is at least one standard error.
+            low, high = min(max(low, 0.0), 1.0), min(max(high, sqrt(noise + sampling)), 1.0)
+            value = min(max(value, 0.0), 1.0)
+        lists = [each for at in places for each in self.lists.of(at)]
+        domain = self.lists.domain
+        return DirectAnswer(
+            words=words,
+            estimate=float(value),
+            low=float(low),
+            high=float(high),
+            level=self.level,
+            noise=sqrt(noise),
+            sampling=sqrt(sampling),
+            columns=tuple(dict.fromkeys(domain.columns[place] for at in places for place in at)),
+            deviation=max(each.deviation for each in lists),
+            is_chosen=any(each.is_chosen for each in lists),
+            answered=min(float(shares_of(each, self.lists).response.min()) for each in lists),
+            merged=max(self._merged(at) for at in places),
+        )
+
+    def _half(self, noise: float, sampling: float) -> float:
+        tail = (1 - self.level) / 2
+        normal = NormalDist().inv_cdf(1 - tail)
+        # Laplace noise has longer tails than normal noise of the same variance: quantile b ln(1/(2 tail)), variance 2 b^2.
+        law = normal if self.lists.is_gaussian else max(normal, log(1 / (2 * tail)) / sqrt(2))
+        return sqrt(law**2 * noise + normal**2 * sampling)
+
+    def _merged(self, places: Places) -> float:
+        """The share of rows in cells of a pair that stand for several of the domain's cells."""
+        if len(places) == 1:
+            return 0.0
+        found = self.tables.of(places)
+        indices, mass = np.indices(found.shape).reshape(len(places), -1), found.positive
+        is_merged = np.zeros(mass.shape, dtype=bool)
+        for at, place in enumerate(places):
+            many = np.bincount(self.lists.groups[place][self.lists.groups[place] >= 0])
+            is_merged |= many[indices[at]] > 1
+        return float(mass[is_merged].sum())
+
+
+def _one(question: TableQuestion, told: _Teller) -> DirectAnswer:
+    places = _places(question, told.lists)
+    table = told.tables.of(places)
+    made = KINDS[question.kind](question, table)
+    noise = table.noise(made.gradient) + made.noise
+    sampling = table.sampling(made.gradient) + made.sampling
+    is_share = question.kind == "proportion"
+    return told.tell(question.words, made.value, noise, sampling, [places], is_share)
+
+
+def _places(question: TableQuestion, lists: Lists) -> Places:
+    columns = lists.domain.columns
+    found = tuple(sorted(columns.index(name) for name in question.columns))
+    if len(found) > 2:
+        raise NoInterval("it speaks of more than two columns, and tables of two were measured")
+    if not found:
+        raise PlanError("names no column; a share is of an answer", field="query")
+    return found
+
+
+def _several(question: TableQuestion, told: _Teller) -> tuple[DirectAnswer, ...]:
+    """Least squares on several predictors: all moments come from pairs, and each coefficient is a function of moments."""
+    fit = PairMoments(tables=told.tables, variables=(*question.on, variable_of(question)))
+    coefficients, bread, residual = fit.solve()
+    made = []
+    for at, variable in enumerate(question.on):
+        parts, factors = fit.gradient(at, coefficients, bread)
+        noise = variance_of(parts, factors, told.lists)
+        response = min(float(told.tables.of(places).own.response.min()) for places in fit.sets)
+        sampling = max(0.0, residual) * float(bread[at, at]) / (told.lists.total * response**2)
+        words = f"coefficient of {variable.words}, {question.words}"
+        made.append(told.tell(words, float(coefficients[at]), noise, sampling, fit.sets, False))
+    return tuple(made)

@@ -1,0 +1,292 @@
+"""Functionals of one measured table: a share, a mean, a difference of means, and the coefficient of one predictor.
+
+Each is a smooth function of the table's shares. Told are its value, its gradient in the cells, and the variances that
+come on top of what the gradient says: of residuals within bins, and of the values of cells that were put together.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.engine.sql.clean import named
+from reticent.errors import PlanError
+from reticent.schema.bind import Bound
+from reticent.synth.base import Floats
+from reticent.synth.direct import Estimated, NoInterval, estimated
+from reticent.synth.domain import Axis
+from reticent.synth.lists import NoisyList, sizes
+from reticent.synth.questions import TableQuestion, Variable, holds_in, values_of
+from reticent.synth.residuals import fine_axes, grid_of, residual_places
+
+Flags = NDArray[np.bool_]
+NEWTON = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableFunctional:
+    """A value, its gradient in the cells of a table, and the variances that come on top of that gradient's."""
+
+    value: float
+    gradient: Floats = field(repr=False)
+    noise: float = 0.0
+    sampling: float = 0.0
+
+
+def variable_of(question: TableQuestion) -> Variable:
+    """What a question averages or explains."""
+    if question.of is None:
+        raise PlanError("names nothing to average or explain", field="query")
+    return question.of
+
+
+def _axes(table: Estimated) -> list[Axis]:
+    return [table.lists.domain.axes[place] for place in table.places]
+
+
+def _grouped(table: Estimated, flags: Flags) -> Flags:
+    """Flags of the domain's cells as flags of the table's groups; refused where a group has both."""
+    into = table.lists.into(table.lists.of(table.places)[0])
+    shape = sizes(into)
+    kept = np.ix_(*(np.flatnonzero(side >= 0) for side in into))
+    group = np.ravel_multi_index(np.ix_(*(side[side >= 0] for side in into)), shape).ravel()
+    holds = np.bincount(group, weights=flags[kept].ravel().astype(float), minlength=int(np.prod(shape)))
+    many = np.bincount(group, minlength=int(np.prod(shape)))
+    if ((holds > 0) & (holds < many)).any():
+        raise NoInterval("it asks about a cell that was put together with others, being rare")
+    return np.asarray(holds > 0)
+
+
+def _holds(table: Estimated, bound: Bound) -> Floats:
+    """1 where a filter holds, 0 where it does not or is not known."""
+    holds, _ = holds_in(bound, _axes(table), table.lists.domain.schema)
+    found = _grouped(table, holds).astype(np.float64)
+    if not found.any() and named(bound):
+        raise NoInterval("no cell of the table meets its filter")
+    return found
+
+
+def _proportion(question: TableQuestion, table: Estimated) -> TableFunctional:
+    q = _holds(table, question.share)
+    if not named(question.groups[0]):
+        return TableFunctional(value=float(q @ table.table), gradient=q)
+    where = _holds(table, question.groups[0])
+    mass = table.denominator(where, "the group that the share is of")
+    value = float((q * where) @ table.table) / mass
+    return TableFunctional(value=value, gradient=(q - value) * where / mass)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellValues:
+    """What the groups of a column count for, in every cell of a table, and where; `doubt` is the variance of each value."""
+
+    values: Floats
+    counts: Floats
+    doubt: Floats
+    group: NDArray[np.int64]
+
+
+def values_in(table: Estimated, variable: Variable) -> CellValues:
+    """The values of a variable over the cells of a table. A merged group has the mean of its cells by the column's list."""
+    lists, at = table.lists, _at(table, variable.column)
+    place = table.places[at]
+    axis = lists.domain.axes[place]
+    values, is_counted = values_of(variable, axis, lists.domain.schema)
+    into = lists.into(lists.of(table.places)[0])[at]
+    many = int(into.max()) + 1
+    found, doubt, counts = np.zeros(many), np.zeros(many), np.zeros(many)
+    column = (estimated(lists, (place,)) if len(table.places) > 1 else None) or table
+    for group in range(many):
+        cells = np.flatnonzero(into == group)
+        counts[group] = float(is_counted[cells].all())
+        if is_counted[cells].any() and not is_counted[cells].all():
+            raise NoInterval("a group of rare cells holds answers and silence")
+        mass = np.maximum(column.table[lists.plain[place][cells]], 1e-12) if len(cells) > 1 else np.ones(1)
+        found[group] = float(values[cells] @ mass) / float(mass.sum())
+        if len(cells) > 1:
+            spread = np.square(values[cells] - found[group])
+            noise = column.own.variance[lists.plain[place][cells]]
+            doubt[group] = min(
+                float(noise @ spread) / float(mass.sum()) ** 2, float(np.ptp(values[cells])) ** 2 / 4
+            )
+    index = np.indices(table.shape)[at].ravel()
+    return CellValues(values=found[index], counts=counts[index], doubt=doubt, group=index)
+
+
+def _at(table: Estimated, column: str) -> int:
+    return [axis.column for axis in _axes(table)].index(column)
+
+
+def _doubtful(known: CellValues, change: Callable[[Floats], float]) -> float:
+    """The variance that noisy values of merged groups add, by the change of the estimate with each of them."""
+    found = 0.0
+    for group in np.flatnonzero(known.doubt):
+        step = max(1e-6, 1e-4 * float(np.ptp(known.values)))
+        moved = np.where(known.group == group, step, 0.0)
+        slope = (change(known.values + moved) - change(known.values - moved)) / (2 * step)
+        found += slope**2 * float(known.doubt[group])
+    return found
+
+
+def _mean(question: TableQuestion, table: Estimated) -> TableFunctional:
+    (group,) = question.groups
+    return _means(question, table, [(1.0, group)])
+
+
+def _difference(question: TableQuestion, table: Estimated) -> TableFunctional:
+    one, other = question.groups
+    return _means(question, table, [(1.0, one), (-1.0, other)])
+
+
+def _means(
+    question: TableQuestion, table: Estimated, terms: Sequence[tuple[float, Bound]]
+) -> TableFunctional:
+    """A sum of means in groups, each with its sign: the means of midpoints, and what residuals say beyond them."""
+    of = variable_of(question)
+    known = values_in(table, of)
+    value, gradient, noise, sampling = 0.0, np.zeros(len(table.table)), 0.0, 0.0
+    for sign, group in terms:
+        where = _holds(table, group) * known.counts
+        mass = table.denominator(where, "a group whose mean is asked")
+        middle = float((known.values * where) @ table.table) / mass
+        rest = _residual(table, of.column, where, mass, middle)
+        value += sign * (middle + rest.value)
+        gradient += sign * (known.values - middle) * where / mass
+        noise, sampling = noise + rest.noise, sampling + rest.sampling
+
+    def change(values: Floats) -> float:
+        return sum(
+            sign * float((values * where) @ table.table) / float(where @ table.table)
+            for sign, where in ((s, _holds(table, g) * known.counts) for s, g in terms)
+        )
+
+    noise += _doubtful(known, change)
+    return TableFunctional(value=value, gradient=gradient, noise=noise, sampling=sampling)
+
+
+def _residual(table: Estimated, column: str, where: Floats, mass: float, middle: float) -> TableFunctional:
+    """What bins take from the mean of a group: nothing where each number has a cell of its own."""
+    lists, none = table.lists, np.zeros(0)
+    place = lists.domain.columns.index(column)
+    if not lists.domain.axes[place].key.starts:
+        return TableFunctional(value=0.0, gradient=none)
+    found = [_sums(table, each, place) for each in lists.of(table.places)]
+    if any(sums is None for sums in found):
+        raise NoInterval(
+            "the mean of bin midpoints is not the mean; fit with inference = true for residuals", middle
+        )
+    kept = [sums for sums in found if sums is not None]
+    weights = [1 / np.square(deviations) for _, deviations in kept]
+    total = sum(weights, np.zeros_like(weights[0]))
+    sums = sum((w * s for w, (s, _) in zip(weights, kept, strict=True)), np.zeros_like(total)) / total
+    here = _by_other(table, place, where)
+    response = table.own.response.min()
+    unit = grid_of(column, lists.domain.schema) / 2 / (lists.total * response * mass)
+    fine = next(each for each in fine_axes(lists.domain) if each.place == place)
+    half = fine.most * grid_of(column, lists.domain.schema) / 2
+    return TableFunctional(
+        value=unit * float(here @ sums),
+        gradient=none,
+        noise=unit**2 * float(here @ (1 / total)),
+        sampling=half**2 / (lists.total * response * mass),
+    )
+
+
+def _sums(table: Estimated, each: NoisyList, place: int) -> tuple[Floats, Floats] | None:
+    """The residuals of a number in one list, with their deviations: one entry, or one for each group of the other column."""
+    if not len(each.sums):
+        return None
+    at = 0
+    for fine, other in residual_places(table.places, fine_axes(table.lists.domain)):
+        many = 1 if other is None else table.shape[table.places.index(other)]
+        if fine.place == place:
+            return each.sums[at : at + many], each.sum_deviations[at : at + many]
+        at += many
+    return None
+
+
+def _by_other(table: Estimated, place: int, where: Floats) -> Floats:
+    """For each residual of a list whether its rows are in the group: it must not depend on the number itself."""
+    at = table.places.index(place)
+    by_number = np.moveaxis(where.reshape(table.shape), at, 0).reshape(table.shape[at], -1)
+    asked = by_number[by_number.any(axis=1)]
+    if not (asked == asked[0]).all() or (by_number.any(axis=1).sum() < _answer_groups(table, at)):
+        raise NoInterval(
+            "the group is made of the number's own bins, and residuals are summed over all of them"
+        )
+    return np.asarray(asked[0])
+
+
+def _answer_groups(table: Estimated, at: int) -> int:
+    axis = _axes(table)[at]
+    into = table.lists.into(table.lists.of(table.places)[0])[at][: axis.answers]
+    return len(np.unique(into))
+
+
+def _slope(question: TableQuestion, table: Estimated) -> TableFunctional:
+    """The coefficient of one predictor: covariance over variance, among those who answered both."""
+    of = variable_of(question)
+    y, x = values_in(table, of), values_in(table, question.on[0])
+    counts = y.counts * x.counts
+    mass = table.denominator(counts, "the group that answered both")
+
+    def moments(x_values: Floats, y_values: Floats) -> tuple[float, float, float, float]:
+        p = table.table * counts / mass
+        mx, my = float(x_values @ p), float(y_values @ p)
+        sxx = float(np.square(x_values - mx) @ p)
+        return mx, my, sxx, float(((x_values - mx) * (y_values - my)) @ p)
+
+    mx, my, sxx, sxy = moments(x.values, y.values)
+    table.denominator(counts * np.square(x.values - mx), "the variance of the predictor")
+    slope = sxy / sxx
+    gradient = counts * (x.values - mx) * (y.values - my - slope * (x.values - mx)) / sxx / mass
+    doubt = _doubtful(x, lambda v: moments(v, y.values)[3] / moments(v, y.values)[2])
+    doubt += _doubtful(y, lambda v: moments(x.values, v)[3] / moments(x.values, v)[2])
+    return TableFunctional(value=slope, gradient=gradient, noise=doubt)
+
+
+def _logistic(question: TableQuestion, table: Estimated) -> TableFunctional:
+    """The coefficient of a logistic regression: the score equations solved on the estimated table, negative cells and all."""
+    of = variable_of(question)
+    y, x = values_in(table, of), values_in(table, question.on[0])
+    counts = y.counts * x.counts
+    table.denominator(counts * y.values, "the group where it holds")
+    table.denominator(counts * (1 - y.values), "the group where it does not hold")
+    centre = float((x.values * counts) @ table.table) / float(counts @ table.table)
+    table.denominator(counts * np.square(x.values - centre), "the variance of the predictor")
+    p = table.table * counts
+    found, bread = _newton(x.values - centre, y.values, p)
+    rows = np.stack([np.ones_like(p), x.values - centre])
+    fitted = 1 / (1 + np.exp(-(found[0] + found[1] * rows[1])))
+    gradient = counts * ((bread @ rows)[1] * (y.values - fitted))
+    doubt = _doubtful(x, lambda v: float(_newton(v - centre, y.values, p)[0][1]))
+    return TableFunctional(value=float(found[1]), gradient=gradient, noise=doubt)
+
+
+def _newton(x: Floats, y: Floats, p: Floats) -> tuple[Floats, Floats]:
+    """Coefficients of a logistic regression on weighted cells, and the inverse of the information."""
+    scale = max(float(np.abs(x).max()), 1e-12)
+    rows, found = np.stack([np.ones_like(x), x / scale]), np.zeros(2)
+    bread: Floats = np.eye(2)
+    for _ in range(NEWTON):
+        fitted = 1 / (1 + np.exp(-np.clip(found @ rows, -30, 30)))
+        information = (rows * (p * fitted * (1 - fitted))) @ rows.T
+        if not np.isfinite(information).all() or abs(np.linalg.det(information)) < 1e-14:
+            raise NoInterval("the logistic regression has no finite solution on this table")
+        bread = np.asarray(np.linalg.inv(information), dtype=np.float64)
+        step = bread @ (rows @ (p * (y - fitted)))
+        found = found + step / max(1.0, float(np.abs(step).max()) / 4)
+        if float(np.abs(step).max()) < 1e-10:
+            units = np.array([1.0, 1 / scale])
+            return found * units, bread * np.outer(units, units)
+    raise NoInterval("the logistic regression has no finite solution on this table")
+
+
+KINDS: dict[str, Callable[[TableQuestion, Estimated], TableFunctional]] = {
+    "proportion": _proportion,
+    "mean": _mean,
+    "difference": _difference,
+    "regression": _slope,
+    "logistic": _logistic,
+}
