@@ -16,7 +16,7 @@ from reticent.synth.domain import domain_of
 from reticent.synth.lists import Lists, ListsPart, NoisyList, lists_from, lists_told
 from reticent.synth.marginals.mst import MST
 from reticent.synth.marginals.pairs import AllPairs
-from reticent.synth.marginals.views import plain
+from reticent.synth.marginals.study import plain
 from reticent.synth.questions import read_question
 from reticent.synth.residuals import with_fine_axes
 from tests.synth.standins import ArrayCounts, NoSynthNoise, QuickSynthNoise, toy

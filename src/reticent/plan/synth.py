@@ -7,13 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
 
 from reticent.engine.sql.coded import Coding, check_coding
+from reticent.engine.wants import Key
 from reticent.errors import PlanError, nearest
-from reticent.exact import show
+from reticent.exact import read_decimal, show
 from reticent.files import Amount, Section, fill, is_printable
 from reticent.plan.budgets import LARGEST_DELTA, read_spent
 from reticent.plan.product import Given, Product
@@ -24,6 +25,8 @@ from reticent.sensitivity.donors import stability
 from reticent.synth.base import MissingMethod, Sequenced, Spend, SynthesisMethod, Worded
 from reticent.synth.denial import HARD
 from reticent.synth.domain import BINS, Domain, domain_of, point_mass_words
+from reticent.synth.questions import LEVEL, TableQuestion, read_question
+from reticent.synth.residuals import with_fine_axes
 from reticent.synth.rules import Rules, read_rules
 
 if TYPE_CHECKING:
@@ -41,6 +44,16 @@ DONE = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedAnswer:
+    """One `[[synth.answer]]`: a question that a release answers from the noisy tables of its synthetic rows, for free."""
+
+    name: str
+    question: TableQuestion
+    level: float = LEVEL
+    design_effect: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Synth:
     """What is learned, of which columns, for how much, and how many rows are drawn. `copies` completed ones, or none."""
 
@@ -53,6 +66,8 @@ class Synth:
     spend: Spend
     rules: Rules
     copies: int = 0
+    inference: bool = False
+    answers: tuple[PlannedAnswer, ...] = ()
     heaps: Mapping[str, Sequence[str]] = field(default_factory=dict)
     never: tuple[str, ...] = ()
     determines: Mapping[str, str] = field(default_factory=dict)
@@ -105,6 +120,12 @@ class Synth:
         """What is denied of two rows, for a reader."""
         return [each.words() for each in self.rules.denials]
 
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        """The columns as rows are coded by; numbers once more in fine steps, where residuals are measured."""
+        domain = with_fine_axes(self.domain) if self.inference else self.domain
+        return tuple(axis.key for axis in domain.axes)
+
     def files(self, release_id: str, first: int) -> list[str]:
         """The names of the tables, without their endings, counted from `first` over all sections of a plan."""
         return [f"{release_id}.{first + place}.synth" for place in range(self.tables)]
@@ -127,6 +148,23 @@ class DenialSection(Section):
     weight: str = Field(default=HARD, max_length=40)
 
 
+class AnswerSection(Section):
+    """A `[[synth.answer]]` section: one question to the noisy tables of a synthetic table. It costs nothing.
+
+    **Keys**
+
+    - `name`: its name in the release.
+    - `query`: what is asked: a proportion, a mean, a difference of means, a regression.
+    - `level`: of the interval, 0.95 where not said.
+    - `design_effect`: by how much the survey's design multiplies the sampling variance; needed where the codebook declares weights, strata or sampling units.
+    """
+
+    name: str = Field(min_length=1, max_length=200)
+    query: dict[str, Any]
+    level: float = Field(default=LEVEL, gt=0, lt=1)
+    design_effect: str | None = None
+
+
 class SynthSection(Section):
     """A `[[synth]]` section: one synthetic table.
 
@@ -147,10 +185,13 @@ class SynthSection(Section):
     - `determines`: columns whose answer settles another's.
     - `known`: which answer settles which.
     - `denial`: sections of their own, what no two rows may be.
+    - `inference`: measure for intervals: residuals of binned numbers, and all pairs.
+    - `pairs`: with `inference`, `"all"` measures every pair, `"chosen"` those that the method chooses.
+    - `answer`: questions that the release answers from the noisy tables, with intervals.
     """
 
     name: str = Field(min_length=1, max_length=200)
-    method: str = Field(max_length=100)
+    method: str | None = Field(default=None, max_length=100)
     missing: str = MissingMethod.AVAILABLE.value
     rows: int = Field(ge=1, le=MOST_VALUES)
     epsilon: Amount | None = None
@@ -164,6 +205,9 @@ class SynthSection(Section):
     determines: dict[str, str] = Field(default={}, max_length=100)
     known: dict[str, dict[str, str]] = Field(default={}, max_length=100)
     denial: list[DenialSection] = Field(default=[], max_length=20)
+    inference: bool = False
+    pairs: Literal["all", "chosen"] | None = None
+    answer: list[AnswerSection] = Field(default=[], max_length=1000)
 
 
 def read_synths(
@@ -201,11 +245,12 @@ def read_synth(
         raise PlanError("holds a control character", field=f"{at}.name")
     with _placed(at):
         domain = domain_of(schema, section.columns, bins=section.bins, point_masses=section.point_masses)
-        check_coding(Coding(keys=tuple(axis.key for axis in domain.axes)), schema, repair)
+        fine = with_fine_axes(domain) if section.inference else domain
+        check_coding(Coding(keys=tuple(axis.key for axis in fine.axes)), schema, repair)
         rules = rules_of(section, domain)
     synth = Synth(
         name=section.name,
-        method=_in_order(_method(section.method, f"{at}.method"), rules),
+        method=_in_order(_method(section, at), rules),
         holes=_holes(section.missing, f"{at}.missing"),
         rows=section.rows,
         bins=section.bins,
@@ -219,6 +264,8 @@ def read_synth(
         ),
         rules=rules,
         copies=_copies(section, at),
+        inference=section.inference,
+        answers=_answers(section, domain, at),
         never=tuple(section.never),
         determines=dict(section.determines),
         written=dict(raw),
@@ -241,11 +288,37 @@ def rules_of(section: SynthSection, domain: Domain) -> Rules:
     )
 
 
-def _method(name: str, field: str) -> SynthesisMethod:
-    from reticent.synth.registry import find  # compiles, so loaded only where a plan has synthetic tables
+def _method(section: SynthSection, at: str) -> SynthesisMethod:
+    from reticent.synth.registry import find, with_intervals  # compiles, so loaded only where a plan needs it
 
-    with _placed(field, keep=False):
-        return find(name)
+    with _placed(f"{at}.method", keep=False):
+        if not section.inference:
+            if section.pairs is not None:
+                raise PlanError("goes with inference = true alone; remove it", field="pairs")
+            if section.method is None:
+                raise PlanError("Field required", field="method")
+            return find(section.method)
+        return with_intervals(section.method, section.pairs)
+
+
+def _answers(section: SynthSection, domain: Domain, at: str) -> tuple[PlannedAnswer, ...]:
+    found: list[PlannedAnswer] = []
+    for place, each in enumerate(section.answer):
+        here = f"{at}.answer[{place}]"
+        if not is_printable(each.name) or each.name in [before.name for before in found]:
+            raise PlanError("is a name of its own, without control characters", field=f"{here}.name")
+        effect = None if each.design_effect is None else read_decimal(each.design_effect)
+        if each.design_effect is not None and (effect is None or not Fraction(1, 10) <= effect <= 1000):
+            raise PlanError('is a decimal from 0.1 to 1000, such as "1.6"', field=f"{here}.design_effect")
+        found.append(
+            PlannedAnswer(
+                name=each.name,
+                question=read_question(each.query, domain, at=f"{here}.query"),
+                level=each.level,
+                design_effect=None if effect is None else float(effect),
+            )
+        )
+    return tuple(found)
 
 
 def _in_order(found: SynthesisMethod, rules: Rules) -> SynthesisMethod:

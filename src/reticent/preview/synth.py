@@ -1,6 +1,7 @@
 """What can be said of synthetic tables before a row is read: their guarantee, their cost, and what will be written."""
 
 from collections.abc import Iterator, Sequence
+from math import sqrt
 from typing import Any
 
 from reticent.exact import show
@@ -10,6 +11,7 @@ from reticent.preview.foreseen import Foreseen
 from reticent.release.product import Document, Grid, Line
 from reticent.synth.base import Foretold
 
+Z = 1.96
 HEADINGS = ("synthetic table", "method", "missing values", "epsilon", "delta", "rows", "columns")
 
 
@@ -40,7 +42,23 @@ def _told(synth: Synth, plan: Plan, first: int) -> dict[str, Any]:
         **({"denial": synth.denial_words()} if synth.rules.denials else {}),
         "files": [f"{name}.csv" for name in synth.files(plan.release_id, first)],
         **_effort(synth),
+        **_asked(synth, plan),
     }
+
+
+def _asked(synth: Synth, plan: Plan) -> dict[str, Any]:
+    """The questions, and where every pair is measured what a share of one half will be known to, at the rows expected."""
+    if not synth.answers:
+        return {}
+    said = [f"{each.name}: {each.question.words}" for each in synth.answers]
+    deviations = getattr(synth.method, "deviations", None)
+    if deviations is None or not plan.rows:
+        return {"answers": said}
+    one, pair = (deviation / plan.rows for deviation in deviations(synth.domain, synth.spend))
+    sampling = 0.25 / plan.rows
+    halves = [Z * sqrt(each**2 + sampling) for each in (one, pair)]
+    words = f"a share of one half to within {halves[0]:.2g}, one of two columns to within {halves[1]:.2g}"
+    return {"answers": said, "expected": f"{words}, if all {plan.rows:,} answer and are drawn one by one"}
 
 
 def _effort(synth: Synth) -> dict[str, str]:
@@ -58,6 +76,9 @@ def _lines(told: Sequence[Document]) -> Iterator[Line]:
         yield f"{each['name']}: {each['guarantee']}"
         yield f"  {each['words']}"
         yield f"  will be written: {', '.join(each['files'])}, and the same as Parquet"
+        yield from (f"  will be answered: {said}" for said in each.get("answers", ()))
+        if "expected" in each:
+            yield f"  intervals to expect, 95 %: {each['expected']}"
         if "effort" in each:
             yield f"  will take: {each['effort']}"
         for name, values in each["point_masses"].items():

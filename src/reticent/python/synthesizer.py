@@ -25,14 +25,19 @@ from reticent.release.survey import Survey
 from reticent.release.synth import draw_tables, learn
 from reticent.schema import Schema
 from reticent.schema.codebook import schema_from
+from reticent.synth.answer import DirectAnswer, answered
 from reticent.synth.base import Model, SynthNoise
-from reticent.synth.domain import BINS, Domain, PointMasses, to_arrow
+from reticent.synth.domain import BINS, Domain, PointMasses, Rows, to_arrow
+from reticent.synth.network import Network
+from reticent.synth.questions import LEVEL, read_question
 from reticent.synth.rules import Rules
 from reticent.synth.saved import load, save
 from reticent.synth.spending import SystemSynthNoise
 from reticent.synth.written import MODEL
 
 AT = "Synthesizer"
+MODEL_ROWS = 100_000
+"""Rows that are drawn for a number that the model alone can tell."""
 ELSEWHERE = ("codebook", "replaced", "ledger")
 """Arguments that a plan has in other sections."""
 
@@ -99,6 +104,8 @@ class Synthesizer(Params):
     - `determines`: columns whose answer settles another's.
     - `known`: for such a pair, which answer settles which.
     - `denial`: what no two rows may be: `{"not": "t1.a = t2.a and t1.b != t2.b", "weight": "hard"}`, as many as wanted.
+    - `inference`: measure for intervals: every pair, and residuals of binned numbers; see `answer`.
+    - `pairs`: with `inference`, `"all"`, or `"chosen"` for those that the method chooses.
     - `replaced`: protect one respondent's answers replaced, and not one added or removed.
     - `ledger`: a `Ledger` or its path, charged before a row is read.
 
@@ -108,7 +115,7 @@ class Synthesizer(Params):
 
     _NAMES = (
         *("method", "missing", "epsilon", "delta", "codebook", "columns", "bins", "point_masses", "copies"),
-        *("never", "determines", "known", "denial", "replaced", "ledger"),
+        *("never", "determines", "known", "denial", "inference", "pairs", "replaced", "ledger"),
     )
 
     def __init__(
@@ -127,6 +134,8 @@ class Synthesizer(Params):
         determines: Mapping[str, str] | None = None,
         known: Mapping[str, Mapping[str, str]] | None = None,
         denial: Sequence[Mapping[str, str]] = (),
+        inference: bool = False,
+        pairs: str | None = None,
         replaced: bool = False,
         ledger: Account | None = None,
     ) -> None:
@@ -134,7 +143,7 @@ class Synthesizer(Params):
         self.codebook, self.columns, self.bins, self.copies = codebook, columns, bins, copies
         self.point_masses = point_masses
         self.never, self.determines, self.known, self.replaced = never, determines, known, replaced
-        self.denial, self.ledger = denial, ledger
+        self.denial, self.inference, self.pairs, self.ledger = denial, inference, pairs, ledger
         self._noise: SynthNoise = SystemSynthNoise()
         self._kind: type | None = None
 
@@ -170,6 +179,25 @@ class Synthesizer(Params):
         tables = draw_tables(model, rules, rows, copies, self._noise.bits)
         made = [self._like(to_arrow(table, model.domain.schema)) for table in tables]
         return made if len(made) > 1 else made[0]
+
+    def answer(
+        self, query: Mapping[str, Any], *, level: float = LEVEL, design_effect: float | None = None
+    ) -> tuple[DirectAnswer, ...]:
+        """Ask the noisy tables that the model was fitted to: `answer({"mean": "hours", "where": "sex = 'Female'"})`.
+
+        Estimate and interval for sampling and privacy noise, from tables of two columns at most; where none was measured, the
+        model's own number, marked so. Costs nothing. Fit with `inference=True` to have an interval for every pair.
+        """
+        model = self._fitted
+        lists = model.lists if isinstance(model, Network) else None
+
+        def rows() -> Rows:
+            return draw_tables(
+                model, ruled(self.get_params(), model.domain), MODEL_ROWS, 0, self._noise.bits
+            )[0]
+
+        question = read_question(query, model.domain)
+        return answered(question, lists, rows, level=level, design_effect=design_effect)
 
     @property
     def claim_(self) -> Claim:

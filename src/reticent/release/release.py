@@ -19,11 +19,13 @@ from reticent.release.former_release import FORMER, in_todays_words
 from reticent.release.labels import KeyColumns, Labels, keys_of
 from reticent.release.product import Document
 from reticent.release.products import RELEASED, producers
+from reticent.release.synth_answers import query as ask
 from reticent.release.synth_table import to_arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from reticent.synth.answer import DirectAnswer
 
 COLUMNS = (
     "release",
@@ -97,6 +99,22 @@ class Release:
             if table["name"] == name and 1 <= copy <= len(table["tables"]):
                 return to_arrow(table, copy - 1)
         raise KeyError(name)
+
+    def query(
+        self,
+        query: Mapping[str, Any],
+        *,
+        table: str | None = None,
+        level: float = 0.95,
+        design_effect: float | None = None,
+    ) -> "tuple[DirectAnswer, ...]":
+        """Ask the noisy tables behind a synthetic table: `release.query({"mean": "hours", "where": "sex = 'Female'"})`.
+
+        An answer has an interval for sampling and privacy noise where tables of its columns were measured, and is the model's
+        own number, marked so, where not. Costs nothing: everything it reads was released. A regression has one answer for
+        each coefficient.
+        """
+        return ask(self.document, query, table=table, level=level, design_effect=design_effect)
 
     def to_csv(self) -> bytes:
         """One line per estimate. Text that a spreadsheet would execute is defused by a leading quote (T28)."""

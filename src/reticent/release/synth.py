@@ -3,7 +3,7 @@
 Only the learning costs anything. What is drawn comes after the noise.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -16,25 +16,44 @@ from reticent.engine.sql.sampling import Lot
 from reticent.errors import ResourceError
 from reticent.noise.bits import Bits
 from reticent.plan.plan import Plan
-from reticent.plan.synth import Synth, SyntheticTables
+from reticent.plan.synth import PlannedAnswer, Synth, SyntheticTables
 from reticent.prepare.repair import Repair
 from reticent.privacy.claim import Claim
 from reticent.release.product import Document, PlanRun, Producer, ReleasedSection, Result
+from reticent.release.synth_answers import answer_told, answers_csv, measured_section
 from reticent.release.synth_table import SynthTable, synths_section, to_csv, to_parquet
+from reticent.synth.answer import DirectAnswer, answered
 from reticent.synth.base import Model, SynthNoise
 from reticent.synth.domain import Rows
 from reticent.synth.lawful import Cells, complete_rows, lawful_rows
+from reticent.synth.lists import Lists
+from reticent.synth.network import Network
 from reticent.synth.rules import Rules
 from reticent.synth.spending import SystemSynthNoise
 
 
 def table_of(synth: Synth, model: Model, bits: Bits) -> SynthTable:
     """The rows that the plan asks for. How many there are does not depend on how many were read."""
+    tables = draw_tables(model, synth.rules, synth.rows, synth.copies, bits)
+    lists = model.lists if isinstance(model, Network) else None
+    answers = [answer_told(*each) for each in answers_of(synth.answers, lists, tables[0])]
     return SynthTable(
         claim=model.claim,
         respondents=max(0, floor(model.total + 0.5)),
-        tables=draw_tables(model, synth.rules, synth.rows, synth.copies, bits),
+        tables=tables,
+        told={**({"answers": answers} if answers else {}), **measured_section(lists)},
     )
+
+
+def answers_of(
+    planned: Sequence[PlannedAnswer], lists: Lists | None, rows: Rows
+) -> Iterator[tuple[str, DirectAnswer]]:
+    """By name, the answers to a plan's questions; coefficients of one regression have its name in common."""
+    for each in planned:
+        found = answered(
+            each.question, lists, lambda: rows, level=each.level, design_effect=each.design_effect
+        )
+        yield from ((each.name, answer) for answer in found)
 
 
 def draw_tables(model: Model, rules: Rules, rows: int, copies: int, bits: Bits) -> tuple[Rows, ...]:
@@ -87,9 +106,8 @@ def learn(
     Keeps back  the rows, and why a fit failed.
     """
     model = None
-    keys = tuple(axis.key for axis in synth.domain.axes)
     # Whatever a fit says when it fails may hold something read from a row.
-    with engine.coded(synth.domain.schema, keys, repair, lot) as counts, suppress(Exception):
+    with engine.coded(synth.domain.schema, synth.keys, repair, lot) as counts, suppress(Exception):
         model = synth.method.fit(counts, synth.domain, synth.holes, synth.spend, noise=noise, step=step)
     if model is None:
         raise ResourceError(FAILED, field="synth")
@@ -134,7 +152,11 @@ class SyntheticProducer(Producer[SyntheticTables]):
 
     @property
     def endings(self) -> tuple[str, ...]:
-        return tuple(_endings(sum(synth.tables for synth in self.asked.tables)))
+        has_answers = any(synth.answers for synth in self.asked.tables)
+        return (
+            *_endings(sum(synth.tables for synth in self.asked.tables)),
+            *((ANSWERS,) if has_answers else ()),
+        )
 
     def small(self) -> SyntheticTables:
         """A few rows: more are more of the same."""
@@ -165,8 +187,13 @@ def _file(document: Document, *, number: int, write: Callable[[Document, int], b
     return write(*tables[number - 1])
 
 
+ANSWERS = ".answers.csv"
+
+
 def _files(document: Document) -> dict[str, Callable[[Document], bytes]]:
-    return _endings(sum(len(table["tables"]) for table in document["synth"]))
+    made = _endings(sum(len(table["tables"]) for table in document["synth"]))
+    has_answers = any(table.get("answers") for table in document["synth"])
+    return {**made, **({ANSWERS: answers_csv} if has_answers else {})}
 
 
 SYNTH = ReleasedSection(files=_files)

@@ -42,6 +42,8 @@ class SynthTable:
     claim: Claim
     respondents: int
     tables: tuple[Rows, ...] = field(repr=False)
+    told: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """What the release says besides: the noisy tables behind the rows, and answers from them."""
 
 
 def described(synth: "Synth", made: SynthTable, files: Sequence[str]) -> dict[str, Any]:
@@ -64,6 +66,7 @@ def described(synth: "Synth", made: SynthTable, files: Sequence[str]) -> dict[st
         "respondents": made.respondents,
         "columns": [_column(column) for column in columns],
         "files": list(files),
+        **made.told,
         "tables": [_packed(rows, columns) for rows in made.tables],
     }
 

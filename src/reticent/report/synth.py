@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from reticent.release.labels import Labels
-from reticent.release.product import Line
+from reticent.release.product import Grid, Line
 from reticent.release.synth_table import Numbers, unpacked
 from reticent.report import marks
 from reticent.report.drawing import Drawing, Drawn
 from reticent.report.marks import BESIDE, BLUE, PALE, WIDE, Spec
+from reticent.report.numbers import MOST, downward, nearest, places, upward
 from reticent.report.words import USE, heaped, promised, ruled
 
 BINS = 20
@@ -24,7 +25,8 @@ def synth_tables(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     """What a page says of each synthetic table."""
     return [
         {
-            **{key: value for key, value in table.items() if key != "tables"},
+            **{key: value for key, value in table.items() if key not in ("tables", "measured", "answers")},
+            "answers": [_answer_row(each) for each in table.get("answers", ())],
             "promised": promised(table),
             "ruled": ruled(table),
             "heaped": heaped(table),
@@ -115,11 +117,35 @@ def _histogram(column: Table, numbers: Numbers, labels: Labels) -> tuple[str, Sp
     return f"Rows in {bins} bins between the declared bounds.{_silent(column, numbers)}", spec
 
 
+ANSWER_HEADINGS = (
+    "answer",
+    "estimate",
+    "interval for sampling and noise",
+    "standard error: noise, sampling",
+    "rests on",
+)
+
+
+def _answer_row(told: Mapping[str, Any]) -> tuple[str, ...]:
+    """One answer as a line of a table; where it has no interval, the reason stands in its place."""
+    words = f"{told['name']}: {told['words']}"
+    if told["total_low"] is None:
+        return words, nearest(told["estimate"], MOST), told["meaning"], "", ""
+    at = places({"privacy_low": told["total_low"], "privacy_high": told["total_high"]})
+    errors = f"{upward(told['noise_se'], at + 1)}, {upward(told['sampling_se'], at + 1)}"
+    chosen = " (chosen from the data)" if told["chosen_from_data"] else ""
+    ends = f"{downward(told['total_low'], at)} to {upward(told['total_high'], at)}"
+    interval = f"{ends} ({told['level']:g})"
+    return words, nearest(told["estimate"], at), interval, errors, " x ".join(told["rests_on"]) + chosen
+
+
 def synth_lines(document: Mapping[str, Any]) -> Iterator[Line]:
     """One line for each table: its rows are in the files."""
     for table in document["synth"]:
         names = ", ".join(f"{name}.csv" for name in table["files"])
         yield f"{table['name']}: {table['rows']:,} synthetic rows by {table['method']} in {names}"
+        if table.get("answers"):
+            yield Grid(headings=ANSWER_HEADINGS, rows=[_answer_row(each) for each in table["answers"]])
         yield f"  {table['guarantee']['words']}"
 
 

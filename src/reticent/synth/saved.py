@@ -31,7 +31,7 @@ from reticent.synth.learned.kamino import KaminoModel
 from reticent.synth.learned.misgan import MisGanModel
 from reticent.synth.learned.model import PARAMETERS, LearnedModel
 from reticent.synth.lists import Lists, ListsPart, lists_from, lists_size
-from reticent.synth.marginals.views import plain
+from reticent.synth.marginals.study import plain
 from reticent.synth.network import Network
 from reticent.synth.written import LISTS, MODEL, digest_of, name_of, words_of
 

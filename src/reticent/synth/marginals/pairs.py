@@ -18,8 +18,7 @@ from reticent.synth.fills import check_spend, filling, prepared
 from reticent.synth.graph.beliefs import FittedGraph
 from reticent.synth.graph.estimate import NoisyTable
 from reticent.synth.graph.tree import tree_cells
-from reticent.synth.marginals.study import MarginalFit
-from reticent.synth.marginals.views import MOST_CELLS, check_held, pairs
+from reticent.synth.marginals.study import MOST_CELLS, MarginalFit, check_held, pairs
 from reticent.synth.network import Network
 from reticent.synth.residuals import check_residuals, fine_axes
 from reticent.synth.spending import Accountant, SystemSynthNoise, claim_of

@@ -1,0 +1,208 @@
+"""Direct answers in a release: the noisy tables behind synthetic rows, kept in its JSON, and questions put to them later.
+
+Everything here reads released numbers. Whoever holds the release can ask, as often as they like, and nothing is charged.
+"""
+
+import binascii
+import zlib
+from base64 import b64decode, b64encode
+from collections.abc import Mapping
+from contextlib import suppress
+from fractions import Fraction
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from reticent.engine.wants import Key
+from reticent.errors import ReticentError
+from reticent.exact import show
+from reticent.files import fill, tidy_csv
+from reticent.release.synth_table import unpacked
+from reticent.schema import Schema
+from reticent.schema.codebook import schema_from
+from reticent.synth.answer import DirectAnswer, answered
+from reticent.synth.domain import HOLE, UNASKED, Axis, Domain, Rows
+from reticent.synth.lists import Lists, ListsPart, Wholes, lists_from, lists_size, lists_told
+from reticent.synth.marginals.study import plain
+from reticent.synth.questions import LEVEL, read_question
+
+Table = Mapping[str, Any]
+MOST_NUMBERS = 2**26
+COLUMNS = (
+    *(
+        "release",
+        "table",
+        "answer",
+        "estimate",
+        "level",
+        "total_low",
+        "total_high",
+        "noise_se",
+        "sampling_se",
+    ),
+    *("rests_on", "noise_in_rows", "chosen_from_data", "answered", "model_only", "meaning"),
+)
+
+
+def measured_section(lists: Lists | None) -> dict[str, Any]:
+    """What a release says of the noisy tables, their numbers packed; nothing where none were kept."""
+    if lists is None:
+        return {}
+    words, numbers = lists_told(lists)
+    packed = b64encode(zlib.compress(np.ascontiguousarray(numbers, dtype="<f8").tobytes())).decode()
+    axes = [
+        {"starts": list(axis.key.starts), "answers": axis.answers, "unasked": axis.has_unasked}
+        for axis in lists.domain.axes
+    ]
+    return {"measured": {"axes": axes, **words, "numbers": packed}}
+
+
+def answer_told(name: str, answer: DirectAnswer) -> dict[str, Any]:
+    """One answer in a release."""
+    return {
+        "name": name,
+        "words": answer.words,
+        "estimate": _finite(answer.estimate),
+        "level": answer.level,
+        "total_low": _finite(answer.low),
+        "total_high": _finite(answer.high),
+        "noise_se": _finite(answer.noise),
+        "sampling_se": _finite(answer.sampling),
+        "rests_on": list(answer.columns),
+        "noise_in_rows": _finite(answer.deviation),
+        "chosen_from_data": answer.is_chosen,
+        "answered": answer.answered,
+        "merged": answer.merged,
+        "model_only": answer.is_model_only,
+        "meaning": meaning(answer),
+    }
+
+
+def meaning(answer: DirectAnswer) -> str:
+    """What the interval covers, in a sentence, or why there is none."""
+    if answer.low is None:
+        source = "model only, from synthetic rows" if answer.is_model_only else "an estimate"
+        return f"{source}, without an interval: {answer.reason}"
+    table = " and ".join(answer.columns)
+    said = f"sampling and privacy noise, {answer.level:g}, from the noisy tables of {table}"
+    said += ", which were chosen from the data" if answer.is_chosen else ""
+    missing = (
+        f"; {answer.answered:.0%} of those asked answered, taken to be a random part"
+        if answer.answered < 1
+        else ""
+    )
+    return f"{said}{missing}"
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and isfinite(value) else None
+
+
+def query(
+    document: Mapping[str, Any],
+    raw: Mapping[str, Any],
+    *,
+    table: str | None = None,
+    level: float = LEVEL,
+    design_effect: float | None = None,
+) -> tuple[DirectAnswer, ...]:
+    """Put a question to the noisy tables behind one synthetic table of a release."""
+    found = _table(document, table)
+    domain, lists = lists_of(found)
+    question = read_question(raw, domain)
+    return answered(question, lists, lambda: _rows(found, domain), level=level, design_effect=design_effect)
+
+
+def _table(document: Mapping[str, Any], name: str | None) -> Table:
+    tables = [each for each in document.get("synth") or [] if name is None or each["name"] == name]
+    if len(tables) != 1:
+        many = "no" if not tables else "more than one"
+        raise ReticentError(f"the release has {many} synthetic table of that name; name one", field="table")
+    return dict(tables[0])
+
+
+def lists_of(table: Table) -> tuple[Domain, Lists | None]:
+    """The domain of a synthetic table as its release tells it, and its noisy tables if they were kept."""
+    told, schema = table.get("measured"), _schema(table)
+    axes = (
+        told["axes"] if told else [{"starts": [], "answers": 0, "unasked": False} for _ in table["columns"]]
+    )
+    domain = Domain(
+        schema=schema,
+        axes=tuple(
+            _axis(axis, column["name"], schema) for axis, column in zip(axes, table["columns"], strict=True)
+        ),
+    )
+    if not told:
+        return domain, None
+    words = {key: value for key, value in told.items() if key not in ("axes", "numbers")}
+    part = fill(ListsPart, words, error=ReticentError, at="measured")
+    numbers = _numbers(told["numbers"], lists_size(part))
+    lists = lists_from(part, numbers, domain, _plain(domain, part))
+    if lists is None:
+        raise ReticentError("holds noisy tables that do not fit its columns", field="measured")
+    return domain, lists
+
+
+def _axis(told: Mapping[str, Any], column: str, schema: Schema) -> Axis:
+    key = Key(column=column, starts=tuple(told["starts"]), silent=True)
+    return Axis(key=key, answers=key.answers(schema), has_unasked=bool(told["unasked"]))
+
+
+def _plain(domain: Domain, part: ListsPart) -> tuple[Wholes, ...]:
+    return tuple(side.into for side in plain(domain, part.missing).sides)
+
+
+def _numbers(text: str, size: int) -> Any:
+    data, inflater = b"", zlib.decompressobj()
+    with suppress(zlib.error, binascii.Error):
+        data = inflater.decompress(b64decode(text, validate=True), 8 * min(size, MOST_NUMBERS) + 1)
+    if len(data) != 8 * size or not inflater.eof:
+        raise ReticentError("holds noisy tables that are not whole", field="measured")
+    return np.frombuffer(data, dtype="<f8")
+
+
+def _schema(table: Table) -> Schema:
+    """The columns as the release tells them: levels, or bounds and grid."""
+    columns = {}
+    for column in table["columns"]:
+        if "levels" in column:
+            columns[column["name"]] = {"kind": "categorical", "levels": list(column["levels"]), "text": True}
+        else:
+            columns[column["name"]] = {"kind": "decimal", "grid": column["grid"], "bounds": _bounds(column)}
+    return schema_from({"survey": {"name": "release", "unit": "row"}, "columns": columns})
+
+
+def _bounds(column: Mapping[str, Any]) -> list[str]:
+    grid = Fraction(column["grid"])
+    return [show(column[end] * grid, digits=18) for end in ("low", "high")]
+
+
+def _rows(table: Table, domain: Domain) -> Rows:
+    """The synthetic rows as codes of the domain."""
+    made = {}
+    for column, numbers in zip(table["columns"], unpacked(table), strict=True):
+        size, low = column["high"] - column["low"] + 1, column["low"]
+        shift = domain.schema.coded[column["name"]].low
+        codes = numbers + (shift if "levels" in column else low)
+        made[column["name"]] = np.where(numbers == size, HOLE, np.where(numbers > size, UNASKED, codes))
+    return made
+
+
+def answers_csv(document: Mapping[str, Any]) -> bytes:
+    """The answers of all synthetic tables as tidy lines."""
+    return tidy_csv(
+        COLUMNS,
+        (_line(document, table, each) for table in document["synth"] for each in table.get("answers", ())),
+    )
+
+
+def _line(document: Mapping[str, Any], table: Table, told: Mapping[str, Any]) -> list[Any]:
+    name = f"{told['name']}: {told['words']}" if told["name"] != told["words"] else told["name"]
+    head = [document["id"], table["name"], name]
+    numbers = [
+        told[key] for key in ("estimate", "level", "total_low", "total_high", "noise_se", "sampling_se")
+    ]
+    rest = [" x ".join(told["rests_on"]), told["noise_in_rows"], told["chosen_from_data"], told["answered"]]
+    return [*head, *numbers, *rest, told["model_only"], told["meaning"]]

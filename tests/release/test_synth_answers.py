@@ -1,0 +1,106 @@
+"""Answers of a release from its noisy tables: in the files, on the page, later by `query`, and refused by name."""
+
+import csv
+import io
+from typing import Any
+
+import pytest
+
+from reticent import Curator, Release, Synthesizer
+from reticent.errors import PlanError, ReticentError
+from reticent.report.page import page
+from tests.release.synthetic import BOOK, TABLE, open_ledger, plan, rows, survey
+
+ASKED: list[dict[str, Any]] = [
+    {"name": "women", "query": {"proportion": "sex = 'f'"}, "design_effect": "1.5"},
+    {
+        "name": "gap",
+        "query": {"difference": "age", "between": ["sex = 'f'", "sex = '=1+1'"]},
+        "design_effect": "1",
+    },
+    {"name": "no effect", "query": {"proportion": "sex = 'f'"}},
+    {
+        "name": "three",
+        "query": {"proportion": "sex = 'f' and job = 'yes' and age >= 0"},
+        "design_effect": "1",
+    },
+]
+INFER: dict[str, Any] = {"method": None, "inference": True, "epsilon": "8", "answer": ASKED}
+
+
+def inferring(**more: Any) -> Any:
+    table = {key: value for key, value in {**TABLE, **INFER, **more}.items() if value is not None}
+    return survey().plan("s1", epsilon="9", synth=[table])
+
+
+def test_a_release_tells_its_answers_and_takes_more_questions(tmp_path):
+    made = Curator(open_ledger(tmp_path)).release(inferring(), survey(rows(3000)), tmp_path)
+    told = {each["name"]: each for each in made.document["synth"][0]["answers"]}
+    assert 0.3 < told["women"]["total_low"] < told["women"]["total_high"] < 0.7
+    assert told["women"]["rests_on"] == ["sex"]
+    assert told["no effect"]["total_low"] is None and "design effect" in told["no effect"]["meaning"]
+    assert told["three"]["model_only"] and "model only" in told["three"]["meaning"]
+    lines = list(csv.DictReader(io.StringIO((tmp_path / "s1.answers.csv").read_text())))
+    assert [line["answer"].split(":")[0] for line in lines] == [each["name"] for each in ASKED]
+    assert b"interval for sampling and noise" in page(made)
+    again = Release.from_bytes((tmp_path / "s1.json").read_bytes())
+    (share,) = again.query(ASKED[0]["query"], design_effect=1.5)
+    assert (share.low, share.high) == pytest.approx((told["women"]["total_low"], told["women"]["total_high"]))
+    (work,) = again.query(
+        {"proportion": "job = 'yes'", "where": "sex = 'f'"}, table="people", design_effect=2.0
+    )
+    assert work.low is not None and work.low < work.estimate < work.high
+    with pytest.raises(ReticentError, match="no synthetic table"):
+        again.query({"mean": "age"}, table="nobody")
+
+
+def test_a_release_whose_tables_were_cut_is_refused(tmp_path):
+    made = Curator(open_ledger(tmp_path)).release(inferring(answer=[]), survey(rows(50)), tmp_path)
+    told = made.document["synth"][0]
+    for numbers in ("", "AAAA", told["measured"]["numbers"][:-8]):
+        spoiled = {**told, "measured": {**told["measured"], "numbers": numbers}}
+        with pytest.raises(ReticentError, match="not whole"):
+            Release({**made.document, "synth": [spoiled]}).query({"mean": "age"}, design_effect=1.0)
+
+
+REFUSED = (
+    ({"method": "privbayes"}, "keeps no noisy tables"),
+    ({"pairs": "chosen"}, "those of mst or aim"),
+    ({"inference": False, "method": "mst", "pairs": "all"}, "inference = true"),
+    ({"inference": False}, "Field required"),
+    ({"missing": "impute-mean"}, "changes rows"),
+    ({"answer": [{"name": "x", "query": {"mean": "sex"}}]}, "ask for a proportion"),
+    ({"answer": [{"name": "x", "query": {"mean": "age", "on": ["sex"]}}]}, "does not go with"),
+    ({"answer": [{"name": "x", "query": {"difference": "age"}}]}, "needs 'between'"),
+    ({"answer": [{"name": "x", "query": {}}]}, "asks for one of"),
+    ({"answer": [{"name": "x", "query": {"mean": "w"}}]}, "not among the columns"),
+    ({"answer": [{"name": "x", "query": {"mean": "age"}, "design_effect": "0"}]}, "0.1 to 1000"),
+    ({"answer": [ASKED[0], ASKED[0]]}, "name of its own"),
+)
+
+
+@pytest.mark.parametrize(("more", "words"), REFUSED)
+def test_what_cannot_be_asked_is_refused_before_a_row_is_read(more, words):
+    with pytest.raises(PlanError, match=words):
+        inferring(**more)
+
+
+@pytest.mark.parametrize("method", ["mst", "aim"])
+def test_chosen_pairs_say_so(method):
+    model = Synthesizer(
+        method=method, inference=True, pairs="chosen", epsilon="8", delta="0.000001", codebook=BOOK
+    )
+    model.fit(rows(2000))
+    assert model.claim_.rests_on[0][1].endswith(f"{method}.md")
+    pairs = [each for each in model.model_.lists.lists if len(each.places) == 2]
+    assert pairs and all(each.is_chosen for each in pairs)
+    (mean,) = model.answer({"mean": "age"}, design_effect=1.0)
+    assert mean.low is not None and not mean.is_chosen  # columns are always measured
+
+
+def test_a_plan_without_inference_keeps_its_tables_too(tmp_path):
+    made = Curator(open_ledger(tmp_path)).release(plan({"method": "mst"}), survey(), tmp_path)
+    (share,) = made.query({"proportion": "sex = 'f'"}, design_effect=1.0)
+    assert share.low is not None
+    (mean,) = made.query({"mean": "age"}, design_effect=1.0)
+    assert mean.low is None and "midpoints" in mean.words
