@@ -12,7 +12,7 @@ from reticent.release.synth_table import Numbers, unpacked
 from reticent.report import marks
 from reticent.report.drawing import Drawing, Drawn
 from reticent.report.marks import BESIDE, BLUE, PALE, WIDE, Spec
-from reticent.report.numbers import MOST, downward, nearest, places, upward
+from reticent.report.numbers import downward, nearest, places, upward
 from reticent.report.words import USE, heaped, promised, ruled
 
 BINS = 20
@@ -130,7 +130,8 @@ def _answer_row(told: Mapping[str, Any]) -> tuple[str, ...]:
     """One answer as a line of a table; where it has no interval, the reason stands in its place."""
     words = f"{told['name']}: {told['words']}"
     if told["total_low"] is None:
-        return words, nearest(told["estimate"], MOST), told["meaning"], "", ""
+        at = places({"value": told["estimate"]})
+        return words, nearest(told["estimate"], at), told["meaning"], "", ""
     at = places({"privacy_low": told["total_low"], "privacy_high": told["total_high"]})
     errors = f"{upward(told['noise_se'], at + 1)}, {upward(told['sampling_se'], at + 1)}"
     chosen = " (chosen from the data)" if told["chosen_from_data"] else ""
