@@ -66,5 +66,6 @@ def _said(seen: Seen) -> str:
 
 
 def _shown(text: str) -> str:
-    """Without the line that names the folder."""
-    return "".join(line for line in text.splitlines(keepends=True) if not line.startswith("report:"))
+    """Without the lines that name the folder."""
+    named = ("report:", "note: `reticent check")
+    return "".join(line for line in text.splitlines(keepends=True) if not line.startswith(named))
