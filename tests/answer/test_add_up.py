@@ -217,7 +217,7 @@ def test_a_joint_table_that_is_too_large_is_refused_with_a_way_out():
 
 
 def test_filled_columns_and_pieces_are_refused():
-    repair = [{"method": "donors", "column": "job", "match": ["sex"]}]
+    repair = [{"method": "donors", "bound": "hubs", "column": "job", "match": ["sex"]}]
     section = {"name": "t", "margins": [["sex", "job"]], "epsilon": "1"}
     with pytest.raises(PlanError, match="is filled"):
         make_plan([], book(COLUMNS), repair=repair, tables=[section])

@@ -219,9 +219,10 @@ def test_all_domains_together_lose_no_more_than_one_rho(change: str):
             assert all(share <= twice for share in lost.values())
 
 
-def test_a_domain_that_is_filled_is_refused():
+def test_a_domain_that_the_nearest_donors_fill_is_refused():
+    hubs = [{"method": "donors", "bound": "hubs", "column": "s", "match": ["g"]}]
     with pytest.raises(PlanError, match="change its domain"):
-        plan_of(TOGETHER, [{"mean": "z", "by": ["s"]}])
+        plan_of(hubs, [{"mean": "z", "by": ["s"]}])
 
 
 def completions(world: World, rows: list[Person]) -> list[list[dict[str, Any]]]:

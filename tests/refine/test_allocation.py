@@ -12,12 +12,12 @@ from reticent.refine.residuals import Agreement, Measured
 PAIRS = ((0, 1), (1, 2), (0, 2))
 
 
-def laplace(share: Fraction) -> float:
+def laplace(axes: tuple[int, ...], share: Fraction) -> float:
     """Scale of Laplace noise at a share of epsilon 1/1000: so large that its lattice is not seen."""
     return 1000 / float(share)
 
 
-def gauss(share: Fraction) -> float:
+def gauss(axes: tuple[int, ...], share: Fraction) -> float:
     """Sigma at a share of rho 1/2."""
     return 1 / sqrt(share)
 
@@ -43,7 +43,7 @@ def test_the_choice_is_that_of_the_statement(shape, asked, variance, is_joint):
 def test_a_margin_of_a_table_is_not_measured_by_itself():
     asked = [(0,), (0, 1), (1,), (1, 2), (0, 1)]
     assert largest(asked) == ((0, 1), (1, 2))
-    chosen = choose_tables((30, 20, 30), asked, scale=lambda share: 1 / float(share))
+    chosen = choose_tables((30, 20, 30), asked, scale=lambda axes, share: 1 / float(share))
     assert [table.axes for table in chosen.measured] == [(0, 1), (1, 2)]
 
 
@@ -56,13 +56,13 @@ def test_asking_for_margins_too_never_costs():
 
 
 def test_one_table_is_measured_whole():
-    chosen = choose_tables((4, 5), [(0, 1)], scale=lambda share: 1 / float(share))
+    chosen = choose_tables((4, 5), [(0, 1)], scale=lambda axes, share: 1 / float(share))
     assert [table.axes for table in chosen.measured] == [(0, 1)]
 
 
 def test_a_joint_table_that_is_too_large_is_no_choice():
     shape = (200, 100, 100)
-    chosen = choose_tables(shape, PAIRS, scale=lambda share: 1.0 if share == 1 else 1e6)
+    chosen = choose_tables(shape, PAIRS, scale=lambda axes, share: 1.0 if share == 1 else 1e6)
     assert len(chosen.measured) == 3
     assert mean_variance(chosen, PAIRS) < inf
 

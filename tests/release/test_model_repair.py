@@ -155,7 +155,7 @@ def test_what_is_planned_is_what_is_run(estimator: str, change: str) -> None:
     plan = plan_of({**PAY, "estimator": estimator}, change=change)
     check_models(plan)
     modelled, _ = run(plan, people(60), SystemModelNoise())
-    assert modelled.claims == [plan.models[0].claim(plan.change)] and modelled.epsilon == Fraction(1, 2)
+    assert modelled.claims(plan) == [plan.models[0].claim(plan.change)] and modelled.epsilon == Fraction(1, 2)
     assert set(ESTIMATORS) == set(LINES)
 
 

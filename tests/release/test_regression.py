@@ -360,14 +360,12 @@ def test_what_cannot_be_fitted_is_refused_by_name(keys, words):
 @pytest.mark.parametrize(
     "repair",
     [
-        {"method": "donors", "column": "pay", "match": ["sex"]},
+        {"method": "donors", "bound": "hubs", "column": "pay", "match": ["sex"]},
         {"method": "regression", "column": "pay", "from": ["age"], "epsilon": "1"},
     ],
 )
 def test_filled_columns_are_refused_wherever_they_stand(line, repair):
-    with pytest.raises(
-        PlanError, match="pay is filled, and no theorem bounds a regression on imputed answers"
-    ):
+    with pytest.raises(PlanError, match="pay is filled, and no theorem bounds a regression on such answers"):
         planned(line, repair=[repair])
     planned({**LINE, "y": "age", "x": ["sex"]}, repair=[repair])
 

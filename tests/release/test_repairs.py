@@ -9,6 +9,7 @@ from reticent.plan.repairs import read_repairs, ring_key
 from reticent.prepare.repair import NO_REPAIR, Bounding, Donors, Match, Metric, Repair, Scheme
 from reticent.schema.bind import truth
 from reticent.schema.codebook import schema_from
+from tests.answer.weighing import weighted_plan
 from tests.tables import book, make_plan, steps
 
 COLUMNS = {
@@ -277,8 +278,8 @@ def test_a_plan_cannot_ask_for_endless_comparing():  # covers B099
 
 def test_donors_do_not_go_with_weights_that_depend_on_who_answered():  # covers T09
     with pytest.raises(PlanError, match="depends on who answered"):
-        read(DONORS, derived_weights=["nonresponse adjustment"])
-    assert read(EDIT, derived_weights=["nonresponse adjustment"]).edits
+        read(DONORS, weight=weighted_plan().weight)
+    assert read(EDIT, weight=weighted_plan().weight).edits
 
 
 def test_a_repair_is_part_of_the_digest_and_is_said_in_words():

@@ -4,7 +4,7 @@ What is measured, and at what share of epsilon, follows from public lengths. All
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import product
 from math import ceil, floor, sqrt
@@ -12,19 +12,23 @@ from math import ceil, floor, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.answer.context import rests_on_caps, rings_of, times
+from reticent.answer.count import table_bound, table_over
 from reticent.answer.parts import Measurement, measure_table, plan_table
-from reticent.answer.statistic import GAUSS, LAPLACE, LINEAR, answered
+from reticent.answer.statistic import CAPPED, GAUSS, LAPLACE, LINEAR, answered
 from reticent.engine.wants import Table, Tallies
 from reticent.noise.source import Noise
+from reticent.prepare.repair import NO_REPAIR, Repair
 from reticent.privacy.claim import Change, Claim
-from reticent.query.base import Subpopulation
+from reticent.query.base import RowQuery, Subpopulation
 from reticent.query.sides import Sides
 from reticent.refine.allocation import choose_tables, measured_apart, shares_of
 from reticent.refine.combination import NoiseLaw
 from reticent.refine.residuals import Agreement, Axes, Floats, subsets
 from reticent.refine.whole import Margins, whole_tables
 from reticent.schema import Schema
-from reticent.sensitivity.bounds import Global, Neighbours, bound_table, length_table
+from reticent.schema.predicate import columns_compared
+from reticent.sensitivity.bounds import Global, Neighbours
 
 ALL = "(all)"
 """The cell of a total."""
@@ -34,6 +38,7 @@ AGREED = (
     "public law of what agreement leaves of the noise; for each cell by itself"
 )
 APART = "covers the count of the same respondents without privacy noise, with at least the stated probability; for each cell by itself"
+FILLED = "; of the same respondents with missing answers filled from donors, and how far filled answers are from true ones is not in it"
 SLACK = 1e-9
 """Whole numbers this near an end of an interval are inside."""
 
@@ -43,7 +48,7 @@ class MarginTables:
     """Margins that are asked for together, over columns of `sides`.
 
     With `add_up` they are made to agree; `whole` besides that in whole numbers, none negative. Where `in_rho`, `epsilon` is an
-    amount of rho, and the noise is Gaussian.
+    amount of rho, and the noise is Gaussian. `repair` may have capped donors for some of the columns.
     """
 
     name: str
@@ -55,6 +60,7 @@ class MarginTables:
     add_up: bool = True
     whole: bool = True
     in_rho: bool = False
+    repair: Repair = NO_REPAIR
 
     def shape(self, schema: Schema) -> tuple[int, ...]:
         return tuple(key.size(schema) for key in self.sides.keys(schema))
@@ -62,23 +68,48 @@ class MarginTables:
     def columns(self, axes: Axes) -> tuple[str, ...]:
         return tuple(self.sides.columns[axis] for axis in axes)
 
-    def bound(self, neighbours: Neighbours) -> Global:
-        """How far one respondent moves each table: the sum over its cells, or where `in_rho` the Euclidean length."""
-        return (length_table if self.in_rho else bound_table)(1, neighbours=neighbours)
+    def query(self, axes: Axes) -> RowQuery:
+        """A margin as a table that could be asked for by itself."""
+        columns = self.columns(axes)
+        bins = tuple(each for each in self.sides.bins if each[0] in columns)
+        return table_over(Sides(columns=columns, bins=bins), self.among)
 
-    def _part(self, share: Fraction, what: str, neighbours: Neighbours) -> Measurement:
-        amount = self.epsilon * share
-        return plan_table(what, bound=self.bound(neighbours), grid=STEP, epsilon=amount, in_rho=self.in_rho)
+    @property
+    def _joint(self) -> RowQuery:
+        return self.query(tuple(range(len(self.sides.columns))))
+
+    def is_filled(self, schema: Schema) -> bool:
+        """Whether capped donors fill a column of some margin, or of the condition."""
+        return rests_on_caps(self._joint, schema, self.repair)
+
+    def rings(self, schema: Schema) -> int:
+        """In how many completions respondents are counted, each for a fraction."""
+        return rings_of(self._joint, schema, self.repair)
+
+    def bound(self, axes: Axes, schema: Schema, neighbours: Neighbours) -> Global:
+        """How far one respondent moves a table, in all completions: the sum over its cells, or where `in_rho` the Euclidean
+        length."""
+        one = table_bound(self.query(axes), schema, neighbours, self.repair, in_rho=self.in_rho)
+        return times(one, self.rings(schema))
+
+    def _part(
+        self, axes: Axes, share: Fraction, what: str, schema: Schema, neighbours: Neighbours
+    ) -> Measurement:
+        bound, grid = self.bound(axes, schema, neighbours), STEP / self.rings(schema)
+        return plan_table(what, bound=bound, grid=grid, epsilon=self.epsilon * share, in_rho=self.in_rho)
 
     @property
     def law(self) -> NoiseLaw:
         return NoiseLaw.GAUSSIAN if self.in_rho else NoiseLaw.LAPLACE
 
     def agreement(self, schema: Schema, neighbours: Neighbours) -> Agreement:
-        """What is measured: the joint table or margins, whichever tells more; each margin by itself without `add_up`."""
+        """What is measured: the joint table or margins, whichever tells more; each margin by itself without `add_up`.
 
-        def scale(share: Fraction) -> float:
-            return float(self._part(share, "table", neighbours).scale)
+        In steps of one respondent, or of the fraction that each completion counts for.
+        """
+
+        def scale(axes: Axes, share: Fraction) -> float:
+            return float(self._part(axes, share, "table", schema, neighbours).scale)
 
         ways = choose_tables if self.add_up else measured_apart
         return ways(self.shape(schema), self.margins, scale=scale, law=self.law)
@@ -88,7 +119,9 @@ class MarginTables:
         found = self.agreement(schema, neighbours)
         shares = shares_of([found.cells(table.axes) for table in found.measured], self.law)
         return tuple(
-            self._part(share, f"table of {' by '.join(self.columns(table.axes))}", neighbours)
+            self._part(
+                table.axes, share, f"table of {' by '.join(self.columns(table.axes))}", schema, neighbours
+            )
             for table, share in zip(found.measured, shares, strict=True)
         )
 
@@ -98,8 +131,9 @@ class MarginTables:
         measured = self.agreement(schema, neighbours).measured
         return tuple(Table(rows=rows, keys=tuple(keys[axis] for axis in table.axes)) for table in measured)
 
-    def claim(self, change: Change) -> Claim:
-        rests_on = (answered("tables"), answered("margin"), LINEAR, GAUSS if self.in_rho else LAPLACE)
+    def claim(self, change: Change, schema: Schema) -> Claim:
+        noise, filled = GAUSS if self.in_rho else LAPLACE, CAPPED if self.is_filled(schema) else ()
+        rests_on = (answered("tables"), answered("margin"), LINEAR, noise, *filled)
         if self.in_rho:
             return Claim(measure="zcdp", rho=self.epsilon, change=change, rests_on=rests_on)
         return Claim(measure="pure", epsilon=self.epsilon, change=change, rests_on=rests_on)
@@ -113,7 +147,10 @@ class MarginTables:
             if self.add_up
             else "each by itself"
         )
-        return f"tables of {listed} over {self.among.words()}, {kind}"
+        used = {*self.sides.columns, *columns_compared(self.among.where)}
+        filled = " and ".join(sorted(used & self.repair.filled()))
+        gaps = f", gaps in {filled} filled from donors" if filled else ""
+        return f"tables of {listed} over {self.among.words()}, {kind}{gaps}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,21 +190,21 @@ def answer_tables(
 
     Guarantee   epsilon-DP for all margins together; `epsilon`-zCDP where asked.in_rho.
     Adjacency   `neighbours`.
-    Theorem     `bound_table` or `length_table`, and `measure_table`, once for each table measured; budgets add. The rest is
-                post-processing.
+    Theorem     `table_bound` and `measure_table`, once for each table measured; budgets add; THEORY 11.3 (b) and 11.8 where
+                capped donors fill a column. The rest is post-processing.
     Proof       proofs/answer/tables.md
     Assumes     tallies of `asked.wants`; cells come from the codebook and the plan; exact arithmetic before the noise.
     Keeps back  the exact tables.
     """
-    agreement, bound = asked.agreement(schema, neighbours), asked.bound(neighbours)
-    parts = asked.parts(schema, neighbours)
-    noisy = []
+    agreement, parts = asked.agreement(schema, neighbours), asked.parts(schema, neighbours)
+    rings, noisy = asked.rings(schema), []
+    held = tallies.fractions or tallies if asked.is_filled(schema) else tallies
     for table, part, want in zip(agreement.measured, parts, asked.wants(schema, neighbours), strict=True):
         cells = measure_table(
-            tallies.tables[want].cells,
+            held.tables[want].cells,
             part.what,
-            bound=bound,
-            grid=STEP,
+            bound=asked.bound(table.axes, schema, neighbours),
+            grid=STEP / rings,
             epsilon=part.amount,
             noise=noise,
             in_rho=asked.in_rho,
@@ -175,15 +212,18 @@ def answer_tables(
         lengths = [agreement.shape[axis] for axis in table.axes]
         noisy.append(np.array([cell.steps for cell in cells], dtype=np.float64).reshape(lengths))
     if asked.add_up:
-        told = _together(asked, agreement, noisy)
+        told = _together(asked, agreement, noisy, rings)
         margins = tuple(_lines(asked, axes, told, schema) for axes in asked.margins)
     else:
         alone = [Agreement(agreement.shape, (table,)) for table in agreement.measured]
         margins = tuple(
-            _lines(asked, axes, _told(each, [table], subsets(axes)), schema)
+            _lines(asked, axes, _told(each, [table], subsets(axes), rings), schema)
             for axes, each, table in zip(asked.margins, alone, noisy, strict=True)
         )
-    return MarginAnswer(margins=margins, parts=parts, meaning=AGREED if asked.add_up else APART)
+    meaning = AGREED if asked.add_up else APART
+    return MarginAnswer(
+        margins=margins, parts=parts, meaning=meaning + (FILLED if asked.is_filled(schema) else "")
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,33 +234,39 @@ class ToldMargin:
     published: NDArray[np.generic]
     agreement: Agreement
     axes: Axes
+    rings: int = 1
 
     @property
     def sd(self) -> float:
-        return sqrt(self.agreement.variance(self.axes))
+        """In respondents; the agreement counts in steps of 1 / rings."""
+        return sqrt(self.agreement.variance(self.axes)) / self.rings
+
+    def half_width(self, level: float) -> float:
+        return self.agreement.half_width(self.axes, level) / self.rings
 
 
-def _told(agreement: Agreement, noisy: Sequence[Floats], margins: Sequence[Axes]) -> dict[Axes, ToldMargin]:
+def _told(
+    agreement: Agreement, noisy: Sequence[Floats], margins: Sequence[Axes], rings: int
+) -> dict[Axes, ToldMargin]:
     residuals = agreement.estimate(noisy)
-    linear = {axes: agreement.margin(residuals, axes) for axes in margins}
+    linear = {axes: np.asarray(agreement.margin(residuals, axes)) / rings for axes in margins}
     return {
-        axes: ToldMargin(linear=table, published=table, agreement=agreement, axes=axes)
+        axes: ToldMargin(linear=table, published=table, agreement=agreement, axes=axes, rings=rings)
         for axes, table in linear.items()
     }
 
 
-def _together(asked: MarginTables, agreement: Agreement, noisy: Sequence[Floats]) -> dict[Axes, ToldMargin]:
+def _together(
+    asked: MarginTables, agreement: Agreement, noisy: Sequence[Floats], rings: int
+) -> dict[Axes, ToldMargin]:
     """All margins and their totals from one table."""
     wanted = list(dict.fromkeys(s for axes in asked.margins for s in subsets(axes)))
-    told = _told(agreement, noisy, wanted)
+    told = _told(agreement, noisy, wanted, rings)
     if not asked.whole:
         return told
-    tables = {axes: (each.linear, agreement.variance(axes)) for axes, each in told.items()}
+    tables = {axes: (each.linear, each.sd**2) for axes, each in told.items()}
     whole = whole_tables(Margins(agreement.shape, tables))
-    return {
-        axes: ToldMargin(linear=each.linear, published=whole[axes], agreement=agreement, axes=axes)
-        for axes, each in told.items()
-    }
+    return {axes: replace(each, published=whole[axes]) for axes, each in told.items()}
 
 
 def _lines(
@@ -230,22 +276,26 @@ def _lines(
     found: list[TableLine] = []
     for s in reversed(subsets(axes)):
         each = told[s]
-        width, sd = each.agreement.half_width(s, float(asked.level)), each.sd
+        width, sd = each.half_width(float(asked.level)), each.sd
         sides = (
             asked.sides.labels(schema, asked.sides.columns[axis]) if axis in s else (ALL,) for axis in axes
         )
         values = zip(np.ravel(each.linear).tolist(), np.ravel(each.published).tolist(), strict=True)
         for names, (linear, value) in zip(product(*sides), values, strict=True):
-            low, high = _ends(linear, width, value, whole=asked.whole)
+            low, high = _ends(linear, width, value, whole=asked.whole, rings=each.rings)
             cell = tuple(zip(asked.columns(axes), names, strict=True))
             found.append(TableLine(cell=cell, value=value, low=low, high=high, noise_sd=sd))
     return tuple(found)
 
 
-def _ends(linear: float, width: float, value: float, *, whole: bool) -> tuple[float, float]:
+def _ends(linear: float, width: float, value: float, *, whole: bool, rings: int = 1) -> tuple[float, float]:
     """The interval of least squares. Counts are whole and not negative, so it loses nothing by being cut to such numbers;
-    it is widened to hold what is published."""
+    it is widened to hold what is published. Counts of several completions are fractions: their ends are rounded away."""
     if not whole:
         return linear - width, linear + width
-    low, high = max(0, ceil(linear - width - SLACK)), max(0, floor(linear + width + SLACK))
-    return min(low, value), max(high, value)
+    low, high = (
+        (ceil(linear - width - SLACK), floor(linear + width + SLACK))
+        if rings == 1
+        else (floor(linear - width), ceil(linear + width))
+    )
+    return min(max(0, low), value), max(max(0, high), value)

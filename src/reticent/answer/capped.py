@@ -9,18 +9,28 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
-from reticent.answer.context import Context
-from reticent.answer.count import binomial
-from reticent.answer.donors import answer_imputed, answer_of, measured_quotient, parts_with_donors
+from reticent.answer.context import Context, times
+from reticent.answer.count import binomial, covering
+from reticent.answer.donors import (
+    FILLED_WORDS,
+    answer_imputed,
+    answer_of,
+    measured_quotient,
+    parts_with_donors,
+)
 from reticent.answer.expect import Expected, Noises
-from reticent.answer.parts import Answer, AnyMeasurement, Measurement, Sampling
+from reticent.answer.parts import Answer, AnyMeasurement, Estimate, Measurement, Sampling
 from reticent.answer.shares import planned
-from reticent.answer.statistic import CAPPED, STEPS, BaseRoute, Ground, PublicRoute
-from reticent.prepare.repair import Repair
+from reticent.answer.statistic import CAPPED, GAUSS, LAPLACE, STEPS, BaseRoute, Ground, PublicRoute
+from reticent.engine.wants import Aggregate, Unserved
+from reticent.errors import PlanError
+from reticent.prepare.repair import CappedDonors, Repair
 from reticent.query.base import CodedMean, CodedSum, Query, RowQuery, Shape
 from reticent.query.filled import roles
+from reticent.query.kinds import UnservedRecipients
 from reticent.refine.total import SampleSize
 from reticent.schema import Schema
+from reticent.sensitivity.bounds import Global
 
 NO_BAR = (
     "is not needed: donors are capped, so this estimate has noise of a public size and its interval is free; remove it, or "
@@ -133,3 +143,72 @@ class CappedRoute(BaseRoute[RowQuery]):
         if shape.number is not None and name is not None:
             spread = float(context.before[name].estimates[0].value)
         return lambda size: spread / count
+
+
+class UnservedRoute(PublicRoute[UnservedRecipients]):
+    """How many recipients are left to the default, by one noisy count."""
+
+    __slots__ = ()
+    PAGES = ("capped",)
+    goes_by_domain: ClassVar[bool] = False
+
+    @property
+    def _group(self) -> CappedDonors:
+        group = self.setting.repair.group(self.query.column)
+        if group is None:
+            raise PlanError(
+                f"capped donors do not fill {self.query.column}; name a column that they fill",
+                field="query.unserved",
+            )
+        return group
+
+    @property
+    def bound(self) -> Global:
+        """THEORY 11.3 (f): tau for every record that comes or goes."""
+        return Global(bound=Fraction(self.setting.neighbours.steps * self._group.serve))
+
+    @property
+    def aggregates(self) -> tuple[Aggregate, ...]:
+        return (Unserved(column=self.query.column),)
+
+    @property
+    def parts(self) -> tuple[Measurement, ...]:
+        rings = self.setting.repair.rings
+        return (
+            self.planned("unserved", times(self.bound, rings), Fraction(1, rings), self.statistic.epsilon),
+        )
+
+    @property
+    def rests_on(self) -> tuple[Ground, ...]:
+        return (*CAPPED, GAUSS if self.statistic.in_rho else LAPLACE)
+
+    def check_query(self, field: str) -> None:
+        try:
+            _ = self._group
+        except PlanError as problem:
+            raise PlanError(str(problem.args[0]), field=field) from None
+
+    def measured(self, context: Context) -> Answer:
+        """The noisy count, a mean over rings.
+
+        Guarantee   epsilon-DP for one call; `epsilon`-zCDP where context.in_rho.
+        Adjacency   context.neighbours.
+        Theorem     THEORY 11.3 (f) and `Context.measure`.
+        Proof       proofs/answer/capped.md
+        Assumes     tallies of `Unserved` over all rings; exact arithmetic.
+        Keeps back  the exact count.
+        """
+        found = replace(context, copies=context.repair.rings).measure(
+            context.tallies.unserved[self.query.column],
+            "unserved",
+            bound=self.bound,
+            grid=Fraction(1),
+            epsilon=self.statistic.epsilon,
+        )
+        estimate = Estimate(
+            value=found.estimate,
+            interval=covering(found),
+            noise_sd=found.part.sd,
+            limits=(Fraction(0), None),
+        )
+        return Answer(estimates=(estimate,), parts=(found.part,), meaning=FILLED_WORDS)

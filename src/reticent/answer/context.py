@@ -149,15 +149,17 @@ def completions(query: Query, context: Context) -> Context:
     return context.fractional if rests_on_caps(query, context.schema, context.repair) else context
 
 
-def with_donees(own: Global, donees: Fraction, neighbours: Neighbours, repair: Repair) -> Global:
+def with_donees(
+    own: Global, donees: Fraction, neighbours: Neighbours, repair: Repair, *, crosses: bool = False
+) -> Global:
     """What one respondent moves: their own rows, and the donees of each record between neighbours.
 
-    Over domains every moved record may lie in a domain of its own, and be rounded to coarser steps there: a bound that will
-    be counted in such steps is enlarged by as much.
+    Over domains every moved record may lie in a domain of its own, or where donees may cross in two, and be rounded to
+    coarser steps there: a bound that will be counted in such steps is enlarged by as much.
 
     Guarantee   no pair of neighbours is farther apart.
     Adjacency   `neighbours`.
-    Theorem     THEORY 11.3 (a) to (c).
+    Theorem     THEORY 11.3 (a) to (c); 14.2 and 14.3 over domains.
     Proof       proofs/answer/capped.md
     Assumes     `own` bounds what the respondent's own rows move, `donees` what one record moves through others' rows.
     Keeps back  nothing: every input is public.
@@ -165,7 +167,8 @@ def with_donees(own: Global, donees: Fraction, neighbours: Neighbours, repair: R
     whole = own.bound + neighbours.steps * donees
     if not donees or not neighbours.apart or repair.rings * whole < COARSE:
         return Global(bound=whole)
-    moved = neighbours.steps * (1 + repair.rings * sum(group.serve for group in repair.capped))
+    served = sum(group.serve for group in repair.capped) * (2 if crosses else 1)
+    moved = neighbours.steps * (1 + repair.rings * served)
     if 2 * moved > COARSE:
         raise PlanError(
             "donors serve too many for domains; lower the caps, or ask without by.", field="serve"

@@ -28,7 +28,9 @@ from reticent.answer.parts import (
 )
 from reticent.answer.statistic import CAPPED, GAUSS, LAPLACE, LINEAR, Ground, PublicRoute, answered
 from reticent.prepare.repair import NO_REPAIR, Repair
+from reticent.query.base import RowQuery, Subpopulation
 from reticent.query.kinds import Count, CrossTabulation, Total
+from reticent.query.sides import Sides
 from reticent.refine.total import SampleSize, share_variance
 from reticent.schema import Schema
 from reticent.sensitivity.bounds import Global, Neighbours, bound_table, length_table
@@ -105,6 +107,24 @@ def _answer(
     return Answer(estimates=(estimate,), parts=(measured.part,), meaning=EXACT_WORDS)
 
 
+def table_over(sides: Sides, among: Subpopulation) -> RowQuery:
+    """The table of a subpopulation over some sides."""
+    return CrossTabulation(columns=sides.columns, among=among, bins=sides.bins)
+
+
+def table_bound(
+    query: RowQuery, schema: Schema, neighbours: Neighbours, repair: Repair, *, in_rho: bool = False
+) -> Global:
+    """The L1 bound of the table in steps, or where `in_rho` the Euclidean one, with what capped donees add."""
+    weight = weight_of(query.among, schema)
+    top, filled = weight.high if weight else 1, imputed(query, schema, repair)
+    own = (length_table if in_rho else bound_table)(top, neighbours=neighbours)
+    whole = with_donees(own, filled.table(), neighbours, repair)
+    if not in_rho or not rests_on_caps(query, schema, repair):
+        return whole
+    return Global(bound=min(whole.bound, neighbours.steps * filled.table_length()))
+
+
 def margin_bound(
     query: CrossTabulation,
     schema: Schema,
@@ -113,13 +133,10 @@ def margin_bound(
     *,
     in_rho: bool = False,
 ) -> tuple[Global, Fraction]:
-    """The L1 bound of the table in steps, or where `in_rho` the Euclidean one, with what capped donees add, and the step;
-    over all rings, both of them finer."""
-    weight = weight_of(query.among, schema)
-    top, grid = (weight.high, weight.grid) if weight else (1, Fraction(1))
-    own = (length_table if in_rho else bound_table)(top, neighbours=neighbours)
-    donees, rings = imputed(query, schema, repair).table(), rings_of(query, schema, repair)
-    return times(with_donees(own, donees, neighbours, repair), rings), grid / rings
+    """The bound of the table and its step; over all rings, both of them finer."""
+    weight, rings = weight_of(query.among, schema), rings_of(query, schema, repair)
+    bound = table_bound(query, schema, neighbours, repair, in_rho=in_rho)
+    return times(bound, rings), (weight.grid if weight else Fraction(1)) / rings
 
 
 def answer_margin(query: CrossTabulation, epsilon: Fraction, context: Context) -> Answer:

@@ -24,7 +24,9 @@ def asked_in_one(statistic: Statistic, query: ByDomain, setting: Setting) -> tup
     domains = query.sides.size(setting.schema)
     rows = None if setting.rows is None else max(1, setting.rows // domains)
     inside = replace(setting, neighbours=within_domains(setting.neighbours), rows=rows)
-    return replace(statistic, query=query.of), inside
+    crossed = tuple(name for name in query.sides.columns if name in setting.repair.filled())
+    of = replace(query.of, among=replace(query.of.among, apart_by=crossed))
+    return replace(statistic, query=of), inside
 
 
 def tallies_by_domain(query: ByDomain, tallies: Tallies, schema: Schema) -> Iterator[Tallies]:
@@ -167,10 +169,10 @@ def domain_route(
 ) -> DomainRoute:
     """The route by domains, where that of the query in one of them is proved to go there."""
     moved = sorted(setting.repair.filled() & set(query.sides.columns))
-    if moved:
+    if moved and not setting.repair.capped:
         raise PlanError(
-            f"{moved[0]} is filled by donors, so a recipient can change its domain; ask for a table, or for one domain "
-            "with where",
+            f"{moved[0]} is filled by the nearest donors, so a recipient can change its domain and nothing bounds that; "
+            "leave bound = 'hubs' out, so that donors are capped, or ask for one domain with where",
             field=f"{field}.by",
         )
     if not inside.goes_by_domain:

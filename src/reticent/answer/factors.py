@@ -91,7 +91,8 @@ class Factors:
                     (sums[want],) = cells
                 elif isinstance(want, Table):
                     tables[want] = ContingencyTable(want=want, cells=cells)
-        return replace(tallies, statistics=SufficientStatistics(sums=sums), tables=tables)
+        several = None if tallies.fractions is None else self.contracted(wants, tallies.fractions, schema)
+        return replace(tallies, statistics=SufficientStatistics(sums=sums), tables=tables, fractions=several)
 
     def _summed(self, cells: Sequence[int], schema: Schema) -> tuple[int, ...]:
         """Every cell of the table over its base cells, each times its factor."""
@@ -120,7 +121,10 @@ class Factors:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactorPurchase:
-    """The purchase of factors: the weight's name, how records fall into base cells, their base weights, and the price."""
+    """The purchase of factors: the weight's name, how records fall into base cells, their base weights, and the price.
+
+    Sums may be taken over the completions of several `rings` of capped donors; factors have fewer bits then.
+    """
 
     name: str
     column: str | None
@@ -128,6 +132,7 @@ class FactorPurchase:
     silent: tuple[int, ...]
     base: BaseWeights
     epsilon: Fraction
+    rings: int = 1
 
     def want(self) -> Bins:
         """What the engine must sum: the base weight of everybody, by base cell."""
@@ -208,7 +213,9 @@ class FactorPurchase:
         held = tuple(each.estimate for each in noisy)
         heaviest = self.base.heaviest * self.base.unit
         into = joined_bins(held, least=ENOUGH * heaviest / (self.epsilon / neighbours.steps))
-        factors, unit = whole_factors(_ratios(strategy.totals, held, into, heaviest), self.base.heaviest)
+        factors, unit = whole_factors(
+            _ratios(strategy.totals, held, into, heaviest), self.base.heaviest * self.rings
+        )
         return Factors(
             bought=self,
             factors=tuple(factors[own] for own in strategy.bins),

@@ -60,7 +60,8 @@ def rank_bound(query: Quantile, schema: Schema, neighbours: Neighbours, repair: 
     """How far one respondent moves a score, with what capped donees add."""
     weight = weight_of(query.among, schema)
     own = bound_rank(query.at, weight.high if weight else 1, neighbours=neighbours)
-    return with_donees(own, imputed(query, schema, repair).ranks(query.at), neighbours, repair)
+    filled = imputed(query, schema, repair)
+    return with_donees(own, filled.ranks(query.at), neighbours, repair, crosses=filled.crosses)
 
 
 def scores(cells: tuple[int, ...], at: Fraction, shift: int = 0) -> list[int]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, Protocol
 
-from reticent.answer.capped import CappedRoute
+from reticent.answer.capped import CappedRoute, UnservedRoute
 from reticent.answer.cells import FromCellsRoute
 from reticent.answer.context import Context, rests_on_caps
 from reticent.answer.copies import Copiable, CopiesRoute
@@ -40,6 +40,7 @@ from reticent.query.kinds import (
     Proportion,
     Quantile,
     Total,
+    UnservedRecipients,
     Variance,
 )
 
@@ -124,6 +125,8 @@ def route_of(statistic: Statistic, setting: Setting, *, field: str = "query") ->
             return _of_sums(ProportionRoute(query=query, **here))
         case Variance():
             return _of_sums(VarianceRoute(query=query, **here))
+        case UnservedRecipients():
+            return UnservedRoute(query=query, **here)
         case ByDomain():
             inside: Any = route_of(*asked_in_one(statistic, query, setting), field=field)
             return domain_route(query, inside, **here, field=field)

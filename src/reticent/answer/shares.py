@@ -117,7 +117,8 @@ class Tasks:
 
     def _spec(self, *, what: str, bound: Global, moves: Moves, grid: Fraction) -> SumSpec:
         """With what capped donees add, for each record between neighbours: a public number (THEORY 11.3 a)."""
-        whole = with_donees(bound, moves.donees, self._neighbours, self._imputed.repair)
+        crosses = self._imputed.crosses
+        whole = with_donees(bound, moves.donees, self._neighbours, self._imputed.repair, crosses=crosses)
         return SumSpec(what=what, bound=whole, moves=moves, grid=grid)
 
 

@@ -5,6 +5,7 @@ The engine of nobody is there to try a plan on before anything is charged. No fi
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,17 @@ from reticent.engine.sources.open import POSTGRES, RemoteTable, Source
 from reticent.engine.sql.coded import Coding, check_coding
 from reticent.engine.sql.sampling import Lot
 from reticent.engine.sql.tallies import Alike, point_tables, tallied
-from reticent.engine.wants import Aggregate, Key, PointsByCell, Ring, RingTable, Sum, Tallies, keys_of
+from reticent.engine.wants import (
+    Aggregate,
+    Key,
+    PointsByCell,
+    Ring,
+    RingTable,
+    Sum,
+    Tallies,
+    Unserved,
+    keys_of,
+)
 from reticent.errors import SourceError
 from reticent.prepare.repair import NO_REPAIR, Repair
 from reticent.schema import Schema
@@ -71,7 +82,8 @@ class Nobody:
     ) -> Tallies:
         """Zeros, one for every declared cell."""
         rings = {want: _ring(want, schema, repair) for want in wants if isinstance(want, Ring)}
-        return tallied(schema, wants, partial(_nothing, schema), rings)
+        left = {want.column: 0 for want in wants if isinstance(want, Unserved)}
+        return replace(tallied(schema, wants, partial(_nothing, schema), rings), unserved=left)
 
     @contextmanager
     def coded(

@@ -28,7 +28,7 @@ from reticent.engine.sql.fingerprint import fingerprint_of, row_sums
 from reticent.engine.sql.predict import HELD, Drawn, LocalDraws, numbered, predicted
 from reticent.engine.sql.sampling import Lot
 from reticent.engine.sql.tallies import Alike, LocalPoints, statement, tallied
-from reticent.engine.wants import Aggregate, Key, PointsByCell, Ring, Sum, Table, Tallies, added
+from reticent.engine.wants import Aggregate, Key, PointsByCell, Ring, Sum, Table, Tallies, Unserved, added
 from reticent.errors import SourceError
 from reticent.prepare.distance import check_repair
 from reticent.prepare.repair import NO_REPAIR, Repair
@@ -303,7 +303,7 @@ class SqlEngine(ABC):
         """
         rings = held.repair.rings
         linear = [want for want in wants if isinstance(want, Sum | Table)]
-        other = [want for want in wants if not isinstance(want, Sum | Table)]
+        other = [want for want in wants if not isinstance(want, Sum | Table | Unserved)]
 
         def of(rows: Callable[[], exp.Select], some: Sequence[Aggregate]) -> Tallies:
             return tallied(schema, some, lambda alike: self._answers(held.cells, rows(), alike), {})
@@ -315,7 +315,8 @@ class SqlEngine(ABC):
         if rings > 1:
             more = of(lambda: together([held.completed(ring) for ring in range(1, rings)]), linear)
             several = added([(rings, unfilled), (1, first), (1, more)])
-        return replace(rest, statistics=one.statistics, tables=one.tables, fractions=several)
+        left = {want.column: held.unserved(want.column) for want in wants if isinstance(want, Unserved)}
+        return replace(rest, statistics=one.statistics, tables=one.tables, fractions=several, unserved=left)
 
     def _reading(self, read: Callable[[Any], Any]) -> Any:
         """What `read` makes of the source."""
@@ -341,6 +342,6 @@ class SqlEngine(ABC):
         base, names = self.base(raw, values, source, line=LINE in keep)
         clean = Clean(schema, names, self.types, values, self.dialect, edits=repair.edits, keep=keep, lot=lot)
         rows = clean.select(base, columns)
-        if repair.lines:
+        if repair.lines and not repair.capped:  # after donors, lines follow them
             rows = predicted(clean, rows, repair.lines, columns, keep=clean.keep)
         return clean, rows

@@ -193,7 +193,15 @@ class Bins:
         return cells
 
 
-Aggregate = Sum | Table | Ring | PointsByCell | Bins
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unserved:
+    """How many recipients of a column no capped donor served, added up over all rings."""
+
+    column: str
+    rows: Rows = Rows()
+
+
+Aggregate = Sum | Table | Ring | PointsByCell | Bins | Unserved
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -263,7 +271,8 @@ class Tallies:
     """Everything one plan needs from the rows.
 
     Where recipients have a donor in each of several rings, all of it is of the rows as the first ring completes them, and
-    `fractions` has the sums and tables added over the completions of all rings.
+    `fractions` has the sums and tables added over the completions of all rings, and `unserved` how many recipients nobody
+    served, all rings together.
     """
 
     statistics: SufficientStatistics
@@ -272,6 +281,7 @@ class Tallies:
     points: Mapping[PointsByCell, PointTable] = field(default_factory=dict, repr=False)
     bins: Mapping[Bins, BinTable] = field(default_factory=dict, repr=False)
     fractions: "Tallies | None" = field(default=None, repr=False)
+    unserved: Mapping[str, int] = field(default_factory=dict, repr=False)
 
 
 def added(parts: Sequence[tuple[int, Tallies]]) -> Tallies:

@@ -6,12 +6,14 @@ here is read off the rows.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
-from math import ceil, log
+from math import ceil, exp, log, prod
 from typing import Any
 
 from pydantic import Field
 
+from reticent.engine.wants import level_keys
 from reticent.errors import PlanError, nearest
 from reticent.exact import read_decimal
 from reticent.files import Section, fill
@@ -55,6 +57,47 @@ class DefaultSection(Section):
     otherwise: Any
 
 
+class BoughtDefaultSection(Section):
+    """A `default` that is released first, with noise, from those who answered.
+
+    **Keys**
+
+    - `mean`: an attribute; the mean of each of its levels stands in (for a column with levels, the likeliest one).
+    - `line`: predictors, which nobody fills; what a private line makes of them stands in.
+    - `epsilon`: what it costs.
+    """
+
+    mean: str | None = None
+    line: list[str] | None = Field(default=None, min_length=1, max_length=50)
+    epsilon: str
+
+
+def is_released(raw: object) -> bool:
+    """Whether a default has to be bought."""
+    return isinstance(raw, Mapping) and ("mean" in raw or "line" in raw)
+
+
+def read_released(
+    raw: Mapping[str, Any], column: Levels | Number, schema: Schema, field: str
+) -> dict[str, Any]:
+    """The model that is bought for a default, as an `[[impute]]` section would say it."""
+    section = fill(BoughtDefaultSection, raw, error=PlanError, at=field)
+    if (section.mean is None) == (section.line is None):
+        raise PlanError("is the mean of cells or a line: write mean or line", field=field)
+    looks = section.line if section.line is not None else [str(section.mean)]
+    if section.mean is not None and not isinstance(
+        schema.column(section.mean, field=f"{field}.mean"), Levels
+    ):
+        raise PlanError(
+            f"{section.mean} is a number; means are those of the levels of a category, or write line",
+            field=f"{field}.mean",
+        )
+    levels = isinstance(column, Levels)
+    method, how = ("classes", "mode") if levels else ("regression", "predicted")
+    made = {"method": method, "column": column.name, "from": looks, "epsilon": section.epsilon}
+    return {**made, "fill": how}
+
+
 def caps_for(share: Fraction | None, levels: int) -> tuple[int, ...]:
     """The rule of thumb of THEORY 11.4: caps that leave about one in a hundred unserved, most of them at the fine level."""
     wanted = ceil(log(UNSERVED) / log(float(share or USUAL_SHARE)))
@@ -95,11 +138,14 @@ def read_shares(raw: Mapping[str, Any] | None, schema: Schema) -> dict[str, Frac
 
 
 def read_default(raw: Any, column: Levels | Number, schema: Schema, read: Any, field: str) -> Default:
-    """A public value, one for each level of an attribute, or the middle of the bounds (the first level)."""
+    """A public value, one for each level of an attribute, one that is released, or the middle of the bounds (the first level)."""
     if raw is None:
         return Default(code=0 if isinstance(column, Levels) else (column.low + column.high) // 2)
     if not isinstance(raw, Mapping):
         return Default(code=read(raw, column, field=field))
+    if is_released(raw):
+        looks = read_released(raw, column, schema, field)["from"]
+        return replace(read_default(None, column, schema, read, field), looks=tuple(looks))
     section = fill(DefaultSection, raw, error=PlanError, at=field)
     by = schema.column(section.by, field=f"{field}.by")
     if not isinstance(by, Levels):
@@ -121,6 +167,22 @@ def expected_share(columns: Sequence[str], shares: Mapping[str, Fraction]) -> Fr
     return max((shares[name] for name in columns if name in shares), default=None)
 
 
-def unserved(group: CappedDonors) -> float:
-    """The share of recipients expected to be left to the default: about share^tau, with many records in every cell."""
-    return float(group.expected or USUAL_SHARE) ** group.serve
+def unserved(group: CappedDonors, schema: Schema | None = None, rows: int | None = None) -> float:
+    """The share of recipients expected to be left to the default (THEORY 11.4).
+
+    With many records in every cell about share^tau. With so many `rows` spread evenly over the cells of every level, of the J
+    others in a recipient's cell, Poisson, the nearest min(J, serve) must all be recipients; levels have places of their own.
+    """
+    share = float(group.expected or USUAL_SHARE)
+    if schema is None or rows is None:
+        return share**group.serve
+    found = 1.0
+    for level in group.levels:
+        cells = prod(key.size(schema) for key in level_keys(level))
+        chance, left, none = exp(-(rows - 1) / cells), 1.0, 0.0
+        for others in range(level.serve):
+            none += chance * share**others
+            left -= chance
+            chance *= (rows - 1) / cells / (others + 1)
+        found *= none + max(0.0, left) * share**level.serve
+    return found

@@ -14,7 +14,15 @@ from pydantic import Field
 from reticent.errors import PlanError, nearest
 from reticent.exact import read_decimal, show
 from reticent.files import Section, fill
-from reticent.plan.capped import LevelSection, expected_share, ladder_of, levels_of, read_default
+from reticent.plan.capped import (
+    LevelSection,
+    expected_share,
+    is_released,
+    ladder_of,
+    levels_of,
+    read_default,
+    read_released,
+)
 from reticent.prepare.distance import MOST_VALUES
 from reticent.prepare.repair import MOST_RINGS, Bounding, CappedDonors, Donors, Match, Metric, Scheme
 from reticent.schema import Identifier, Levels, Number, Schema
@@ -122,12 +130,16 @@ USUAL_DONORS = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DonorsRead:
-    """What one section says: nearest donors with their smoothness, or capped ones with how many each recipient has."""
+    """What one section says: nearest donors with their smoothness, or capped ones with how many each recipient has.
+
+    `bought` are the models that defaults are made of, as sections, each with its place in the plan.
+    """
 
     nearest: tuple[Donors, ...] = ()
     capped: tuple[CappedDonors, ...] = ()
     smoothness: int | None = None
     rings: int | None = None
+    bought: tuple[tuple[dict[str, Any], str], ...] = ()
 
 
 def is_level(raw: object) -> bool:
@@ -189,7 +201,21 @@ def _read_capped(
     on, caps = _levels(section, schema, at)
     groups = [targets] if section.together else [[target] for target in targets]
     made = tuple(_group(section, group, on, caps, schema, at, shares) for group in groups)
-    return DonorsRead(capped=made, rings=section.donors)
+    bought = tuple(
+        (read_released(raw, column, schema, field), field)
+        for column in targets
+        for raw, field in [_default_of(section, column.name, f"{at}.default")]
+        if is_released(raw)
+    )
+    return DonorsRead(capped=made, rings=section.donors, bought=bought)
+
+
+def _default_of(section: DonorsSection, name: str, field: str) -> tuple[Any, str]:
+    """The default of one column, and where it stands: one for all, or one for each."""
+    raw = section.default
+    if isinstance(raw, Mapping) and "by" not in raw and not is_released(raw):
+        return raw.get(name), f"{field}.{name}"
+    return raw, field
 
 
 def _group(
@@ -206,19 +232,10 @@ def _group(
         raise PlanError("names a column twice; keep one", field=f"{at}.columns")
     share = expected_share(names, shares)
     raw, field = section.default, f"{at}.default"
-    each = isinstance(raw, Mapping) and "by" not in raw
-    if each:
+    if isinstance(raw, Mapping) and "by" not in raw and not is_released(raw):
         _check_each(raw, section, field)
-    defaults = tuple(
-        read_default(
-            raw.get(column.name) if each else raw,
-            column,
-            schema,
-            read_code,
-            f"{field}.{column.name}" if each else field,
-        )
-        for column in columns
-    )
+    found = [(column, *_default_of(section, column.name, field)) for column in columns]
+    defaults = tuple(read_default(each, column, schema, read_code, here) for column, each, here in found)
     return CappedDonors(columns=names, levels=levels_of(on, caps, share), defaults=defaults, expected=share)
 
 

@@ -28,6 +28,8 @@ from reticent.prepare.repair import PredictorCells
 from reticent.privacy.claim import Change, Claim, read_epsilon
 from reticent.schema import Levels, Number, Schema
 from reticent.schema.predicate import statuses
+from reticent.sensitivity.bounds import Neighbours
+from reticent.sensitivity.donors import CAPPED_PAGES, fitted_to
 
 if TYPE_CHECKING:
     from reticent.plan.plan import Plan
@@ -46,6 +48,13 @@ class ClassRepair:
     epsilon: Fraction
     draws: bool = True
     copies: int = 1
+    stands_in: bool = False
+    donees: int = 0
+    rings: int = 1
+
+    def neighbours(self, own: Neighbours) -> Neighbours:
+        """The change in the rows that the table counts."""
+        return fitted_to(own, self.donees, self.rings, of_products=False)
 
     @property
     def predictors(self) -> tuple[str, ...]:
@@ -54,15 +63,15 @@ class ClassRepair:
 
     def claim(self, change: Change) -> Claim:
         """What the table will promise, before a row is read."""
-        filling = ("THEORY 7.1", "proofs/release/model_fit.md")
-        return Claim(measure="pure", epsilon=self.epsilon, change=change, rests_on=((THEOREM, PAGE), filling))
+        rests_on = ((THEOREM, PAGE), *grounds(self))
+        return Claim(measure="pure", epsilon=self.epsilon, change=change, rests_on=rests_on)
 
     def words(self) -> str:
         """`missing job was drawn from private chances given age and sex (table, epsilon 0.5)`."""
         names = self.predictors
         on = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
         how = "was drawn from private chances" if self.draws else "is the likeliest level by private chances"
-        return f"missing {self.column} {how} given {on} ({TABLE}, epsilon {show(self.epsilon)})"
+        return f"{_whose(self)} {self.column} {how} given {on} ({TABLE}, epsilon {show(self.epsilon)})"
 
 
 def side_of(column: Levels | Number, groups: int) -> PredictorCells:
@@ -106,6 +115,9 @@ LINES: dict[str, str] = {
 IN_THE_LAB = ("objective",)
 """Estimators whose proofs stand in ideal reals: for comparisons in the lab, and in no plan."""
 
+OF_PRODUCTS = ("centred", "functional", "adassp")
+"""Estimators that see nothing but noisy sums of products, and the least eigenvalue of their table."""
+
 FILLING = ("THEORY 7.1", "proofs/release/model_fit.md")
 
 
@@ -135,6 +147,13 @@ class ModelRepair:
     estimator: str = "centred"
     draws: bool = False
     copies: int = 1
+    stands_in: bool = False
+    donees: int = 0
+    rings: int = 1
+
+    def neighbours(self, own: Neighbours) -> Neighbours:
+        """The change in the rows that the line is fitted to."""
+        return fitted_to(own, self.donees, self.rings, of_products=self.estimator in OF_PRODUCTS)
 
     def __post_init__(self) -> None:
         check_estimator(self.estimator, field="estimator")
@@ -147,7 +166,7 @@ class ModelRepair:
     def claim(self, change: Change) -> Claim:
         """What the line will promise, before a row is read."""
         page = f"proofs/models/{self.estimator}.md"
-        rests_on = ((LINES[self.estimator], page), FILLING)
+        rests_on = ((LINES[self.estimator], page), *grounds(self))
         return Claim(measure="pure", epsilon=self.epsilon, change=change, rests_on=rests_on)
 
     def words(self) -> str:
@@ -157,7 +176,7 @@ class ModelRepair:
         how = "drawn about" if self.draws else "filled from"
         times = f", in {self.copies} copies" if self.copies > 1 else ""
         cost = f"{self.estimator}, epsilon {show(self.epsilon)}{times}"
-        return f"missing {self.column} was {how} a private line on {on} ({cost})"
+        return f"{_whose(self)} {self.column} was {how} a private line on {on} ({cost})"
 
 
 def check_estimator(name: str, *, field: str) -> None:
@@ -173,6 +192,16 @@ def check_estimator(name: str, *, field: str) -> None:
 
 
 AnyModel = ModelRepair | ClassRepair
+
+
+def grounds(model: AnyModel) -> tuple[tuple[str, str], ...]:
+    """What a model rests on beside its estimator: filling, and capped donors where they fill a predictor."""
+    return (FILLING, *(CAPPED_PAGES if model.donees else ()))
+
+
+def _whose(model: AnyModel) -> str:
+    """A model that stands in for donors fills what none of them has filled."""
+    return "left by donors," if model.stands_in else "missing"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

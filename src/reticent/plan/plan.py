@@ -33,7 +33,7 @@ from reticent.plan.sections import FORMAT, PlanSections
 from reticent.plan.statistics import Statistics
 from reticent.plan.synth import SyntheticTables
 from reticent.plan.totals import with_totals
-from reticent.plan.weights import read_weight
+from reticent.plan.weights import over_rings, read_weight
 from reticent.plan.words import copied_stand_in, stand_in
 from reticent.prepare.repair import NO_REPAIR, Repair
 from reticent.privacy.claim import DELTA, Change, Claim, Unit, check_exact, compose, in_unit
@@ -279,14 +279,10 @@ def _plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
     repairs, said = Repairs(), sections.expect.missing
     shares = read_shares(said, schema) if said else {}
     if sections.impute or sections.edit:
-        derived = [weight.name] if weight else []
         repairs = read_repairs(
-            sections.impute,
-            schema,
-            edited=sections.edit,
-            derived_weights=derived,
-            shares=shares,
+            sections.impute, schema, edited=sections.edit, weight=weight, shares=shares, rows=rows
         )
+        weight = over_rings(weight, repairs.repair)
     protection = read_protection(sections.protect)
     given = Given(
         schema=schema,

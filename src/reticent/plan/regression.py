@@ -5,7 +5,7 @@ apart one by one, the first of them standing for the rest.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -28,12 +28,16 @@ from reticent.plan.models import (
     told_apart,
 )
 from reticent.plan.product import Given, Product
+from reticent.plan.tables import check_silence
+from reticent.prepare.repair import Repair
 from reticent.privacy.claim import Change, Claim, amount
 from reticent.query.base import AVAILABLE, EVERYONE, Subpopulation
 from reticent.query.sides import MISSING, NOT_ASKED, Sides
 from reticent.query.written import WrittenQuery, predicate_of
 from reticent.schema import Levels, Number, Schema
 from reticent.schema.predicate import columns_compared
+from reticent.sensitivity.bounds import Neighbours, within_domains
+from reticent.sensitivity.donors import CAPPED_PAGES, fitted_to, served
 
 if TYPE_CHECKING:
     from reticent.plan.plan import Plan
@@ -87,7 +91,10 @@ class RegressionSection(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedRegression:
-    """One line that is asked for: its columns and price, who counts, and the level of its intervals."""
+    """One line that is asked for: its columns and price, who counts, and the level of its intervals.
+
+    Where capped donors fill some of its columns, one record changes up to `donees` others in each completion.
+    """
 
     name: str
     model: ModelRepair
@@ -96,6 +103,18 @@ class AskedRegression:
     delta: Fraction | None = None
     sides: Sides = UNDIVIDED
     show_missing: bool = True
+
+    def neighbours(self, own: Neighbours) -> Neighbours:
+        """The change in the rows that the line is fitted to; over domains that of all of them, where an exchanged row may leave
+        one and enter another."""
+        if not self.sides.columns:
+            return self.model.neighbours(own)
+        return fitted_to(within_domains(own), self.donees, self.model.rings, of_products=False)
+
+    @property
+    def donees(self) -> int:
+        """How many rows of others one record changes through capped donors."""
+        return self.model.donees
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -125,15 +144,17 @@ class AskedRegression:
     @property
     def summed(self) -> tuple[tuple[str, str], ...]:
         """What a line rests on beside its estimator."""
-        return (SUMMED, DOMAINS) if self.sides.columns else (SUMMED,)
+        filled = CAPPED_PAGES if self.donees else ()
+        return (SUMMED, *((DOMAINS,) if self.sides.columns else ()), *filled)
 
     def words(self) -> str:
         """`wage on age and hours, least squares over all respondents who answered what is used here (centred)`."""
         names = self.model.predictors
         on = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
         by = f", by {' and '.join(self.sides.columns)}" if self.sides.columns else ""
+        filled = "; missing answers filled from donors" if self.donees else ""
         over = self.among.words()
-        return f"{self.model.column} on {on}, least squares over {over} ({self.model.estimator}){by}"
+        return f"{self.model.column} on {on}, least squares over {over} ({self.model.estimator}){by}{filled}"
 
     def term(self, feature: Feature, schema: Schema) -> tuple[str, str]:
         """What a slope is the slope of, and against what: `age` and nothing, or `region = north` and `south`."""
@@ -163,14 +184,23 @@ class Regressions(Product):
 
 def read_regressions(raw: Sequence[Mapping[str, Any]], given: Given) -> Regressions:
     """All `[[regression]]` sections, in order."""
-    filled = given.repairs.repair.filled() | {model.column for model in given.repairs.models}
+    repair = given.repairs.repair
+    nearest_filled = frozenset() if repair.capped else repair.filled()
+    filled = nearest_filled | {model.column for model in given.repairs.models if not model.stands_in}
     found = []
     for place, each in enumerate(raw):
         at = f"regression[{place}]"
         section = fill(RegressionSection, each, error=PlanError, at=at)
-        found.append(_read(section, given, at))
+        found.append(_over_rings(_read(section, given, at), repair))
         _check_filled(found[-1], filled, at)
+        check_silence(found[-1].among.where, repair.filled() | filled, f"{at}.where")
     return Regressions(lines=tuple(found))
+
+
+def _over_rings(asked: AskedRegression, repair: Repair) -> AskedRegression:
+    """The line, told how many rows of others one record changes through capped donors."""
+    moved = served(repair, asked.columns)
+    return replace(asked, model=replace(asked.model, donees=moved, rings=repair.rings)) if moved else asked
 
 
 def _read(section: RegressionSection, given: Given, at: str) -> AskedRegression:
@@ -264,11 +294,11 @@ def _level(raw: Any, field: str) -> Fraction:
 
 
 def _check_filled(asked: AskedRegression, filled: frozenset[str], at: str) -> None:
-    """Refuse columns that were filled: of donors one answer stands in several rows, and of a model its own line would."""
+    """Refuse columns that nearest donors filled, which nothing bounds, or a model, whose own line it would find again."""
     for name in sorted({*asked.columns} & filled):
         raise PlanError(
-            f"{name} is filled, and no theorem bounds a regression on imputed answers yet; leave it out, or fit the line "
-            "in a plan without this imputation, where those who did not answer do not count",
+            f"{name} is filled, and no theorem bounds a regression on such answers; leave it out, let capped donors fill "
+            "it, or fit the line in a plan without this imputation, where those who did not answer do not count",
             field=f"{at}.where" if name in columns_compared(asked.among.where) else f"{at}.x",
         )
 

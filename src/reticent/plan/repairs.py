@@ -6,13 +6,14 @@ their own. Reads no row.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from hashlib import sha256
 from typing import Any
 
 from pydantic import Field
 
+from reticent.answer.weighting import Weighting
 from reticent.errors import PlanError, nearest
 from reticent.exact import show
 from reticent.files import Section, fill
@@ -27,6 +28,7 @@ from reticent.schema import Levels, Number, Schema
 from reticent.schema.bind import AllOf, AnyOf, Bound, Is, Negation, bind
 from reticent.schema.parse import parse
 from reticent.schema.predicate import Predicate, columns_used
+from reticent.sensitivity.donors import served
 
 
 class EditSection(Section):
@@ -132,11 +134,12 @@ def read_repairs(
     schema: Schema,
     *,
     edited: Sequence[Mapping[str, Any]] = (),
-    derived_weights: Sequence[str] = (),
+    weight: Weighting | None = None,
     shares: Mapping[str, Fraction] | None = None,
+    rows: int | None = None,
 ) -> Repairs:
-    """All edits and imputations of a plan. `derived_weights` name weights that depend on who answered; of the columns in
-    `shares` so much is expected to be missing."""
+    """All edits and imputations of a plan, with the `weight` to known totals that it has; of the columns in `shares` so much
+    is expected to be missing, among so many `rows`."""
     if not (edited or imputed):
         return Repairs()
     for key, raw in (("edit", edited), ("impute", imputed)):
@@ -146,6 +149,7 @@ def read_repairs(
     donors: list[Donors] = []
     capped: list[CappedDonors] = []
     models: list[AnyModel] = []
+    standing: list[AnyModel] = []
     said: list[str] = []
     smooth: list[int] = []
     rings: list[int] = []
@@ -164,26 +168,38 @@ def read_repairs(
             read = read_donors(each, schema, at, shares)
             donors, capped = [*donors, *read.nearest], [*capped, *read.capped]
             _check_filled_once(donors, capped, at)
+            standing += [
+                replace(read_model(raw, schema, field), stands_in=True) for raw, field in read.bought
+            ]
             smooth += [read.smoothness] if read.smoothness is not None else []
             rings += [read.rings] if read.rings is not None else []
             said += [donors_words(one, schema) for one in read.nearest]
-    _check_not_both([*donors, *capped], models)
+    _check_not_both(donors, capped, models)
     _check_one_bound(donors, capped)
     _check_copies(models)
     _check_not_chained(donors, capped)
     _check_domains(donors, schema)
-    _check_weights([*donors, *capped], derived_weights)
+    _check_weights(donors, capped, weight)
     repair = Repair(
         edits=tuple(edits),
         donors=tuple(donors),
         capped=tuple(capped),
         rings=_rings(rings) if capped else 1,
+        follows=tuple((model.column, model.predictors) for model in models) if capped else (),
         key=ring_key(schema.name),
         smoothness=_smoothness(smooth),
     )
     check_repair(repair, schema)
-    said += [capped_words(group, schema, repair.rings) for group in capped]
-    return Repairs(repair=repair, models=tuple(models), words=tuple(said))
+    said += [capped_words(group, schema, repair.rings, rows) for group in capped]
+    said += [model.words() for model in standing]
+    fitted = (_over_rings(model, repair) for model in models)
+    return Repairs(repair=repair, models=(*standing, *fitted), words=tuple(said))
+
+
+def _over_rings(model: AnyModel, repair: Repair) -> AnyModel:
+    """A model told how many rows of others one record changes through donors who fill its predictors."""
+    moved = served(repair, model.predictors)
+    return replace(model, donees=moved, rings=repair.rings) if moved else model
 
 
 def ring_key(dataset: str) -> str:
@@ -206,11 +222,31 @@ def _check_new(model: AnyModel, before: Sequence[AnyModel], at: str) -> None:
         raise PlanError(f"{model.column} is filled twice; keep one", field=f"{at}.column")
 
 
-def _check_not_both(donors: Sequence[Donors | CappedDonors], models: Sequence[AnyModel]) -> None:
-    if donors and models:
+def _check_not_both(
+    donors: Sequence[Donors], capped: Sequence[CappedDonors], models: Sequence[AnyModel]
+) -> None:
+    """Models come after capped donors only, fill other columns than they do, and draw nothing."""
+    if not models or not (donors or capped):
+        return
+    if donors:
         raise PlanError(
-            "donors and models do not go together in one plan: no theorem bounds the two; keep one method",
+            "the nearest donors and models do not go together in one plan: no theorem bounds the two; leave bound = 'hubs' "
+            "out, so that donors are capped, or keep one method",
             field="impute",
+        )
+    filled = {name for group in capped for name in group.columns}
+    both = next((model.column for model in models if model.column in filled), None)
+    if both is not None:
+        raise PlanError(
+            f"{both} is filled by donors and by a model; keep one, or let a line stand in for donors: default = "
+            "{ line = [...], epsilon = '0.1' }",
+            field="impute.column",
+        )
+    if any(model.draws or model.copies > 1 for model in models):
+        raise PlanError(
+            "draws about a model do not go with donors in one plan; write fill = 'predicted', or 'mode' for levels, and one "
+            "copy",
+            field="impute.fill",
         )
 
 
@@ -274,12 +310,26 @@ def _check_not_chained(donors: Sequence[Donors], capped: Sequence[CappedDonors])
             )
 
 
-def _check_weights(donors: Sequence[Donors | CappedDonors], derived: Sequence[str]) -> None:
-    if donors and derived:
+def _check_weights(
+    donors: Sequence[Donors], capped: Sequence[CappedDonors], weight: Weighting | None
+) -> None:
+    """Weights that depend on who answered go with capped donors alone, by released factors, and not in what donors fill."""
+    if weight is None or not (donors or capped):
+        return
+    if donors or weight.factors is None:
         raise PlanError(
-            f"donors do not go together with {derived[0]}, a weight that depends on who answered: nothing bounds "
-            "the two together; use base weights, or missing = 'available'",
+            f"donors do not go together with {weight.name}, a weight that depends on who answered: nothing bounds the two "
+            "together; write factors = { epsilon = '0.2' } under [weight] and let donors be capped, use base weights, or "
+            "missing = 'available'",
             field="impute",
+        )
+    filled = {name for group in capped for name in group.columns}
+    moved = next((key.column for key in weight.keys if key.column in filled), None)
+    if moved is not None:
+        raise PlanError(
+            f"{moved} is filled by donors, so a recipient's factor would be that of another bin; weight by columns that "
+            "nobody fills",
+            field="weight.by",
         )
 
 

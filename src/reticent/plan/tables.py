@@ -15,6 +15,7 @@ from reticent.exact import read_decimal
 from reticent.files import Amount, Section, fill, is_printable
 from reticent.plan.budgets import read_spent
 from reticent.plan.product import Given, Product
+from reticent.prepare.repair import NO_REPAIR
 from reticent.privacy.claim import Claim
 from reticent.query.base import AVAILABLE, EVERYONE, Subpopulation
 from reticent.query.sides import Sides
@@ -22,7 +23,7 @@ from reticent.query.written import WrittenQuery, predicate_of
 from reticent.refine.residuals import Axes
 from reticent.refine.whole import MOST_JOINT
 from reticent.schema import Schema
-from reticent.schema.predicate import columns_compared, statuses
+from reticent.schema.predicate import Predicate, columns_compared, statuses
 
 if TYPE_CHECKING:
     from reticent.plan.plan import Plan
@@ -75,17 +76,20 @@ class AddUpTables(Product):
         return tuple(table.name for table in self.tables)
 
     def claims(self, plan: "Plan") -> tuple[Claim, ...]:
-        return tuple(table.claim(plan.change) for table in self.tables)
+        return tuple(table.claim(plan.change, plan.schema) for table in self.tables)
 
 
 def read_tables(raw: Sequence[Mapping[str, Any]], given: Given) -> AddUpTables:
     """All `[[tables]]` sections, in order."""
-    filled = given.repairs.repair.filled() | {model.column for model in given.repairs.models}
+    repair = given.repairs.repair
+    nearest_filled = frozenset() if repair.capped else repair.filled()
+    filled = nearest_filled | {model.column for model in given.repairs.models if not model.stands_in}
     found = []
     for place, each in enumerate(raw):
         at = f"tables[{place}]"
         found.append(_read(fill(TablesSection, each, error=PlanError, at=at), given, at))
         _check_filled(found[-1], filled, at)
+        check_silence(found[-1].among.where, repair.filled() | filled, f"{at}.where")
     return AddUpTables(tables=tuple(found))
 
 
@@ -114,6 +118,7 @@ def _read(section: TablesSection, given: Given, at: str) -> MarginTables:
         level=_level(section.level, f"{at}.level"),
         add_up=section.add_up,
         whole=whole,
+        repair=given.repairs.repair if given.repairs.repair.capped else NO_REPAIR,
     )
     _check_sizes(made, schema, f"{at}.margins")
     return made
@@ -162,18 +167,22 @@ def _check_sizes(made: MarginTables, schema: Schema, at: str) -> None:
 
 
 def _check_filled(made: MarginTables, filled: frozenset[str], at: str) -> None:
-    """Refuse columns that were filled: one donor's answer stands in several rows, and copies differ."""
+    """Refuse columns that nearest donors or models filled: nothing bounds the one, and copies of the other differ."""
     used = {*made.sides.columns, *columns_compared(made.among.where)}
     for name in sorted(used & filled):
         raise PlanError(
-            f"{name} is filled, and no theorem bounds a table of imputed answers yet; leave it out, or release the table "
-            "from a plan without this imputation",
+            f"{name} is filled, and no theorem bounds a table of such answers; leave it out, let capped donors fill it, or "
+            "release the table from a plan without this imputation",
             field=f"{at}.margins",
         )
-    for status in statuses(made.among.where):
+
+
+def check_silence(where: Predicate, filled: frozenset[str], field: str) -> None:
+    """Refuse a condition on silence in a column that is filled."""
+    for status in statuses(where):
         if status.column in filled and status.kind != "structural":
             raise PlanError(
                 f"{status.column} is filled, so nobody's is missing any more and {status} says nothing; ask it in a release "
                 "without this imputation",
-                field=f"{at}.where",
+                field=field,
             )

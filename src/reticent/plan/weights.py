@@ -42,6 +42,7 @@ from reticent.plan.weights_cells import (
     strategies_of,
     tolerated,
 )
+from reticent.prepare.repair import Repair
 from reticent.prepare.strata import EQUAL, BaseCells, BaseWeights, Crossing, StratifierGroup, Way
 from reticent.privacy.claim import amount, read_epsilon
 from reticent.refine.margins import Margin, Mask
@@ -242,6 +243,14 @@ def _factors(section: WeightSection, made: Weighting) -> FactorPurchase:
             section.factors.epsilon if section.factors else None, field="weight.factors.epsilon"
         ),
     )
+
+
+def over_rings(weighting: Weighting | None, repair: Repair) -> Weighting | None:
+    """The weights, told in how many completions of capped donors their sums are taken; refused where they have too many steps."""
+    if weighting is None or weighting.factors is None or not repair.capped:
+        return weighting
+    check_steps(weighting.base.heaviest * repair.rings)
+    return replace(weighting, factors=replace(weighting.factors, rings=repair.rings))
 
 
 def _found(section: WeightSection, cells: BaseCells, labels: Labels, neighbours: Neighbours) -> Weighting:

@@ -27,7 +27,7 @@ def donors_words(donors: Donors, schema: Schema) -> str:
     return f"missing {donors.column} was {who} in {near}{how}; where donors were lacking, {last} stood in"
 
 
-def capped_words(group: CappedDonors, schema: Schema, rings: int) -> str:
+def capped_words(group: CappedDonors, schema: Schema, rings: int, rows: int | None = None) -> str:
     """`missing wage was taken from a donor ...`, level by level, how many each serves, and who stands in.
 
     How many recipients are left to the default is what 11.4 expects: nothing is read.
@@ -43,16 +43,23 @@ def capped_words(group: CappedDonors, schema: Schema, rings: int) -> str:
         [_default(name, default, schema) for name, default in zip(group.columns, group.defaults, strict=True)]
     )
     who = "a donor" if rings == 1 else f"{rings} donors, each for a fraction of the record"
+    even = (
+        f", {100 * unserved(group, schema, rows):.2g} % with {rows:,} respondents spread evenly over all cells"
+        if rows
+        else ""
+    )
     expected = "expected" if group.expected is not None else "taken as usual"
     return (
         f"missing {names} was taken from {who}: {levels}; so one respondent changes at most {group.serve} filled rows of "
-        f"others; where no donor had room, {last} stood in (about {100 * unserved(group):.2g} % of gaps, if "
-        f"{show(100 * (group.expected or USUAL_SHARE))} % are missing, as {expected})"
+        f"others; where no donor had room, {last} stood in (about {100 * unserved(group):.2g} % of gaps in large cells"
+        f"{even}, if {show(100 * (group.expected or USUAL_SHARE))} % are missing, as {expected})"
     )
 
 
 def _default(name: str, default: Default, schema: Schema) -> str:
     column = schema.coded[name]
+    if default.looks:
+        return f"what a released model makes of {_listed(list(default.looks))}"
     if default.by is None:
         return column.text(default.code)
     return f"a value for each {default.by}, {column.text(default.code)} where that is missing,"
@@ -95,7 +102,11 @@ def predicted(query: Query, schema: Schema, models: Sequence[AnyModel]) -> list[
 
 def stand_in(models: Sequence[AnyModel]) -> Repair:
     """Donors in place of models, to see what an ask rests on; never run."""
-    return Repair(donors=tuple(Donors(column=model.column, near=(), defaults=(0,)) for model in models))
+    return Repair(
+        donors=tuple(
+            Donors(column=model.column, near=(), defaults=(0,)) for model in models if not model.stands_in
+        )
+    )
 
 
 def copied_stand_in(models: Sequence[AnyModel]) -> Repair:

@@ -216,11 +216,16 @@ class MatchLevel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Default:
-    """What a recipient has whom nobody serves: a public code, or one for each level of the column `by`."""
+    """What a recipient has whom nobody serves: a public code, or one for each level of the column `by`.
+
+    With `looks` it is what a released line says, made of the record's own answers in these columns: one of the repair's
+    `lines`.
+    """
 
     code: int
     by: str | None = None
     codes: tuple[int, ...] = ()
+    looks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,6 +256,7 @@ class CappedDonors:
     def matched(self) -> frozenset[str]:
         """The columns that levels and defaults look at."""
         on = {match.column for level in self.levels for match in level.on}
+        on |= {name for default in self.defaults for name in default.looks}
         return frozenset(on | {default.by for default in self.defaults if default.by is not None})
 
 
@@ -259,8 +265,12 @@ MOST_RINGS = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repair:
-    """All of a plan's repairs: edits first, in order, then donors or released lines, never both. `key` fixes every
-    record's place on the ring.
+    """All of a plan's repairs: edits first, in order, then donors, then released lines. `key` fixes every record's place on
+    the ring.
+
+    Lines come after capped donors only, without draws: those of a default fill what no donor has filled, from answers that
+    nobody fills; others may be predicted from filled columns. `follows` has what is predicted from what, before there are
+    lines.
 
     Donors are capped, or each recipient's nearest (`donors`), never both. A recipient has a donor in each of the `rings`,
     and counts as so many fractions of a record (THEORY 11.8); who needs whole rows takes the first ring.
@@ -274,23 +284,35 @@ class Repair:
     capped: tuple[CappedDonors, ...] = ()
     rings: int = 1
     lines: tuple[RegressionLine | Chances, ...] = ()
+    follows: tuple[tuple[str, tuple[str, ...]], ...] = ()
     key: str = ""
     smoothness: int = 8
 
     def __post_init__(self) -> None:
         if not 3 <= self.smoothness <= 64:
             raise PlanError("is a whole number from 3 to 64.", field="smoothness")
-        if (self.donors or self.capped) and self.lines:
+        if self.donors and self.lines:
             raise PlanError("donors and lines do not go together: nothing bounds the two.", field="impute")
+        if self.capped and any(line.draw is not None for line in self.lines):
+            raise PlanError(
+                "draws about a line do not go with donors; fill what is predicted.", field="impute.fill"
+            )
         if self.donors and self.capped:
             raise PlanError("donors are capped in all columns or in none; say one bound.", field="bound")
         if not 1 <= self.rings <= MOST_RINGS:
             raise PlanError(f"is a whole number from 1 to {MOST_RINGS}.", field="donors")
 
     def filled(self) -> frozenset[str]:
-        """The columns that donors fill."""
-        capped = {column for group in self.capped for column in group.columns}
+        """The columns that donors fill, or that are predicted from such columns."""
+        capped = {column for group in self.capped for column in self.reach(group)}
         return frozenset(capped | {each.column for each in self.donors})
+
+    def reach(self, group: CappedDonors) -> frozenset[str]:
+        """The columns that these donors fill, and those that are predicted from them, one after the other."""
+        found = set(group.columns)
+        for column, predictors in self.follows:
+            found |= {column} if found & set(predictors) else set()
+        return frozenset(found)
 
     def group(self, column: str) -> CappedDonors | None:
         """The capped donors that fill a column; None where others do, or nobody."""

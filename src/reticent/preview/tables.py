@@ -23,7 +23,7 @@ def foresee_tables(asked: AddUpTables, plan: Plan, cv: float = 0.0) -> Foreseen:
 def _told(table: MarginTables, plan: Plan) -> dict[str, Any]:
     schema, neighbours, level = plan.schema, plan.neighbours, float(table.level)
     agreement = table.agreement(schema, neighbours)
-    parts = table.parts(schema, neighbours)
+    parts, rings = table.parts(schema, neighbours), table.rings(schema)
     margins = []
     for place, axes in enumerate(table.margins):
         law = agreement if table.add_up else Agreement(agreement.shape, (agreement.measured[place],))
@@ -31,14 +31,14 @@ def _told(table: MarginTables, plan: Plan) -> dict[str, Any]:
             {
                 "columns": list(table.columns(axes)),
                 "cells": law.cells(axes),
-                "margin": round(law.half_width(axes, level), 3),
-                "total_margin_of_noise": round(law.half_width((), level), 3),
+                "margin": round(law.half_width(axes, level) / rings, 3),
+                "total_margin_of_noise": round(law.half_width((), level) / rings, 3),
             }
         )
     return {
         "name": table.name,
         "words": table.words(),
-        "guarantee": str(plan.resting(table.claim(plan.change))),
+        "guarantee": str(plan.resting(table.claim(plan.change, plan.schema))),
         "rho" if table.in_rho else "epsilon": show(table.epsilon),
         "level": level,
         "measured": [part.what for part in parts],

@@ -110,12 +110,14 @@ class Subpopulation:
     """A condition, the base weight that counts, and what is done about missing cells.
 
     `available` keeps rows that are not missing on any column the ask uses; `complete` those not missing on any
-    column of the codebook. A question that was not asked is not missing.
+    column of the codebook. A question that was not asked is not missing. `apart_by` are columns by which it is one of
+    several that are asked about together, so that a respondent who answers otherwise there leaves it for another.
     """
 
     where: Predicate = EVERYONE
     weight: str | None = None
     missing: str = AVAILABLE
+    apart_by: tuple[str, ...] = ()
 
     def rows(
         self, schema: Schema, *, of: Predicate | None = None, true: bool = True, values: tuple[str, ...] = ()
@@ -177,6 +179,11 @@ class Query(ABC):
     def weight(self) -> str | None:
         """The base weight that counts."""
         return None
+
+    @property
+    def apart_by(self) -> tuple[str, ...]:
+        """The columns that tell the subpopulation from others that are asked about with it."""
+        return ()
 
     @property
     def uses(self) -> tuple[str, ...]:
@@ -244,6 +251,10 @@ class RowQuery(Query):
     @property
     def weight(self) -> str | None:
         return self.among.weight
+
+    @property
+    def apart_by(self) -> tuple[str, ...]:
+        return self.among.apart_by
 
     @property
     def predicates(self) -> tuple[Predicate, ...]:

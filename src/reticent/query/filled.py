@@ -21,11 +21,15 @@ ALWAYS, NEVER = Always(), Negation(Always())
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Role:
-    """A filled column in an ask: whether it gives the value, whether it decides membership, and its ring."""
+    """A filled column in an ask: whether it gives the value, whether it decides membership, and its ring.
+
+    Where it tells domains apart, a recipient who leaves one enters another.
+    """
 
     ring: Ring
     value: bool
     membership: bool
+    domain: bool = False
 
     @property
     def column(self) -> str:
@@ -40,13 +44,14 @@ def roles(query: Query, schema: Schema, repair: Repair) -> tuple[Role, ...]:
     counted = query.rows(schema) if repair.filled() else None
     if counted is None:
         return ()
-    filled, values = repair.filled(), query.values
-    decisive, rows = query.decisive(schema, filled), possible(counted, filled)
+    filled, values, apart = repair.filled(), query.values, frozenset(query.apart_by)
+    decisive, rows = query.decisive(schema, filled) | apart, possible(counted, filled)
     return tuple(
         Role(
             ring=Ring(column=name, rows=rows, weight=query.weight),
             value=name in values,
             membership=name in decisive,
+            domain=name in apart,
         )
         for name in schema.coded
         if name in filled and (name in values or name in decisive)

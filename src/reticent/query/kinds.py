@@ -450,6 +450,27 @@ class Derived(Query):
         return f"{self.of[0]!r} {joined} {self.of[1]!r}"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnservedRecipients(Query):
+    """How many recipients no capped donor served, so that the default stands in for them: did the caps suffice?"""
+
+    KEYS: ClassVar[Keys] = {"unserved": frozenset()}
+
+    column: str
+
+    @classmethod
+    def read(cls, written: WrittenQuery) -> Self:
+        if not isinstance(written.value, str) or written.value not in written.schema.coded:
+            raise PlanError('names a column that donors fill: unserved = "wage"', field=written.field)
+        return cls(column=written.value)
+
+    def unit(self, schema: Schema, units: Mapping[str, str]) -> str:
+        return "respondents"
+
+    def words(self, schema: Schema) -> str:
+        return f"number of recipients whom no donor served with {self.column}, so that the default stands in"
+
+
 AnyQuery = (
     Count
     | Total
@@ -461,6 +482,7 @@ AnyQuery = (
     | CrossTabulation
     | Derived
     | FromCells
+    | UnservedRecipients
 )
 
 KINDS: tuple[type[AnyQuery], ...] = (
@@ -474,5 +496,6 @@ KINDS: tuple[type[AnyQuery], ...] = (
     CrossTabulation,
     Derived,
     FromCells,
+    UnservedRecipients,
 )
 """Every kind there is; its key in a plan leads to it."""

@@ -43,12 +43,12 @@ def choose_tables(
     shape: tuple[int, ...],
     asked: Sequence[Axes],
     *,
-    scale: Callable[[Fraction], float],
+    scale: Callable[[Axes, Fraction], float],
     law: NoiseLaw = NoiseLaw.LAPLACE,
 ) -> Agreement:
     """The tables to measure: the joint table alone, or the largest margins, whichever tells more.
 
-    `scale` gives the scale of the noise (or its sigma) of a table that has a share of the budget.
+    `scale` gives the scale of the noise (or its sigma) of a table over some axes that has a share of the budget.
     """
     joint, apart = tuple(range(len(shape))), largest(asked)
     ways = [measured_apart(shape, apart, scale=scale, law=law)]
@@ -61,7 +61,7 @@ def measured_apart(
     shape: tuple[int, ...],
     tables: Sequence[Axes],
     *,
-    scale: Callable[[Fraction], float],
+    scale: Callable[[Axes, Fraction], float],
     law: NoiseLaw = NoiseLaw.LAPLACE,
 ) -> Agreement:
     """Each of these tables, at its share."""
@@ -69,7 +69,7 @@ def measured_apart(
     return Agreement(
         shape,
         tuple(
-            Measured(axes=axes, scale=scale(share), law=law)
+            Measured(axes=axes, scale=scale(axes, share), law=law)
             for axes, share in zip(tables, shares, strict=True)
         ),
     )

@@ -27,9 +27,9 @@ class Gaps:
 
 
 def gaps(engine: Engine, plan: Plan) -> list[Gaps]:
-    """Every repaired column, in the order of the plan."""
+    """Every repaired column, in the order of the codebook."""
     edited = [edit.column for edit in plan.repair.edits]
-    names = list(dict.fromkeys([*edited, *(donors.column for donors in plan.repair.donors)]))
+    names = [name for name in plan.schema.coded if name in plan.repair.filled() or name in edited]
     kinds: tuple[Kind, ...] = ("missing", "answered")
     wants = {(name, kind): Sum(rows=Rows(where=Is(name, kind))) for name in names for kind in kinds}
     edits = Repair(edits=plan.repair.edits)
@@ -49,10 +49,11 @@ def gaps(engine: Engine, plan: Plan) -> list[Gaps]:
 
 def _modelled(engine: Engine, plan: Plan) -> list[Gaps]:
     """Every column that a model fills: its gaps, and the rows the model is fitted to."""
-    if not plan.models:
+    models = [model for model in plan.models if not model.stands_in]
+    if not models:
         return []
-    gone = {model.column: Sum(rows=Rows(where=Is(model.column, "missing"))) for model in plan.models}
-    whole = {m.column: Sum(rows=Rows(answered=_needed(m))) for m in plan.models}
+    gone = {model.column: Sum(rows=Rows(where=Is(model.column, "missing"))) for model in models}
+    whole = {m.column: Sum(rows=Rows(answered=_needed(m))) for m in models}
     edits = Repair(edits=plan.repair.edits)
     before = engine.tally(plan.schema, list(gone.values())).statistics
     after = engine.tally(plan.schema, [*gone.values(), *whole.values()], edits).statistics
@@ -65,7 +66,7 @@ def _modelled(engine: Engine, plan: Plan) -> list[Gaps]:
             after=after[gone[model.column]],
             donors=after[whole[model.column]],
         )
-        for model in plan.models
+        for model in models
     ]
 
 

@@ -41,7 +41,15 @@ from reticent.models.sums import AdaSSP, Centred, Functional
 from reticent.models.table import TableDesign, TabledFit, fit_table
 from reticent.noise.bits import Bits, words
 from reticent.plan import models
-from reticent.plan.models import FILLING, TABLE, AnyModel, ClassRepair, Feature, ImputationModels, ModelRepair
+from reticent.plan.models import (
+    TABLE,
+    AnyModel,
+    ClassRepair,
+    Feature,
+    ImputationModels,
+    ModelRepair,
+    grounds,
+)
 from reticent.plan.plan import Plan
 from reticent.prepare.repair import FINE, NO_REPAIR, SCALE, WHOLE, Chances, RegressionLine, Repair, Term
 from reticent.privacy.claim import Claim
@@ -254,10 +262,12 @@ class Modelled:
         """What the lines have cost."""
         return sum((fit.claim.epsilon for fit in self.fits), Fraction(0))
 
-    @property
-    def claims(self) -> list[Claim]:
-        """What they promise, filling included."""
-        return [replace(fit.claim, rests_on=(*fit.claim.rests_on, FILLING)) for fit in self.fits]
+    def claims(self, plan: Plan) -> list[Claim]:
+        """What they promise to one respondent of the survey, filling included."""
+        return [
+            replace(fit.claim, change=plan.change, rests_on=(*fit.claim.rests_on, *grounds(model)))
+            for model, fit in zip(plan.models, self.fits, strict=False)
+        ]
 
 
 NO_MODELS = Modelled()
@@ -276,7 +286,8 @@ def fit_models(plan: Plan, engine: Engine, lot: Lot | None, *, noise: ModelNoise
     found = Modelled(repair=plan.repair)
     for model in plan.models:
         made = _tabled if isinstance(model, ClassRepair) else _lined
-        fit, filling, line = made(model, plan, _reading(engine, plan, found, lot), noise=noise, bits=bits)
+        tally = _reading(engine, plan, found, lot, unfilled=model.stands_in)
+        fit, filling, line = made(model, plan, tally, noise=noise, bits=bits)
         found = Modelled(
             repair=replace(found.repair, lines=(*found.repair.lines, filling)),
             fits=(*found.fits, fit),
@@ -289,17 +300,29 @@ Tally = Callable[[Sequence[Aggregate]], Tallies]
 Made = tuple[Fit | TabledFit, RegressionLine | Chances, tuple[Uncertain, ...]]
 
 
-def _reading(engine: Engine, plan: Plan, found: Modelled, lot: Lot | None) -> Tally:
-    """The rows as the models so far have filled them."""
-    return lambda wants: engine.tally(plan.schema, wants, found.repair, lot)
+def _reading(
+    engine: Engine, plan: Plan, found: Modelled, lot: Lot | None, *, unfilled: bool = False
+) -> Tally:
+    """The rows as donors and the models so far have filled them, all completions; or `unfilled`, after edits alone."""
+    repair = Repair(edits=plan.repair.edits) if unfilled else found.repair
+
+    def tally(wants: Sequence[Aggregate]) -> Tallies:
+        return engine.tally(plan.schema, wants, repair, lot)
+
+    return tally
+
+
+def _completed(model: AnyModel, tallies: Tallies) -> Tallies:
+    """The sums over the completions of all rings, where donors fill a predictor."""
+    return tallies.fractions or tallies if model.donees else tallies
 
 
 def _tabled(model: AnyModel, plan: Plan, tally: Tally, *, noise: ModelNoise, bits: Bits) -> Made:
     if not isinstance(model, ClassRepair):
         raise TypeError("a line is no table")
     want = table_of(model)
-    counts = tally([want]).tables[want]
-    fit = fit_classes(model, plan.schema, counts, neighbours=plan.neighbours, noise=noise)
+    counts = _completed(model, tally([want])).tables[want]
+    fit = fit_classes(model, plan.schema, counts, neighbours=model.neighbours(plan.neighbours), noise=noise)
     return fit, chances_of(model, fit, plan.schema, bits=bits), ()
 
 
@@ -307,9 +330,9 @@ def _lined(model: AnyModel, plan: Plan, tally: Tally, *, noise: ModelNoise, bits
     if isinstance(model, ClassRepair):
         raise TypeError("a table is no line")
     wanted = products(model)
-    statistics = tally([want for want in wanted.values() if want]).statistics
+    statistics = _completed(model, tally([want for want in wanted.values() if want])).statistics
     sums = sums_of(design_of(model, plan.schema), wanted, statistics)
-    fit, line = _fit(model, sums, plan.neighbours, noise)
+    fit, line = _fit(model, sums, model.neighbours(plan.neighbours), noise)
     return fit, line_of(model, fit, plan.schema, bits=bits), line
 
 
@@ -332,7 +355,8 @@ def check_models(plan: Plan) -> None:
             fit = _nobody(model, plan)
         except PlanError as problem:
             raise PlanError(str(problem.args[0]), field=f"impute: {model.column}") from None
-        if Modelled(repair=plan.repair, fits=(fit,)).claims != [model.claim(plan.change)]:
+        told = replace(fit.claim, change=plan.change, rests_on=(*fit.claim.rests_on, *grounds(model)))
+        if told != model.claim(plan.change):
             raise PlanError("a line would guarantee otherwise than was planned.", field=f"models[{place}]")
 
 
@@ -341,13 +365,17 @@ def _nobody(model: AnyModel, plan: Plan) -> Fit | TabledFit:
     if isinstance(model, ClassRepair):
         want = table_of(model)
         empty = ContingencyTable(want=want, cells=(0,) * want.size(plan.schema))
-        return fit_classes(model, plan.schema, empty, neighbours=plan.neighbours, noise=noise)
+        return fit_classes(
+            model, plan.schema, empty, neighbours=model.neighbours(plan.neighbours), noise=noise
+        )
     design = design_of(model, plan.schema)
     size = len(design.widths)
     nobody = Sums(design=design, products=((0,) * size,) * size)
     try:
         estimator = ESTIMATORS[model.estimator]()
-        return estimator.fit(nobody, epsilon=model.epsilon, neighbours=plan.neighbours, noise=noise)
+        return estimator.fit(
+            nobody, epsilon=model.epsilon, neighbours=model.neighbours(plan.neighbours), noise=noise
+        )
     except PlanError as problem:
         raise PlanError(f"{model.estimator}: {problem.args[0]}", field=model.column) from None
 
@@ -365,7 +393,7 @@ class ModelsResult(Result):
 
     @property
     def claims(self) -> Sequence[Claim]:
-        return self.modelled.claims
+        return self.modelled.claims(self.plan)
 
     @property
     def repair(self) -> Repair:

@@ -22,7 +22,6 @@ from reticent.release.regression_noise import check_drowned
 from reticent.release.statistics import StatisticsResult
 from reticent.schema import Schema
 from reticent.schema.bind import AllOf
-from reticent.sensitivity.bounds import within_domains
 
 CSV = ".regression.csv"
 LINE = (
@@ -44,6 +43,7 @@ LINE = (
     "meaning",
 )
 INTERCEPT = "(intercept)"
+NO_FILLED = "missing answers were filled from donors, and no sampling error is computed for a regression on filled answers"
 NO_DESIGN = (
     "no sampling error is known: add [design] to the plan; an interval for privacy noise says nothing of how far the sample is "
     "from the population"
@@ -111,7 +111,7 @@ class RegressionProducer(Producer[Regressions]):
     Adjacency   plan.neighbours.
     Theorem     that of the estimator; the rows that count are chosen one by one.
     Proof       proofs/release/regression.md
-    Assumes     sums of the engine are exact; no column of a line, or of its condition, was filled.
+    Assumes     sums of the engine are exact; no column of a line, or of its condition, was filled but by capped donors.
     Keeps back  the sums, and how many rows count.
     """
 
@@ -156,21 +156,19 @@ def _by_domain(want: Sum, asked: AskedRegression, schema: Schema) -> Sum | Table
 
 def _sums_by_domain(asked: AskedRegression, on: PlanRun) -> Iterator[tuple[Domain, SufficientStatistics]]:
     """For each domain, what the line would be told if the survey were that domain; once for all where there is none."""
-    schema = on.plan.schema
+    schema, tallies = on.plan.schema, on.tallies.fractions or on.tallies if asked.donees else on.tallies
     if not asked.sides.columns:
-        yield (), on.tallies.statistics
+        yield (), tallies.statistics
         return
     wanted = [want for want in wanted_of(asked, schema).values() if want]
-    tables = {want: on.tallies.tables[want.by(asked.sides.keys(schema))].cells for want in wanted}
+    tables = {want: tallies.tables[want.by(asked.sides.keys(schema))].cells for want in wanted}
     for place, domain in enumerate(asked.sides.cells(schema)):
         yield domain, SufficientStatistics(sums={want: tables[want][place] for want in wanted})
 
 
 def _fitted(asked: AskedRegression, on: PlanRun, noise: ModelNoise) -> Iterator[tuple[Domain, ReleasedLine]]:
     """The line, or that of every domain, with noise for all records that may differ in any of them."""
-    schema, model, neighbours = on.plan.schema, asked.model, on.plan.neighbours
-    if asked.sides.columns:
-        neighbours = within_domains(neighbours)
+    schema, model, neighbours = on.plan.schema, asked.model, asked.neighbours(on.plan.neighbours)
     for domain, found in _sums_by_domain(asked, on):
         line = fit_line(
             ESTIMATORS[model.estimator](),
@@ -187,9 +185,9 @@ def _told(asked: AskedRegression, made: RegressionResult, claim: Claim) -> dict[
     shown = {cell: line for cell, line in made.lines[asked.name].items() if asked.is_shown(cell)}
     whys = dict.fromkeys(line.why_none for line in shown.values() if line.why_none)
     has_any = any(not line.why_none for line in shown.values())
-    no_total = (
-        "" if made.factor is not None and has_any else NO_DESIGN if made.factor is None else next(iter(whys))
-    )
+    factor = None if asked.donees else made.factor
+    no_total = "" if factor is not None and has_any else NO_DESIGN if factor is None else next(iter(whys))
+    no_total = NO_FILLED if asked.donees else no_total
     return {
         "name": asked.name,
         "words": asked.words(),
@@ -206,7 +204,7 @@ def _told(asked: AskedRegression, made: RegressionResult, claim: Claim) -> dict[
         "coefficients": [
             each
             for cell, line in shown.items()
-            for each in _coefficients(asked, cell, line, made.factor, made.plan.schema)
+            for each in _coefficients(asked, cell, line, factor, made.plan.schema)
         ],
     }
 

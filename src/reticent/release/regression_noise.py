@@ -22,7 +22,6 @@ from reticent.plan.plan import Plan
 from reticent.plan.regression import AskedRegression
 from reticent.release.models import design_of
 from reticent.schema import Schema
-from reticent.sensitivity.bounds import within_domains
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -50,7 +49,7 @@ def foresee_line(asked: AskedRegression, plan: Plan) -> ForeseenLine | None:
     noisy = _noise(asked, plan)
     if plan.rows is None or noisy is None:
         return None
-    rows = max(1, plan.rows // asked.sides.size(plan.schema))
+    rows = max(1, plan.rows // asked.sides.size(plan.schema)) * asked.model.rings
     gram = rows * evenly(asked.model.features, plan.schema)
     inverse = np.linalg.inv(gram)
     noise = inverse @ np.diag(noisy.spread[:-1, -1] ** 2) @ inverse
@@ -65,9 +64,7 @@ def foresee_line(asked: AskedRegression, plan: Plan) -> ForeseenLine | None:
 def _noise(asked: AskedRegression, plan: Plan) -> NoisyMoments | None:
     """Noise on nobody, of which the spread is public and used; None where an estimator has no noisy sums."""
     sums, epsilon = nobody(asked, plan.schema), asked.model.epsilon
-    neighbours, noise = plan.neighbours, SystemModelNoise()
-    if asked.sides.columns:
-        neighbours = within_domains(neighbours)
+    neighbours, noise = asked.neighbours(plan.neighbours), SystemModelNoise()
     if asked.model.estimator == "centred":
         return Centred().moments(sums, epsilon=epsilon, neighbours=neighbours, noise=noise)
     if asked.delta is not None:

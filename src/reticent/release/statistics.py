@@ -46,7 +46,7 @@ def wants_of(plan: Plan) -> list[Aggregate]:
     for want in wants:
         if isinstance(want, Bins):
             check_bins(want, plan.schema)
-        largest = MOST_ROWS
+        largest = MOST_ROWS * plan.repair.rings
         for factor in _factors(want):
             if factor is not None:
                 column = plan.schema.coded[factor]

@@ -96,7 +96,7 @@ class TablesProducer(Producer[AddUpTables]):
 
 
 def _told(asked: MarginTables, made: MarginAnswer, plan: Plan) -> dict[str, Any]:
-    claim = asked.claim(plan.change)
+    claim = asked.claim(plan.change, plan.schema)
     return {
         "name": asked.name,
         "words": asked.words(),

@@ -12,14 +12,15 @@ the filled columns an ask rests on. Values are counted in steps, so a rounded me
 """
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import ceil
+from math import ceil, isqrt
 
 from reticent.engine.wants import Ring
 from reticent.errors import PlanError
 from reticent.prepare.repair import Repair, Scheme
 from reticent.query.filled import Role
+from reticent.sensitivity.bounds import Neighbours
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,10 +219,32 @@ class Imputed:
         """How far, in the L1 norm, capped donees move a table of members: from cell to cell, or in or out."""
         return self._served(lambda roles: Fraction(2 if any(role.value for role in roles) else 1))
 
+    def table_length(self) -> Fraction:
+        """How far one record moves a table in Euclidean length, its own row and its donees' (THEORY 11.3 b).
+
+        At most 1 + T + E of their weight enters cells and T leaves some, T the donees that may go from cell to cell and E
+        those that go in or out; two such parts in the positive quadrant are no longer than the root of the squares.
+        """
+        moved = self._served(lambda roles: Fraction(any(role.value for role in roles)))
+        entered = self._served(lambda roles: Fraction(not any(role.value for role in roles)))
+        return root_up((self.heaviest + moved + entered) ** 2 + moved**2)
+
     def ranks(self, at: Fraction) -> Fraction:
         """How far capped donees move the score of a candidate for the quantile `at` (see `bound_rank`)."""
         a, b = at.numerator, at.denominator
-        return self._served(lambda roles: Fraction(b if any(role.value for role in roles) else max(a, b - a)))
+        own = max(a, b - a)
+
+        def each(roles: tuple[Role, ...]) -> Fraction:
+            if _crosses(roles):
+                return Fraction(2 * own)
+            return Fraction(b if any(role.value for role in roles) else own)
+
+        return self._served(each)
+
+    @property
+    def crosses(self) -> bool:
+        """Whether donees may leave one domain for another."""
+        return _crosses(self.roles)
 
     def _part(self, roles: tuple[Role, ...], of: str | None, step: int) -> FilledPart:
         """What columns of one donor do in a sum of `of`: with None, of a condition, which one donor can turn."""
@@ -238,8 +261,14 @@ class Imputed:
     def _moves(self, own: Constants, each: Callable[[tuple[Role, ...]], Constants | None]) -> Moves:
         c0 = own.weighted(self.heaviest).c0
         if self.repair.capped:
-            moved = self._served(lambda roles: found.c1 if (found := each(roles)) else Fraction(0))
-            return Moves(c0=c0, donees=moved)
+
+            def moved(roles: tuple[Role, ...]) -> Fraction:
+                # Out of one domain with all it counted for, and into another: THEORY 14.3.
+                if _crosses(roles):
+                    return 2 * own.c0
+                return found.c1 if (found := each(roles)) else Fraction(0)
+
+            return Moves(c0=c0, donees=self._served(moved))
         rings = [(role.ring, each((role,))) for role in self.roles]
         donees = [(ring, constants.c1) for ring, constants in rings if constants is not None and constants.c1]
         return Moves(c0=c0, c1=tuple(donees))
@@ -248,13 +277,23 @@ class Imputed:
         """What one record moves through its donees: tau c1 for each group of columns that is filled from one donor."""
         found = Fraction(0)
         for group in self.repair.capped:
-            roles = tuple(role for role in self.roles if role.column in group.columns)
+            reach = self.repair.reach(group)
+            roles = tuple(role for role in self.roles if role.column in reach)
             found += group.serve * self.heaviest * c1(roles) if roles else 0
         return found
 
 
+def root_up(square: Fraction) -> Fraction:
+    """A rational at or above the square root, by at most a millionth."""
+    return Fraction(isqrt(ceil(square * 10**12) - 1) + 1, 10**6) if square else Fraction(0)
+
+
 def _decides(roles: tuple[Role, ...]) -> bool:
     return any(role.membership for role in roles)
+
+
+def _crosses(roles: tuple[Role, ...]) -> bool:
+    return any(role.domain for role in roles)
 
 
 CAPPED_PAGES = (
@@ -275,4 +314,30 @@ def stability(repair: Repair, columns: Collection[str]) -> int:
     Assumes     whole rows are taken from one ring.
     Keeps back  nothing: no row is read.
     """
-    return 1 + 2 * sum(group.serve for group in repair.capped if set(group.columns) & set(columns))
+    return 1 + 2 * served(repair, columns)
+
+
+def served(repair: Repair, columns: Collection[str]) -> int:
+    """T: how many rows of others one record changes, of which `columns` are seen, in each ring of capped donors."""
+    return sum(group.serve for group in repair.capped if repair.reach(group) & set(columns))
+
+
+def fitted_to(own: Neighbours, donees: int, rings: int, *, of_products: bool) -> Neighbours:
+    """The change in rows that a model is fitted to, the completions of all rings, `donees` by `served`.
+
+    In each, for a record that comes or goes, it does so and `donees` others are exchanged. Sums of products move as far
+    for a row that is exchanged as for one that comes or goes, so all of them are counted as exchanged; other estimators
+    count an exchanged row twice. Where a record is replaced, twice as many others are exchanged.
+
+    Guarantee   neighbours of the survey have completions that differ by no more than this change.
+    Adjacency   `own`.
+    Theorem     THEORY 11.2 and 11.3 (d), ring by ring.
+    Proof       proofs/release/regression.md
+    Assumes     with `of_products`, bounds that are the same for a row that comes, goes or is exchanged.
+    Keeps back  nothing: no row is read.
+    """
+    if not donees:
+        return own
+    if own.replaced or not of_products:
+        return replace(own, records=own.records * (1 + 2 * donees) * rings)
+    return Neighbours(replaced=True, records=own.records * (1 + donees) * rings)

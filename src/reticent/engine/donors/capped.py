@@ -23,6 +23,7 @@ from reticent.engine.protocol import Tables
 from reticent.engine.sql import build as sql
 from reticent.engine.sql.build import Sql
 from reticent.engine.sql.clean import RowView, code
+from reticent.engine.sql.predict import predicted
 from reticent.engine.wants import Key, level_keys
 from reticent.prepare.repair import CappedDonors, Default, Repair
 from reticent.schema import Schema
@@ -96,32 +97,41 @@ class CappedStaging:
 
     def unfilled(self, *more: Sql) -> exp.Select:
         """The records that lack nothing donors give, under the names that `cells` knows."""
-        return self._people({}, more).where(exp.not_(exp.or_(*self._asks())), copy=False)
+        found = self._people({}, more).where(exp.not_(exp.or_(*self._asks())), copy=False)
+        return self._lined(found, more)
 
     def completed(self, ring: int, *more: Sql) -> exp.Select:
         """The other records, as one ring fills them."""
         given: dict[str, Sql] = {}
         for number, group in enumerate(self.repair.capped):
             for item, (name, default) in enumerate(zip(group.columns, group.defaults, strict=True)):
-                taken = exp.column(f"g{item}", table=fill_name(number, ring), quoted=True)
-                given[name] = sql.case(
-                    [
-                        (
-                            self._lacks(name),
-                            exp.Coalesce(this=taken, expressions=[self._default(name, default)]),
-                        )
-                    ]
-                )
+                taken: Sql = exp.column(f"g{item}", table=fill_name(number, ring), quoted=True)
+                if not default.looks:  # else it stays missing, for a line to fill
+                    taken = exp.Coalesce(this=taken, expressions=[self._default(name, default)])
+                given[name] = sql.case([(self._lacks(name), taken)])
         query = self._people(given, more)
         for number in range(len(self.repair.capped)):
             table = fill_name(number, ring)
             on = exp.EQ(this=exp.column(ID, table=table), expression=exp.column(ID, table=PEOPLE))
             query = query.join(exp.to_table(table), on=on, join_type="left", copy=False)
-        return query.where(exp.or_(*self._asks()), copy=False)
+        return self._lined(query.where(exp.or_(*self._asks()), copy=False), more)
 
     def rows(self, ring: int = 0, *more: Sql) -> exp.Select:
         """All rows as one ring completes them."""
         return together([self.unfilled(*more), self.completed(ring, *(each.copy() for each in more))])
+
+    def unserved(self, column: str) -> int:
+        """How many recipients of a column's group nobody served, all rings together."""
+        number, group = next((i, each) for i, each in enumerate(self.repair.capped) if column in each.columns)
+        counts = [
+            self.tables.ask(f"SELECT count(*) AS n FROM {table}")
+            for table in (
+                f"{PEOPLE} WHERE {self._status(group, gives=False)}",
+                *(fill_name(number, ring) for ring in range(self.repair.rings)),
+            )
+        ]
+        recipients, *served = (int(each["n"][0]) for each in counts)
+        return self.repair.rings * recipients - sum(served)
 
     def marked(self) -> exp.Select:
         """The rows of the first ring under the columns' own names, a mark for each filled cell, as lines were numbered."""
@@ -139,6 +149,13 @@ class CappedStaging:
     def _people(self, given: Mapping[str, Sql], more: Sequence[Sql]) -> exp.Select:
         columns = [*self.packing.unpack(self.cells, given), *(each.copy() for each in more)]
         return exp.select(*columns, copy=False).from_(exp.to_table(PEOPLE), copy=False)
+
+    def _lined(self, rows: exp.Select, more: Sequence[Sql]) -> exp.Select:
+        """The rows with what is still missing filled from released lines, in their order."""
+        if not self.repair.lines:
+            return rows
+        keep = [each.alias_or_name for each in more]
+        return predicted(self.cells, rows, self.repair.lines, self.schema.in_universe_order, keep=keep)
 
     def _asks(self) -> list[Sql]:
         return [self._lacks(name) for name in self.columns]

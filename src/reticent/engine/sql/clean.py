@@ -16,7 +16,7 @@ from reticent.engine.sql.build import Dialect, Sql, Values
 from reticent.engine.sql.codes import level_code, number_code
 from reticent.engine.sql.reading import identifier
 from reticent.engine.sql.sampling import Lot, drawn
-from reticent.engine.wants import Aggregate, PointsByCell, Ring, Rows, Sum, Table
+from reticent.engine.wants import Aggregate, PointsByCell, Ring, Rows, Sum, Table, Unserved
 from reticent.prepare.repair import NO_REPAIR, Edit, Repair
 from reticent.schema import Levels, Schema
 from reticent.schema.bind import AllOf, Always, AnyOf, Bound, CodeIn, Is, Negation, Ranges
@@ -145,6 +145,8 @@ def needed(schema: Schema, wants: Sequence[Aggregate], repair: Repair = NO_REPAI
 
 def _spoken_of(want: Aggregate) -> set[str]:
     found = {*want.rows.known, *want.rows.answered, *named(want.rows.where)}
+    if isinstance(want, Unserved):
+        return found | {want.column}
     if isinstance(want, PointsByCell):
         return found | {want.cell, *want.axes}
     found |= {want.weight} if want.weight else set()
