@@ -4,7 +4,7 @@ BIN    := .venv/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -q install
 COMPILE := uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate -q
 
-.PHONY: demo test quick lint docs site bench hard coverage wheel lock clean
+.PHONY: demo test quick engines lint docs site bench hard coverage wheel lock clean
 
 demo: .venv/demo.stamp
 	$(BIN)/reticent demo --out demo
@@ -20,6 +20,10 @@ LONG  := *_laws.py *_coins.py *_audit.py *_crash.py *_trace.py *ledger_many.py
 
 quick: .venv/dev.stamp           ## a minute or so between two edits; no reason to land anything
 	$(BIN)/python -m pytest -n auto --dist worksteal $(QUICK) $(foreach each,$(LONG),--ignore-glob '$(each)')
+
+engines: .venv/dev.stamp          ## PostgreSQL, where a server is installed: its driver has a lock of its own
+	-$(PIP) --require-hashes --no-deps -r requirements/engines.lock
+	$(BIN)/python -m pytest -n 0 tests/engine/conformance tests/engine/postgres
 
 lint: .venv/dev.stamp
 	$(BIN)/ruff check .
@@ -63,6 +67,7 @@ wheel: .venv/dev.stamp           ## sdist and wheel in dist/, built twice and al
 lock: .venv/dev.stamp            ## needs uv; writes both lock files and the bill of materials anew
 	$(COMPILE) --extra report --group build pyproject.toml -o requirements/demo.lock
 	$(COMPILE) --extra report --extra files --extra judge --group dev pyproject.toml -o requirements/dev.lock
+	printf 'psycopg==3.3.8\npsycopg-binary==3.3.8\n' | $(COMPILE) --no-deps - -o requirements/engines.lock
 	$(BIN)/python tools/sbom.py
 
 clean:

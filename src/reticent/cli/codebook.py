@@ -1,5 +1,6 @@
 """`reticent codebook`: draft one from a header, or check one."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -16,17 +17,35 @@ def draft(
     out: Annotated[
         Path | None, typer.Option("--out", help="Where to write it; default: the terminal.")
     ] = None,
+    relation: Annotated[
+        str | None,
+        typer.Option("--relation", help="The table, schema.name, where FILE is postgres:SERVICE or spark."),
+    ] = None,
 ) -> None:
     """Draft a codebook from column names, types and value labels. It is marked unfinished; no row is read."""
     from reticent.engine.sources.draft import draft_codebook
     from reticent.files import write_new
 
-    text = draft_codebook(file)
+    text = draft_codebook(file, _elsewhere(file, relation))
     if out is None:
         typer.echo(text, nl=False)
     else:
         write_new(out, text.encode(), private=False)
         typer.echo(f"drafted {out.name}; fill in what is marked TODO, then remove 'unfinished'")
+
+
+def _elsewhere(source: str, relation: str | None) -> Mapping[str, str] | None:
+    """The header of a table that is no file; None where it is one."""
+    from reticent.engine.open import open_engine
+    from reticent.engine.sources.remote import is_remote, remote_table
+
+    if not is_remote(source):
+        return None
+    engine = open_engine(remote_table(source, relation))
+    try:
+        return dict(engine.types)
+    finally:
+        engine.close()
 
 
 @app.command(epilog="Example: reticent codebook check survey.codebook.toml")

@@ -34,6 +34,10 @@ def why_not() -> str:
         return "no PostgreSQL server is installed"
     if os.getuid() == 0 and not _user():
         return "there is no user postgres to run a server as"
+    try:
+        server()
+    except (subprocess.SubprocessError, OSError):
+        return "the server did not start"
     return ""
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from reticent.engine.duckdb.engine import types_of
@@ -25,9 +26,9 @@ unit = ""              # TODO: "row" (one record, one respondent), or the identi
 IDENTIFIER = re.compile(r"(^|_)(id|serialno|seqn|caseid|pid)$", re.IGNORECASE)
 
 
-def draft_codebook(text: str) -> str:
-    """TOML text for the file at the path `text`, marked unfinished."""
-    kinds, labels, levels = _header(text)
+def draft_codebook(text: str, elsewhere: Mapping[str, str] | None = None) -> str:
+    """TOML text for the file at the path `text`, or for a header `elsewhere`, marked unfinished."""
+    kinds, labels, levels = _header(text) if elsewhere is None else (dict(elsewhere), {}, {})
     names = _names(list(kinds))
     parts = [_column(names[h], h, kinds[h], labels.get(h, ""), levels.get(h, {})) for h in kinds]
     return HEAD + "".join(parts)

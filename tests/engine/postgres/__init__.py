@@ -1,0 +1,1 @@
+"""PostgreSQL: its fence, its faults, and what reaches this side."""

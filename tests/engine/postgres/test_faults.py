@@ -1,0 +1,138 @@
+"""Faults in the middle of a release: one constant text, the charge is kept, and `resume` finishes it."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from reticent import Curator, Ledger, Survey
+from reticent.engine.postgres import connection as fenced
+from reticent.errors import EngineError, PlanError
+from tests.engine.conformance.openers import stored
+from tests.engine.conformance.server import BOSS, Server
+
+BOOK = {
+    "format": 2,
+    "survey": {"name": "town", "unit": "row", "at_most": 1},
+    "columns": {
+        "age": {"kind": "integer", "bounds": [0, 99]},
+        "sex": {"kind": "categorical", "levels": ["f", "m"]},
+        "pay": {"kind": "integer", "bounds": [0, 100]},
+    },
+}
+PEOPLE = pa.table(
+    {
+        "age": pa.array([i % 100 for i in range(500)], pa.int32()),
+        "sex": [("f", "m", None)[i % 3] for i in range(500)],
+        "pay": pa.array([None if i % 7 == 0 else i % 101 for i in range(500)], pa.int64()),
+    }
+)
+ASKS = [{"name": "n", "query": {"count": "*"}, "epsilon": "0.5"}]
+
+
+def house(folder: Path, relation: str, **sections: Any) -> tuple[Survey, Any, Ledger, Path]:
+    survey = Survey("postgres:tests", codebook=BOOK, relation=relation)
+    plan = survey.plan("town-1", epsilon="1", statistics=sections.pop("statistics", ASKS), **sections)
+    ledger = Ledger.create(
+        folder / "town.ledger.db", dataset="town", change=plan.change.value, unit="epsilon", budget="3"
+    )
+    return survey, plan, ledger, folder / "out"
+
+
+def estimate(made: Any) -> float:
+    return float(made["n"][0]["value"])
+
+
+def test_a_release_from_a_server(pg: Server, tmp_path: Path):
+    """The same plan as from a frame: the answer is near the truth, and the receipt names the server's version."""
+    survey, plan, ledger, out = house(tmp_path, stored(PEOPLE))
+    made = Curator(ledger).release(plan, survey, out)
+    assert abs(estimate(made) - 500) < 60 and str(ledger.left) == "5/2"
+    assert "postgresql 1" in (out / "town-1.json").read_text()
+
+
+def killed(pg: Server) -> None:
+    """End every backend of the reader."""
+    pg.run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'reader'")
+
+
+def limited(pg: Server) -> None:
+    """Let every statement of the next sessions meet its time limit."""
+    fenced.SETTINGS["statement_timeout"] = "1ms"
+
+
+@pytest.mark.parametrize("fault", [killed, limited])
+def test_a_fault_keeps_the_charge_and_resume_finishes(
+    pg: Server, tmp_path: Path, fault: Any, monkeypatch: pytest.MonkeyPatch
+):
+    """A backend that was terminated, and a statement that ran out of time. The text is one, whatever happened."""
+    monkeypatch.setitem(fenced.SETTINGS, "statement_timeout", "6h")
+    many = pa.concat_tables([PEOPLE] * 100)
+    survey, plan, ledger, out = house(tmp_path, stored(many))
+    opened, whole = fenced.PostgresConnection._begin, [True]
+
+    def struck(self: Any) -> None:
+        if whole and whole.pop():
+            fault(pg)
+            if fault is limited:
+                self._execute("SELECT pg_catalog.set_config('statement_timeout', '1ms', false)")
+        opened(self)
+
+    monkeypatch.setattr(fenced.PostgresConnection, "_begin", struck)
+    with pytest.raises(EngineError) as problem:
+        Curator(ledger).release(plan, survey, out)
+    assert str(problem.value) == f"source: {fenced.UNREAD}" and problem.value.__cause__ is None
+    assert ledger.state("town-1") == "reserved" and str(ledger.left) == "5/2"
+    monkeypatch.setitem(fenced.SETTINGS, "statement_timeout", "6h")
+    made = Curator(ledger).resume(plan, survey, out)
+    assert abs(estimate(made) - 50_000) < 60 and str(ledger.left) == "5/2"
+
+
+def test_a_query_ends_when_its_client_is_killed(pg: Server):
+    """The naive twin runs on: the server asks only at the interval that we set."""
+    script = f"""
+import psycopg
+c = psycopg.connect(host={str(pg.folder)!r}, port=54399, user="reader", dbname="postgres", application_name="left")
+c.execute("SET client_connection_check_interval = '1s'")
+print("on", flush=True)
+c.execute("SELECT pg_sleep(60)")
+"""
+    client = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)
+    assert client.stdout is not None and client.stdout.readline() == b"on\n"
+    time.sleep(0.3)
+    os.kill(client.pid, signal.SIGKILL)
+    client.wait()
+    assert fenced.SETTINGS["client_connection_check_interval"] == "10s"
+    with pg.connect(BOSS, autocommit=True) as boss:
+        for _ in range(100):
+            if boss.execute(
+                "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'left'"
+            ).fetchone() == (0,):
+                return
+            time.sleep(0.1)
+    pytest.fail("the query of a dead client runs on")
+
+
+def test_what_the_engine_cannot_do_is_refused_before_the_charge(pg: Server, tmp_path: Path):
+    """Donors without a cap: named, and the ledger holds its whole budget."""
+    survey, plan, ledger, out = house(
+        tmp_path,
+        stored(PEOPLE),
+        impute=[{"method": "donors", "column": "pay", "match": ["sex"], "bound": "hubs", "default": "50"}],
+        statistics=[{"name": "pay", "query": {"total": "pay"}, "epsilon": "0.5"}],
+    )
+    with pytest.raises(PlanError, match="hubs"):
+        Curator(ledger).release(plan, survey, out)
+    assert ledger.left == 3
+
+
+def test_a_password_is_never_asked_for_in_a_plan_or_told(pg: Server):
+    with pytest.raises(Exception) as problem:
+        Survey("postgres:nowhere", codebook=BOOK, relation="a.b").open()
+    assert "nowhere" not in str(problem.value) and str(pg.folder) not in str(problem.value)

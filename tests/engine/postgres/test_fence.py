@@ -1,0 +1,243 @@
+"""The fence: what a server, a role or a table must be, and that nothing of a row or a key is in a text."""
+
+import re
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from reticent.engine.open import open_engine
+from reticent.engine.sources.remote import RemoteTable, is_remote
+from reticent.engine.sql.sampling import Lot
+from reticent.engine.wants import Key, Rows, Sum, Table
+from reticent.errors import EngineError, SourceError
+from reticent.schema.codebook import schema_from
+from tests.engine.conformance.cases import as_texts as poison
+from tests.engine.conformance.cases import book, repairs, wants_of
+from tests.engine.conformance.openers import stored
+from tests.engine.conformance.server import BOSS, Server
+
+SCHEMA = schema_from(
+    {
+        "survey": {"name": "s", "unit": "row", "at_most": 1},
+        "columns": {
+            "x": {"kind": "integer", "bounds": [0, 9]},
+            "t": {"kind": "categorical", "levels": ["a", "b"]},
+        },
+    }
+)
+TOTAL = Sum(rows=Rows(), value="x", power=1)
+PEOPLE = pa.table({"x": pa.array([1, 2, 3, None], pa.int64()), "t": ["a", "b", "SECRET7", None]})
+
+
+def opened(relation: str, **more: Any) -> Any:
+    return open_engine(RemoteTable(engine="postgres", relation=relation, service="tests", **more))
+
+
+def test_a_table_of_a_service_is_read(pg: Server):
+    engine = opened(stored(PEOPLE))
+    engine.check(SCHEMA)
+    assert engine.tally(SCHEMA, [TOTAL]).statistics[TOTAL] == 6
+    assert engine.version.startswith("postgresql ") and engine.files == ()
+    engine.close()
+
+
+def test_a_connection_of_the_curators_own_is_read_and_left_open(pg: Server):
+    from reticent import Survey
+
+    connection = pg.connect()
+    engine = Survey(connection, codebook={}, table=stored(PEOPLE)).open()
+    assert engine.tally(SCHEMA, [TOTAL]).statistics[TOTAL] == 6
+    engine.close()
+    assert not connection.closed
+    connection.close()
+
+
+def refused(pg: Server, relation: str, word: str, user: str | None = None) -> None:
+    given = pg.connect(user) if user else None
+    with pytest.raises(SourceError, match=word):
+        opened(relation, given=given)
+    if given is not None:
+        given.close()
+
+
+def test_what_a_release_may_not_rest_on_is_refused(pg: Server):
+    """A role that may write, a superuser, a view, row security, a table that is not there, half a name."""
+    name = stored(PEOPLE)
+    refused(pg, name, "can only SELECT", BOSS)
+    pg.run(f"CREATE VIEW people.seen AS SELECT * FROM {name}")
+    refused(pg, "people.seen", "is no table")
+    refused(pg, "people.nobody", "has no table")
+    refused(pg, "nobody", "schema.name")
+    refused(pg, 'people.x"; DROP TABLE t0; --', "has no table")
+    pg.run(f"ALTER TABLE {name} ENABLE ROW LEVEL SECURITY")
+    refused(pg, name, "row security")
+    other = stored(PEOPLE)
+    pg.run(f"GRANT UPDATE ON {other} TO reader")
+    refused(pg, other, "can only SELECT")
+    pg.run(f"REVOKE ALL ON {other} FROM reader")
+    refused(pg, other, "grant SELECT")
+
+
+@pytest.mark.parametrize(
+    "source", ["postgres:", "postgres:a b", "postgres:host=evil", "postgres://evil/x", "postgres:x'"]
+)
+def test_a_plan_names_a_service_and_no_host(source: str):
+    assert not is_remote(source) and is_remote("postgres:census")
+
+
+def test_a_planted_function_is_not_met(pg: Server):
+    """With the usual search path `abs` of another schema would be taken (the naive twin)."""
+    pg.run(
+        "CREATE FUNCTION people.abs(double precision) RETURNS double precision LANGUAGE sql AS 'SELECT 666::double precision';"
+        "ALTER ROLE reader SET search_path = people, pg_catalog"
+    )
+    try:
+        frame = pa.table({"x": pa.array([5.0, 2.5]), "t": ["a", "b"]})
+        with pg.connect() as naive:
+            assert naive.execute("SELECT abs((-5)::double precision)").fetchone() == (666.0,)
+        engine = opened(stored(frame))
+        assert engine.tally(SCHEMA, [TOTAL]).statistics[TOTAL] == 5
+        engine.close()
+    finally:
+        pg.run("ALTER ROLE reader RESET search_path; DROP FUNCTION people.abs(double precision)")
+
+
+def test_both_statements_see_the_same_rows(pg: Server):
+    """A writer in between changes nothing; under READ COMMITTED, the naive twin, it would."""
+    name = stored(PEOPLE)
+    engine = opened(name)
+    before = engine.tally(SCHEMA, [TOTAL]).statistics[TOTAL]
+    with pg.connect() as naive:
+        seen = naive.execute(f"SELECT count(*) FROM {name}").fetchone()
+        pg.run(f"INSERT INTO {name} VALUES (9, 'a')")
+        assert naive.execute(f"SELECT count(*) FROM {name}").fetchone() != seen
+    assert engine.tally(SCHEMA, [TOTAL]).statistics[TOTAL] == before
+    engine.close()
+
+
+def test_a_server_that_answers_another_isolation_is_refused(pg: Server, monkeypatch: pytest.MonkeyPatch):
+    engine = opened(stored(PEOPLE))
+    execute = engine._execute
+
+    def lying(statement: str, *more: Any, **named: Any) -> Any:
+        return [("read committed",)] if statement.startswith("SHOW") else execute(statement, *more, **named)
+
+    monkeypatch.setattr(engine, "_execute", lying)
+    with pytest.raises(EngineError, match="snapshot"):
+        engine.tally(SCHEMA, [TOTAL])
+    engine.close()
+
+
+def test_no_cell_and_no_key_is_in_the_servers_log(pg: Server):
+    """All statements are logged here: of rows and keys nothing is found, of our statements something is."""
+    key = "0123456789abcdef" * 4
+    table = poison(Random(5), 60).append_column("extra", pa.array(["SECRET7"] * 60))
+    schema, before = book(), len(pg.log)
+    engine = opened(stored(table, {"extra": "text"}))
+    before = len(pg.log)
+    lot = Lot(key=key, first=0, last=2**59, chance=True)
+    engine.tally(schema, wants_of(Random(5), schema), repairs(Random(5), schema)["capped"], lot)
+    engine.close()
+    said = pg.log[before:]
+    assert (
+        "people_" in said
+        and key not in said
+        and "SECRET7" not in said
+        and "DROP TABLE people; --" not in said
+    )
+
+
+def test_no_larger_than_the_codebook(pg: Server):
+    """Ten times the rows bring the same number of bytes, streams of words aside, within digits of the counts."""
+    schema, wants = book(), [Sum(rows=Rows(answered=("age",)), value="age", power=2)]
+    wants.append(Table(rows=Rows(), keys=(Key(column="few", silent=True),)))  # type: ignore[arg-type]
+    found = []
+    for rows in (100, 1000):
+        engine = opened(stored(poison(Random(rows), rows)))
+        start = engine.received
+        for repair in ("none", "capped"):
+            engine.tally(schema, wants, repairs(Random(1), schema)[repair])
+        found.append(engine.received - start)
+        engine.close()
+    assert found[1] < 2 * found[0] + 100
+
+
+def test_every_function_and_cast_of_a_statement_is_allowed(pg: Server, monkeypatch: pytest.MonkeyPatch):
+    """No TRY_CAST, which the printer would make a plain cast, and no name that is not on the list."""
+    allowed = {
+        *(
+            "abs",
+            "array_agg",
+            "array_position",
+            "btrim",
+            "case",
+            "cast",
+            "coalesce",
+            "convert_to",
+            "count",
+            "dense_rank",
+            "div",
+        ),
+        *(
+            "encode",
+            "exists",
+            "floor",
+            "greatest",
+            "least",
+            "left",
+            "length",
+            "nullif",
+            "octet_length",
+            "over",
+            "regexp_replace",
+        ),
+        *(
+            "round",
+            "row_number",
+            "sha256",
+            "split_part",
+            "substr",
+            "sum",
+            "in",
+            "and",
+            "or",
+            "not",
+            "as",
+            "then",
+            "when",
+            "else",
+        ),
+        *(
+            "from",
+            "where",
+            "select",
+            "filter",
+            "decimal",
+            "bit",
+            "by",
+            "on",
+            "values",
+            "is",
+            "between",
+            "all",
+            "array",
+            "drop",
+        ),
+    }
+    schema, texts = book("pid", 2), list[str]()
+    engine = opened(stored(poison(Random(2), 40)))
+    execute, stream = engine._execute, engine.stream
+    monkeypatch.setattr(
+        engine, "_execute", lambda text, *a, **k: (texts.append(text), execute(text, *a, **k))[1]
+    )
+    monkeypatch.setattr(engine, "stream", lambda text, n: (texts.append(text), stream(text, n))[1])
+    lot = Lot(key="ab", first=0, last=30)
+    for repair in repairs(Random(2), schema).values():
+        engine.tally(schema, wants_of(Random(2), schema), repair, lot)
+    engine.close()
+    bare = [re.sub(r"'(?:[^']|'')*'|\"[^\"]*\"", "", text) for text in texts]
+    called = {name.lower() for text in bare for name in re.findall(r"([A-Za-z_][A-Za-z_0-9]*)\s*\(", text)}
+    assert len(texts) > 40 and called - allowed - {"set_config", "secrets_", "join", "using"} == set()
+    assert not [text for text in bare if "TRY_CAST" in text.upper()]
