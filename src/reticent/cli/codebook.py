@@ -37,7 +37,7 @@ def draft(
 def _elsewhere(source: str, relation: str | None) -> Mapping[str, str] | None:
     """The header of a table that is no file; None where it is one."""
     from reticent.engine.open import open_engine
-    from reticent.engine.sources.remote import is_remote, remote_table
+    from reticent.engine.sources.open import is_remote, remote_table
 
     if not is_remote(source):
         return None

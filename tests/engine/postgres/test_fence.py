@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from reticent.engine.open import open_engine
-from reticent.engine.sources.remote import RemoteTable, is_remote
+from reticent.engine.sources.open import RemoteTable, is_remote
 from reticent.engine.sql.sampling import Lot
 from reticent.engine.wants import Key, Rows, Sum, Table
 from reticent.errors import EngineError, SourceError
