@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from reticent.python.private_imputer import PrivateImputer as PrivateImputer
     from reticent.python.private_regression import PrivateRegression as PrivateRegression
     from reticent.python.synthesizer import Synthesizer as Synthesizer
+    from reticent.refine.combine import combine as combine
     from reticent.release.curator import Curator as Curator
     from reticent.release.release import Release as Release
     from reticent.release.survey import Survey as Survey
@@ -38,6 +39,7 @@ _HOMES = {
     "Survey": "reticent.release.survey",
     "Synthesizer": "reticent.python.synthesizer",
     "ask_missing": "reticent.python.missing",
+    "combine": "reticent.refine.combine",
     "describe_missing": "reticent.python.missing",
     "read_plan": "reticent.plan.plan",
     "read_schema": "reticent.schema",

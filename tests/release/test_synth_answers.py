@@ -63,7 +63,16 @@ def test_a_release_whose_tables_were_cut_is_refused(tmp_path):
             Release({**made.document, "synth": [spoiled]}).query({"mean": "age"}, design_effect=1.0)
 
 
+def test_bootstrap_copies_stand_beside_the_table(tmp_path):
+    made = Curator(open_ledger(tmp_path)).release(inferring(copies=5, rows=20), survey(rows(300)), tmp_path)
+    assert made.document["synth"][0]["bootstrap"] == 5
+    assert [made.synthetic("people", copy).num_rows for copy in range(1, 7)] == [20] * 6
+    assert len(list(tmp_path.glob("s1.*.synth.csv"))) == 6
+    assert b"reticent.combine" in page(made)
+
+
 REFUSED = (
+    ({"copies": 4}, "5 or more"),
     ({"method": "privbayes"}, "keeps no noisy tables"),
     ({"pairs": "chosen"}, "those of mst or aim"),
     ({"inference": False, "method": "mst", "pairs": "all"}, "inference = true"),

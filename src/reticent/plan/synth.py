@@ -20,6 +20,7 @@ from reticent.plan.budgets import LARGEST_DELTA, read_spent
 from reticent.plan.product import Given, Product
 from reticent.prepare.repair import NO_REPAIR, Repair
 from reticent.privacy.claim import Change, Claim, Unit, amount
+from reticent.refine.combine import FEWEST
 from reticent.schema import Schema
 from reticent.sensitivity.donors import stability
 from reticent.synth.base import MissingMethod, Sequenced, Spend, SynthesisMethod, Worded
@@ -66,6 +67,7 @@ class Synth:
     spend: Spend
     rules: Rules
     copies: int = 0
+    bootstrap: int = 0
     inference: bool = False
     answers: tuple[PlannedAnswer, ...] = ()
     heaps: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -86,7 +88,7 @@ class Synth:
     @property
     def tables(self) -> int:
         """How many tables are written: one, or one for each completed copy."""
-        return max(1, self.copies)
+        return max(1, self.copies) + self.bootstrap
 
     @property
     def rounds(self) -> int:
@@ -180,7 +182,7 @@ class SynthSection(Section):
     - `columns`: which columns, all where not said.
     - `bins`: into how many bins a number is cut.
     - `point_masses`: numbers that keep a bin of their own, by column.
-    - `copies`: how often silent cells of the synthetic rows are filled.
+    - `copies`: with `missing = "category"`, how often silent cells of the synthetic rows are filled; else, with `inference`, how many bootstrap copies are made beside them.
     - `never`: filter expressions that no row fulfils.
     - `determines`: columns whose answer settles another's.
     - `known`: which answer settles which.
@@ -264,6 +266,7 @@ def read_synth(
         ),
         rules=rules,
         copies=_copies(section, at),
+        bootstrap=_bootstrap(section, at),
         inference=section.inference,
         answers=_answers(section, domain, at),
         never=tuple(section.never),
@@ -358,13 +361,23 @@ def _delta(text: str | None, field: str) -> Fraction:
 
 def _copies(section: SynthSection, at: str) -> int:
     is_values = section.missing == MissingMethod.VALUES.value
-    if section.copies is not None and not is_values:
+    if section.copies is not None and not (is_values or section.inference):
         raise PlanError(
-            f"goes with missing = {MissingMethod.VALUES.value!r} alone; other rows have nothing left to fill",
+            f"goes with missing = {MissingMethod.VALUES.value!r}, whose silent cells it fills, or with inference = true, which "
+            "makes bootstrap copies; other rows have nothing left to fill",
             field=f"{at}.copies",
         )
-    if section.copies is None:
-        return 1 if is_values else 0
+    if not is_values:
+        return 0
+    return 1 if section.copies is None else section.copies
+
+
+def _bootstrap(section: SynthSection, at: str) -> int:
+    """Bootstrap copies beside the released table, for analyses of rows."""
+    if section.missing == MissingMethod.VALUES.value or not section.copies:
+        return 0
+    if section.copies < FEWEST:
+        raise PlanError(f"is {FEWEST} or more: fewer copies tell too little", field=f"{at}.copies")
     return section.copies
 
 

@@ -22,11 +22,11 @@ from reticent.privacy.ledger import Ledger, Origin, Reservation
 from reticent.python.charging import Account, Params, check_public, open_account, refuse_replayed, reserve
 from reticent.release.run import FAILED
 from reticent.release.survey import Survey
-from reticent.release.synth import draw_tables, learn
+from reticent.release.synth import bootstrap_tables, draw_tables, learn
 from reticent.schema import Schema
 from reticent.schema.codebook import schema_from
 from reticent.synth.answer import DirectAnswer, answered
-from reticent.synth.base import Model, SynthNoise
+from reticent.synth.base import MissingMethod, Model, SynthNoise
 from reticent.synth.domain import BINS, Domain, PointMasses, Rows, to_arrow
 from reticent.synth.network import Network
 from reticent.synth.questions import LEVEL, read_question
@@ -99,7 +99,8 @@ class Synthesizer(Params):
     - `columns`: which columns to learn, all where not said.
     - `bins`: into how many bins a number is cut.
     - `point_masses`: for a column, the numbers that many people give and that keep a bin of their own.
-    - `copies`: how often silent cells of the synthetic rows are filled, with `missing = "category"`.
+    - `copies`: how often silent cells of the synthetic rows are filled, with `missing = "category"`; else, with `inference`, how
+      many bootstrap copies `sample` gives beside the table, for `reticent.combine`.
     - `never`: filter expressions that no row fulfils.
     - `determines`: columns whose answer settles another's.
     - `known`: for such a pair, which answer settles which.
@@ -174,9 +175,12 @@ class Synthesizer(Params):
     def sample(self, n: int) -> Any:
         """`n` rows in a frame of the kind that was given, else an Arrow table; a list of them for several copies."""
         model, rows = self._fitted, check_rows(n)
-        copies = 1 if self.copies is None else self.copies
+        is_values = self.missing == MissingMethod.VALUES.value
+        copies = (1 if self.copies is None else self.copies) if is_values else 0
         rules = ruled(self.get_params(), model.domain)
-        tables = draw_tables(model, rules, rows, copies, self._noise.bits)
+        tables = list(draw_tables(model, rules, rows, copies, self._noise.bits))
+        if not is_values and self.copies:
+            tables += bootstrap_tables(model, rules, rows, self.copies, self._noise.bits)
         made = [self._like(to_arrow(table, model.domain.schema)) for table in tables]
         return made if len(made) > 1 else made[0]
 

@@ -24,6 +24,7 @@ from reticent.release.synth_answers import answer_told, answers_csv, measured_se
 from reticent.release.synth_table import SynthTable, synths_section, to_csv, to_parquet
 from reticent.synth.answer import DirectAnswer, answered
 from reticent.synth.base import Model, SynthNoise
+from reticent.synth.bootstrap import bootstrap
 from reticent.synth.domain import Rows
 from reticent.synth.lawful import Cells, complete_rows, lawful_rows
 from reticent.synth.lists import Lists
@@ -34,14 +35,21 @@ from reticent.synth.spending import SystemSynthNoise
 
 def table_of(synth: Synth, model: Model, bits: Bits) -> SynthTable:
     """The rows that the plan asks for. How many there are does not depend on how many were read."""
-    tables = draw_tables(model, synth.rules, synth.rows, synth.copies, bits)
     lists = model.lists if isinstance(model, Network) else None
+    tables = (
+        *draw_tables(model, synth.rules, synth.rows, synth.copies, bits),
+        *bootstrap_tables(model, synth.rules, synth.rows, synth.bootstrap, bits),
+    )
     answers = [answer_told(*each) for each in answers_of(synth.answers, lists, tables[0])]
     return SynthTable(
         claim=model.claim,
         respondents=max(0, floor(model.total + 0.5)),
         tables=tables,
-        told={**({"answers": answers} if answers else {}), **measured_section(lists)},
+        told={
+            **({"bootstrap": synth.bootstrap} if synth.bootstrap else {}),
+            **({"answers": answers} if answers else {}),
+            **measured_section(lists),
+        },
     )
 
 
@@ -64,6 +72,13 @@ def draw_tables(model: Model, rules: Rules, rows: int, copies: int, bits: Bits) 
         return complete_rows(cells, model.domain, bits, copies) if copies else [cells]
 
     return lawful_rows(drawn, rules, rows, bits)
+
+
+def bootstrap_tables(model: Model, rules: Rules, rows: int, copies: int, bits: Bits) -> Iterator[Rows]:
+    """Tables of the same size from models as other surveys and other noise might have left. After the noise."""
+    if copies and isinstance(model, Network):
+        for again in bootstrap(model, copies, bits):
+            yield draw_tables(again, rules, rows, 0, bits)[0]
 
 
 FAILED = (

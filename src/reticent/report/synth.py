@@ -27,6 +27,7 @@ def synth_tables(document: Mapping[str, Any]) -> list[dict[str, Any]]:
         {
             **{key: value for key, value in table.items() if key not in ("tables", "measured", "answers")},
             "answers": [_answer_row(each) for each in table.get("answers", ())],
+            "bootstrap": table.get("bootstrap", 0),
             "promised": promised(table),
             "ruled": ruled(table),
             "heaped": heaped(table),

@@ -139,6 +139,17 @@ def merged(view: View, ones: Sequence[Floats], *, least: Sequence[float]) -> Vie
     )
 
 
+def grouped_view(domain: Domain, lists: Lists) -> View:
+    """The view that kept lists were measured by; inside a group cells are as their columns' noisy lists have them."""
+    sides = []
+    for place, axis in enumerate(domain.axes):
+        first, groups = lists.plain[place], lists.groups[place]
+        weights = np.ones(axis.size)
+        weights[first >= 0] = np.maximum(lists.columns[place].cells, 1e-9)[first[first >= 0]]
+        sides.append(_side(groups, weights, axis.unasked))
+    return View(sides=tuple(sides))
+
+
 def _merged(side: ColumnView, counts: Floats, least: float) -> ColumnView:
     is_rare = (counts < least) & (side.group_blocks == 0)
     if is_rare.sum() < 2:

@@ -1,0 +1,108 @@
+"""Bootstrap copies of a synthetic table: the whole mechanism simulated on rows of its own model, and fitted anew.
+
+For analyses that nobody could foresee. A copy is made as the released table was: as many rows as there are respondents are
+drawn from the fitted model, answers go missing at the released rates, the same tables are counted, noise of the same law is
+added, and a model over the same tables is fitted. What an estimate varies by over copies is what it varies by over surveys and
+noise, as far as the model is right. Everything reads released numbers, so copies cost nothing, and their noise need keep no
+secret.
+"""
+
+from collections.abc import Iterator
+from math import floor
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.errors import PlanError
+from reticent.noise.bits import Bits
+from reticent.synth.base import Counted, Floats, MissingMethod
+from reticent.synth.direct import shares_of
+from reticent.synth.graph.estimate import NoisyTable, Zeroes, estimate
+from reticent.synth.lists import Lists, NoisyList
+from reticent.synth.marginals.study import View, grouped_view, plain
+from reticent.synth.network import Network, one_scale, simplex, total_of
+from reticent.synth.rules import lawful_pairs
+from reticent.synth.spending import NoisyCounts
+
+PASSES = 300
+FEWEST = 5
+"""Fewer copies tell too little of how much an estimate varies."""
+MOST_ROWS = 2_000_000
+AT_ONCE = 2**16
+Cells = NDArray[np.int32]
+
+
+def bootstrap(network: Network, copies: int, bits: Bits) -> Iterator[Network]:
+    """So many networks as other surveys and other noise might have left, were this one the truth."""
+    if network.lists is None:
+        raise PlanError("bootstrap copies need the noisy tables of mst, aim or pairs", field="copies")
+    for _ in range(copies):
+        yield _again(network, network.lists, np.random.default_rng(bits.take(128)))
+
+
+def _again(network: Network, lists: Lists, rng: np.random.Generator) -> Network:
+    domain = network.domain
+    rows = _sampled(network, min(MOST_ROWS, max(1, floor(network.total + 0.5))), rng)
+    rows = _silenced(rows, lists, rng) if lists.missing is MissingMethod.AVAILABLE else rows
+    first, view = plain(domain, lists.missing), grouped_view(domain, lists)
+    fitted = [each for each in lists.lists if each.is_fitted]
+    noisy = [_noisy(each, rows, view if each.is_grouped else first, lists, rng) for each in fitted]
+    total = total_of([found for each, found in zip(fitted, noisy, strict=True) if not each.is_grouped])
+    measured = [_table(each, found, total, lists, view) for each, found in zip(fitted, noisy, strict=True)]
+    zeroes = [
+        Zeroes(places=pair, allowed=view.allowed(can_be, pair))
+        for pair, can_be in lawful_pairs(domain).items()
+    ]
+    model = estimate(view.shape, measured, total=total, iterations=PASSES, zeroes=zeroes)
+    steps = tuple(view.widened(step) for step in model.conditionals())
+    return Network(domain=domain, steps=steps, total=total, claim=network.claim)
+
+
+def _sampled(network: Network, rows: int, rng: np.random.Generator) -> Cells:
+    """Rows drawn one by one and independently, as a survey's respondents are: `Network.draw` spreads them evenly instead."""
+    drawn = np.zeros((rows, len(network.domain.axes)), dtype=np.int32)
+    for step in network.steps:
+        sums = np.cumsum(step.table, axis=-1)
+        for at in range(0, rows, AT_ONCE):
+            some = slice(at, at + AT_ONCE)
+            lines = sums[tuple(drawn[some, place] for place in step.given)]
+            lines = np.broadcast_to(lines, (len(drawn[some]), sums.shape[-1]))
+            drawn[some, step.place] = (lines <= rng.random((len(lines), 1)) * lines[:, -1:]).sum(axis=1)
+    return drawn
+
+
+def _silenced(rows: Cells, lists: Lists, rng: np.random.Generator) -> Cells:
+    """Answers gone missing at the rates that the columns' lists tell; who was not asked has none to miss."""
+    made = rows.copy()
+    for place, axis in enumerate(lists.domain.axes):
+        rate = 1 - float(shares_of(lists.columns[place], lists).response[0])
+        is_lost = (rng.random(len(rows)) < rate) & (made[:, place] < axis.answers)
+        made[is_lost, place] = axis.silence
+    return made
+
+
+def _noisy(each: NoisyList, rows: Cells, view: View, lists: Lists, rng: np.random.Generator) -> NoisyCounts:
+    """The list of the same set from simulated rows, with noise of the same law and deviation."""
+    counted: Counted = np.zeros(lists.domain.sizes(each.places), dtype=np.int64)
+    np.add.at(counted, tuple(rows[:, place] for place in each.places), 1)
+    exact = view.parted(counted, each.places) if len(each.left) else view.table(counted, each.places).ravel()
+    draws: Floats = (
+        rng.normal(0, each.deviation, len(exact))
+        if lists.is_gaussian
+        else rng.laplace(0, each.deviation / np.sqrt(2), len(exact))
+    )
+    return NoisyCounts(cells=exact + draws, deviation=each.deviation, size=each.deviation)
+
+
+def _table(each: NoisyList, noisy: NoisyCounts, total: float, lists: Lists, view: View) -> NoisyTable:
+    """As the model is given it: on the common scale; a column's without negative cells, over the groups of pairs."""
+    first = view if each.is_grouped else plain(lists.domain, lists.missing)
+    scaled = one_scale(noisy, total, first.blocks(each.places)) if len(each.left) else noisy
+    if each.is_grouped:
+        shape = [view.shape[place] for place in each.places]
+        return NoisyTable(places=each.places, table=scaled.cells.reshape(shape), deviation=scaled.deviation)
+    (place,) = each.places
+    table = np.zeros(view.shape[place])
+    kept = lists.plain[place] >= 0
+    np.add.at(table, lists.groups[place][kept], simplex(scaled.cells, total)[lists.plain[place][kept]])
+    return NoisyTable(places=each.places, table=table, deviation=scaled.deviation)
