@@ -23,6 +23,7 @@ from reticent.lab.experiments import (
     small_cells_printed,
     survey_intervals,
     synth_heaps,
+    synth_intervals,
     synth_missing,
     synth_picked,
 )
@@ -57,6 +58,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         synth_missing.experiment(),
         synth_heaps.experiment(),
         synth_picked.experiment(),
+        synth_intervals.experiment(),
         survey_intervals.experiment(),
     )
 }
