@@ -62,7 +62,7 @@ TINY = "census/MCAR/pairs/1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class TableQuestions:
     """The questions of one table, with their kinds."""
 
     table: Trial = field(repr=False)
@@ -71,12 +71,12 @@ class Asked:
 
 
 @cache
-def asked(name: str) -> Asked:
+def asked(name: str) -> TableQuestions:
     """Made once in every worker. Levels are chosen by the whole table, which is public here."""
     table = trial(name)
     domain = table.domain()
     written = [*_single(table, domain), *_double(table, domain)]
-    return Asked(
+    return TableQuestions(
         table=table,
         domain=domain,
         questions=tuple((kind, read_question(raw, domain)) for kind, raw in written),
