@@ -13,13 +13,8 @@ import reticent
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
-LAB = DOCS / "lab"  # its pages are written by programs, and compared with their numbers line by line
-WRAPPED_OF_LAB = {"naive-twins.md"}  # the others wait until their programs wrap what they write
-WRAPPED = sorted(
-    page
-    for page in (*DOCS.rglob("*.md"), *ROOT.glob("proofs/**/*.md"))
-    if LAB not in page.parents or page.name in WRAPPED_OF_LAB
-)
+FIRST = tuple(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md"))
+WRAPPED = sorted({*FIRST, *DOCS.rglob("*.md"), *ROOT.glob("proofs/**/*.md")})
 COLUMNS = 120
 
 
