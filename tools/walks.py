@@ -109,9 +109,10 @@ def _apart(name: str) -> Walk:
 def walk(name: str, folder: Path) -> dict[str, int]:
     """One walk on the demonstration's survey, in this process."""
     for path in sorted(SOURCE.rglob("*.py")):
-        import_module(
-            ".".join(path.relative_to(ROOT / "src").with_suffix("").parts).removesuffix(".__init__")
-        )
+        with contextlib.suppress(ModuleNotFoundError):  # of an engine whose library is not installed
+            import_module(
+                ".".join(path.relative_to(ROOT / "src").with_suffix("").parts).removesuffix(".__init__")
+            )
     import_module("reticent.lab.demo").demo_survey(folder, rows=ROWS)
     (folder / "walk.toml").write_text(HEAD + WALKS[name], encoding="utf-8")
     if not WALKS[name]:

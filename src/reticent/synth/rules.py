@@ -251,7 +251,7 @@ def read_rules(
         never=tuple(_bound(text, domain) for text in never),
         links=_links(domain, determines or {}, known or {}),
         asked=_universes(domain),
-        denials=read_denials(denial, domain, rows),
+        denials=read_denials(denial, domain, rows) if denial else (),
     )
     lawful_row(rules)
     return rules
