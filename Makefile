@@ -68,6 +68,7 @@ lock: .venv/dev.stamp            ## needs uv; writes both lock files and the bil
 	$(COMPILE) --extra report --group build pyproject.toml -o requirements/demo.lock
 	$(COMPILE) --extra report --extra files --extra judge --group dev pyproject.toml -o requirements/dev.lock
 	printf 'psycopg==3.3.8\npsycopg-binary==3.3.8\n' | $(COMPILE) --no-deps - -o requirements/engines.lock
+	echo 'pyspark>=4.1,<5' | $(COMPILE) - -o requirements/spark.lock
 	$(BIN)/python tools/sbom.py
 
 clean:

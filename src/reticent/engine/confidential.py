@@ -27,6 +27,7 @@ from reticent.schema.bind import Is
 from reticent.schema.columns import LAST_WHOLE, Identifier, canonical, read_quantity
 
 EXAMPLES = 3
+UNFIT, CLAMPED = "unfit_", "clamped_"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +65,10 @@ def _finding(engine: CuratorEngine, column: Levels | Number, rows: int, states: 
     base, names = engine.base([column.source], values)
     raw, kind = sql.column(names[column.source]), engine.types[column.source]
     unfit = _unfit(engine.dialect, column, raw, kind, values)
-    found = base.select(_how_many(unfit), _how_many(_clamped(engine.dialect, column, raw, kind)))
+    flags = base.select(
+        sql.alias(unfit, UNFIT), sql.alias(_clamped(engine.dialect, column, raw, kind), CLAMPED)
+    )
+    found = sql.select([_how_many(sql.column(name)) for name in (UNFIT, CLAMPED)], flags)
     ((misfits, clamped),) = engine.fetch(found, values)
     examples = _examples(engine, column) if misfits else ()
     return Finding(

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.engine.protocol import CodedRows, CuratorEngine
-from reticent.engine.sources.open import POSTGRES, RemoteTable, Source
+from reticent.engine.sources.open import POSTGRES, SPARK, RemoteTable, Source
 from reticent.engine.sql.coded import Coding, check_coding
 from reticent.engine.sql.sampling import Lot
 from reticent.engine.sql.tallies import Alike, point_tables, tallied
@@ -50,8 +50,14 @@ def _postgres(source: RemoteTable, threads: int | None) -> CuratorEngine:
     return PostgresEngine(source, threads=threads)
 
 
+def _spark(source: RemoteTable, threads: int | None) -> CuratorEngine:
+    from reticent.engine.spark.engine import SparkEngine
+
+    return SparkEngine(source)
+
+
 LOCAL = "local"
-ENGINES: dict[str, Opener] = {LOCAL: _local, POSTGRES: _postgres}
+ENGINES: dict[str, Opener] = {LOCAL: _local, POSTGRES: _postgres, SPARK: _spark}
 
 
 def open_engine(source: Source | RemoteTable, *, threads: int | None = None) -> CuratorEngine:

@@ -72,7 +72,7 @@ def _sum(clean: RowView, want: Sum, chosen: Sql | None) -> Sql:
     return exp.Coalesce(this=total, expressions=[sql.number(0)]) if factors else total
 
 
-def _total(clean: RowView, factors: Sequence[str]) -> Sql:
+def total_of(clean: RowView, factors: Sequence[str]) -> Sql:
     """What a cell adds up: rows without a code add nothing, and a cell of such rows alone holds 0."""
     if not factors:
         return exp.Count(this=exp.Star())
@@ -104,7 +104,7 @@ def tables(clean: RowView, rows: exp.Select, wants: Sequence[Table]) -> exp.Sele
     columns = dict.fromkeys(factor for factors in summed for factor in factors)
     inner = sql.select([*cells, *(code(column) for column in columns)], rows)
     keys = [sql.column(f"k{i}") for i in range(len(wants))]
-    sums = [_total(clean, factors) for factors in summed]
+    sums = [total_of(clean, factors) for factors in summed]
     query = sql.select([*keys, *sums], inner)
     sets = exp.GroupingSets(expressions=[exp.Tuple(expressions=[key.copy()]) for key in keys])
     query.set("group", exp.Group(grouping_sets=[sets]))

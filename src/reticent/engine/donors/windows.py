@@ -1,0 +1,164 @@
+"""Capped rings by windows: donors serve where the records are, and no record leaves the engine.
+
+Counted against the clock, the donor that a recipient meets first is the one passed last: a running maximum of (place in
+the count, answers) over the donors of the cell finds it, and the difference of the two places says how many recipients
+stand between them. Who passes no donor before the circle's start takes the last one of the whole count. The
+same records are served by the same donors as in local arrays (`capped.serve`): places are the same field polynomial, in
+whole numbers of more than 122 bits.
+"""
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from reticent.engine.donors.capped import CappedStaging, capped_domains
+from reticent.engine.donors.circle import PRIME, coefficients
+from reticent.engine.donors.filling import PACKED, PEOPLE
+from reticent.engine.donors.records import OWNER, SPOT, Packing
+from reticent.engine.protocol import Tables
+from reticent.engine.sql import build as sql
+from reticent.engine.sql.build import Sql
+from reticent.engine.wants import level_keys
+from reticent.prepare.repair import CappedDonors, Repair
+from reticent.schema import Schema
+from reticent.schema.codebook import ROW
+
+AT_ONCE = 4  # levels in one statement: engines limit how deep it may go
+SERVED = "served_"
+NUMBER, PLACE, BACK, AHEAD, FRONT, ALL = "number_", "place_", "back_", "ahead_", "front_", "all_"
+
+
+class WindowedCapped(CappedStaging):
+    """Capped donors of an engine whose records stay where they are.
+
+    Guarantee   as `CappedStaging`: the same recipients are served by the same donors.
+    Adjacency   one record added or removed.
+    Theorem     THEORY 11.2.
+    Proof       proofs/engine/capped.md
+    Assumes     levels and defaults speak of no column that donors fill; the key is not a function of the rows.
+    Keeps back  all of it until noise is added.
+    """
+
+    def __init__(self, tables: Tables, schema: Schema, packing: Packing, repair: Repair) -> None:
+        super().__init__(tables, schema, packing, repair)
+        self._made: list[str] = []
+
+    def place(self) -> None:
+        """PEOPLE: the records in PACKED with a running number among equals and a spot for each label."""
+        label = self._label
+        equal = ", ".join(label)
+        order = ", ".join(f"{name} NULLS FIRST" for name in label)
+        a0, by_number, *a = coefficients(f"{self.repair.key}|spots", len(label) + 2)
+        terms = [(name, by) for name, by in zip(label, a, strict=True)] + [(NUMBER, by_number)]
+        total = str(a0) + "".join(
+            f" + {self._modulo(f'{self._wide(name)} % {PRIME} * {by}')}" for name, by in terms
+        )
+        self.tables.make(
+            PEOPLE,
+            f"""SELECT *, CAST({self._modulo(total)} AS BIGINT) AS {SPOT} FROM (
+                SELECT *, row_number() OVER (PARTITION BY {equal} ORDER BY {order}) AS {NUMBER} FROM {PACKED}) t""",
+        )
+
+    def fill(self) -> None:
+        """SERVED: PEOPLE with what each level of each ring gives, one column for every item. Some levels in a statement."""
+        steps = [
+            (number, group, level, ring)
+            for number, group in enumerate(self.repair.capped)
+            for ring in range(self.repair.rings)
+            for level in range(len(group.levels))
+        ]
+        source = PEOPLE
+        for first in range(0, len(steps), AT_ONCE):
+            rows = f"SELECT * FROM {source}"
+            for step in steps[first : first + AT_ONCE]:
+                rows = self._served(rows, *step)
+            self._made.append(source := f"{SERVED}{first}_")
+            self.tables.make(source, rows)
+
+    def completed(self, ring: int, *more: Sql) -> exp.Select:
+        """The records that lack something, as one ring fills them."""
+        given: dict[str, Sql] = {}
+        for number, group in enumerate(self.repair.capped):
+            for item, (name, default) in enumerate(zip(group.columns, group.defaults, strict=True)):
+                levels = [sql.column(_given(number, ring, level, item)) for level in range(len(group.levels))]
+                taken = exp.Coalesce(this=levels[0], expressions=[*levels[1:], self._default(name, default)])
+                given[name] = sql.case([(self._lacks(name), taken)])
+        return self._people(given, more, self._made[-1]).where(exp.or_(*self._asks()), copy=False)
+
+    def drop(self) -> None:
+        for name in (PACKED, PEOPLE, *self._made):
+            self.tables.drop(name)
+
+    def _people(self, given: dict[str, Sql], more: Sequence[Sql], table: str = PEOPLE) -> exp.Select:  # type: ignore[override]
+        columns = [*self.packing.unpack(self.cells, given), *(each.copy() for each in more)]
+        return exp.select(*columns, copy=False).from_(exp.to_table(table), copy=False)
+
+    @property
+    def _label(self) -> list[str]:
+        return [*self.packing.words, *([OWNER] if self.schema.unit != ROW else [])]
+
+    def _served(self, rows: str, number: int, group: CappedDonors, level: int, ring: int) -> str:
+        """`rows` with the digits that one level of one ring gives to those whom it serves, else NULL."""
+        cell = f"cell{capped_domains(self.repair).index(level_keys(group.levels[level]))}"
+        gives, asks = self._status(group, gives=True), self._status(group, gives=False)
+        items = [f"y{self.columns.index(name)}" for name in group.columns]
+        order = ", ".join(f"{name} DESC NULLS LAST" for name in (PLACE, SPOT, *self._label, NUMBER))
+        around = (
+            f"OVER (PARTITION BY {cell} ORDER BY {order} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
+        )
+        key = f"{self.repair.key}|{'|'.join(group.columns)}|level {level}|ring {ring}"
+        donor = f"CASE WHEN {gives} THEN {self._list([BACK, *items])} END"
+        met, first = f"coalesce({AHEAD}, {FRONT})", self._item(f"coalesce({AHEAD}, {FRONT})", 0)
+        between = f"{BACK} - {first} - 1 + CASE WHEN {AHEAD} IS NULL THEN {ALL} ELSE 0 END"
+        serves = f"{asks} AND {met} IS NOT NULL AND {between} < {group.levels[level].serve}"
+        taken = ", ".join(
+            f"CASE WHEN {serves} THEN {self._item(met, 1 + item)} END AS {_given(number, ring, level, item)}"
+            for item in range(len(items))
+        )
+        kept = ", ".join(self._kept(number, level, ring))
+        return f"""SELECT {kept}, {taken} FROM (
+            SELECT *, max({donor}) {around} AS {AHEAD}, max({donor}) OVER (PARTITION BY {cell}) AS {FRONT},
+                max({BACK}) OVER (PARTITION BY {cell}) AS {ALL} FROM (
+                SELECT *, sum(CASE WHEN {gives} OR {asks} THEN 1 ELSE 0 END) {around} AS {BACK} FROM (
+                    SELECT *, CAST({self._cubic(key)} AS BIGINT) AS {PLACE} FROM ({rows}) t) t) t) t"""
+
+    def _kept(self, number: int, level: int, ring: int) -> list[str]:
+        """The columns that stay: a record's own, and what came of the levels before."""
+        cells = [f"cell{i}" for i in range(len(capped_domains(self.repair)))]
+        digits = [f"y{i}" for i in range(len(self.columns))]
+        before = [
+            _given(g, r, at, item)
+            for g, group in enumerate(self.repair.capped)
+            for r in range(self.repair.rings)
+            for at in range(len(group.levels))
+            for item in range(len(group.columns))
+            if (g, r, at) < (number, ring, level)
+        ]
+        return [*self._label, NUMBER, SPOT, *cells, *digits, *before]
+
+    def _cubic(self, key: str) -> str:
+        """The place of a spot: c0 + c1 z + c2 z^2 + c3 z^3 modulo p."""
+        c = coefficients(key, 4)
+        found = str(c[3])
+        for each in (c[2], c[1], c[0]):
+            found = self._modulo(f"{self._wide(found)} * {SPOT} + {each}")
+        return found
+
+    def _modulo(self, total: str) -> str:
+        return f"(({total}) % {PRIME})"
+
+    def _wide(self, value: str) -> str:
+        return f"CAST({value} AS {self.packing.dialect.wide_int()})"
+
+    def _list(self, names: Sequence[str]) -> str:
+        numbers = [self.packing.dialect.cast(sql.column(name), "BIGINT") for name in names]
+        return self.packing.dialect.printed(exp.Array(expressions=numbers))
+
+    def _item(self, values: str, place: int) -> str:
+        return self.packing.dialect.printed(
+            self.packing.dialect.element_at(exp.Var(this=values), sql.number(place + 1))
+        )
+
+
+def _given(group: int, ring: int, level: int, item: int) -> str:
+    return f"g{group}_{ring}_{level}_{item}"

@@ -1,0 +1,1 @@
+"""Spark: rows on a cluster, behind the protocols."""

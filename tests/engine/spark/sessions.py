@@ -1,0 +1,44 @@
+"""Spark for tests: whether it is here, a session of two cores, and engines on files."""
+
+import importlib.util
+import shutil
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from reticent.engine.open import open_engine
+from reticent.engine.sources.open import RemoteTable
+from reticent.engine.spark.session import ALONE, OURS, unheard
+
+
+def why_not() -> str:
+    """Why Spark cannot be tried here; empty where it can."""
+    if importlib.util.find_spec("pyspark") is None:
+        return "needs pyspark: pip install --require-hashes -r requirements/spark.lock"
+    return "" if shutil.which("java") else "needs a Java runtime, 17 or later"
+
+
+@cache
+def small_session() -> Any:
+    """One for the process, as small as can be."""
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.appName("tests")
+    small = {
+        "spark.master": "local[2]",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.driver.memory": "1g",
+        "spark.sql.codegen.wholeStage": "false",
+    }
+    for name, value in (OURS | ALONE | small).items():
+        builder = builder.config(name, value)
+    with unheard():
+        return builder.getOrCreate()
+
+
+def opened(session: Any, path: Path, partitions: int) -> Any:
+    """An engine on the rows of a Parquet file, spread over so many partitions."""
+    frame = session.read.parquet(str(path))
+    if partitions != 2:
+        frame = frame.repartition(partitions)
+    return open_engine(RemoteTable(engine="spark", given=frame))
