@@ -11,6 +11,7 @@ from reticent.engine.open import open_engine
 from reticent.engine.protocol import CuratorEngine
 from reticent.engine.sources.open import RemoteTable, open_frame
 from tests.engine.conformance import server as postgres
+from tests.engine.spark import sessions as spark
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,8 +69,13 @@ def _postgres(table: pa.Table) -> CuratorEngine:
     return open_engine(RemoteTable(engine="postgres", relation=stored(table), service="tests"))
 
 
+def _spark(table: pa.Table) -> CuratorEngine:
+    return open_engine(RemoteTable(engine="spark", given=spark.held(table)))
+
+
 OPENERS = {
     "local": Opener(why_not=lambda: "", open=_local),
     "postgres": Opener(why_not=postgres.why_not, open=_postgres),
+    "spark": Opener(why_not=spark.why_not, open=_spark),
 }
 REMOTE = tuple(name for name in OPENERS if name != "local")

@@ -33,6 +33,8 @@ def test_repairs(remote: Any, local: Any, kind: str, repair: str):
     """Every type of column under every repair."""
     dice, schema = Random(f"{kind} {repair}"), book()
     table = TABLES[kind](dice, ROWS)
+    if repair == "draws" and remote(table).version.startswith("spark"):
+        pytest.skip("Spark draws by keyed digests, with a law of their own: tests/engine/spark")
     compared(remote, local, table, schema, wants_of(dice, schema), repairs(dice, schema)[repair], None)
 
 

@@ -4,7 +4,10 @@ import importlib.util
 import shutil
 from functools import cache
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
+
+import pyarrow.parquet as pq
 
 from reticent.engine.open import open_engine
 from reticent.engine.sources.open import RemoteTable
@@ -42,3 +45,10 @@ def opened(session: Any, path: Path, partitions: int) -> Any:
     if partitions != 2:
         frame = frame.repartition(partitions)
     return open_engine(RemoteTable(engine="spark", given=frame))
+
+
+def held(table: Any) -> Any:
+    """The rows of an Arrow table as a frame of the small session, by way of a file, as a cluster has them."""
+    path = Path(mkdtemp(prefix="reticent-spark-tests-")) / "rows.parquet"
+    pq.write_table(table, path)
+    return small_session().read.parquet(str(path))

@@ -12,13 +12,14 @@ import pytest
 from reticent.engine.open import open_engine
 from reticent.engine.sources.open import open_frame
 from reticent.engine.sql.blocks import FEW_CELLS, cover, covering
+from reticent.engine.sql.keyed import normal_table
 from reticent.engine.sql.sampling import Lot
-from reticent.engine.wants import Aggregate, Key, Rows, Table
+from reticent.engine.wants import Aggregate, Key, Rows, Table, Unserved
 from reticent.errors import PlanError
 from reticent.prepare.repair import CappedDonors, Default, Donors, Edit, Match, MatchLevel, Repair
 from reticent.schema import Schema
 from reticent.schema.bind import CodeIn, Is
-from tests.engine import test_bins, test_coded, test_points, test_tally
+from tests.engine import test_bins, test_coded, test_points, test_predict, test_tally
 from tests.engine.slow import some_sum, some_table
 
 
@@ -41,7 +42,7 @@ def told(found: Any) -> list[Any]:
     parts = [list(found.statistics.sums.values()), [table.cells for table in found.tables.values()]]
     parts += [test_bins.listed(table) for table in found.bins.values()]
     parts += [test_points.listed(table) for table in found.points.values()]
-    return [*parts, *([told(found.fractions)] if found.fractions else [])]
+    return [*parts, dict(found.unserved), *([told(found.fractions)] if found.fractions else [])]
 
 
 def capped(rings: int) -> Repair:
@@ -63,7 +64,7 @@ def test_tallies_are_those_of_local_rows_in_any_partitions(
 ):
     """1, 2 and 8 partitions, the rows shuffled in between."""
     table, schema = people(4), test_tally.book(*unit)
-    wants = wants_of(7, schema)
+    wants = [*wants_of(7, schema), *([Unserved(column="age")] if repair.capped else [])]
     local = open_engine(open_frame(table), threads=1)
     expected = told(local.tally(schema, wants, repair))
     for partitions in (1, 2, 8):
@@ -71,6 +72,32 @@ def test_tallies_are_those_of_local_rows_in_any_partitions(
         engine = engine_on(table.take(pa.array(order)), partitions)
         assert told(engine.tally(schema, wants, repair)) == expected
     local.close()
+
+
+def test_draws_are_a_function_of_the_rows_and_the_key(engine_on: Any):
+    """The same in any partitions, the next for another key, and with the law that is said: quantiles of the normal."""
+    people = [{"age": 30, "job": 1, "hours": hours, "pay": None} for hours in range(40) for _ in range(25)]
+    table, found = test_predict.arrow(people), []
+    line = test_predict.line("pay", 1)
+    flat = replace(line, base=50 << 32, terms=(), spread=10 << 16)
+    for seed, partitions in ((1, 1), (1, 8), (2, 2)):
+        numbers = np.random.default_rng(seed)
+        drawn = replace(flat, draw=lambda n, numbers=numbers: numbers.integers(0, 2**19, n).astype(np.int32))
+        tally = engine_on(table, partitions).tally(
+            test_predict.SCHEMA, test_predict.WANTS, Repair(lines=(drawn,))
+        )
+        found.append([tally.statistics[want] for want in test_predict.WANTS])
+    assert found[0] == found[1] != found[2]
+    for (
+        total,
+        _,
+        squares,
+        _,
+    ) in found:  # 1000 codes of mean 49.5 (a floor) and deviation 10: five standard errors
+        assert abs(total / 1000 - 49.5) < 5 * 10 / 1000**0.5
+        assert abs(squares / 1000 - 49.5**2 - 100) < 5 * 1000 / 1000**0.5
+    middle = normal_table()["z"].to_numpy() / 2**16
+    assert abs(middle.mean()) < 1e-9 and 0.9999 < middle.var() < 1 and len(set(middle)) > 2**15
 
 
 def test_pieces_are_those_of_local_rows(engine_on: Any):

@@ -85,6 +85,19 @@ class WindowedCapped(CappedStaging):
                 given[name] = sql.case([(self._lacks(name), taken)])
         return self._people(given, more, self._made[-1]).where(exp.or_(*self._asks()), copy=False)
 
+    def unserved(self, column: str) -> int:
+        """How many recipients of a column's group nobody served, all rings together."""
+        number, group = next((i, each) for i, each in enumerate(self.repair.capped) if column in each.columns)
+        levels = range(len(group.levels))
+        left = [
+            " AND ".join(f"{_given(number, ring, level, 0)} IS NULL" for level in levels)
+            for ring in range(self.repair.rings)
+        ]
+        counts = ", ".join(f"count(*) FILTER (WHERE {each}) AS n{ring}" for ring, each in enumerate(left))
+        asks = self._status(group, gives=False)
+        found = self.tables.ask(f"SELECT {counts} FROM {self._made[-1]} WHERE {asks}")
+        return sum(int(each[0]) for each in found.values())
+
     def drop(self) -> None:
         for name in (PACKED, PEOPLE, *self._made):
             self.tables.drop(name)
