@@ -54,9 +54,7 @@ def test_rows_spread_out_evenly_would_hide_the_sampling_error(monkeypatch):
     """The twin draws rows as synthetic tables are drawn: its copies vary by noise alone."""
     network = fitted()
     right = np.std([share(each) for each in bootstrap(network, 60, SeededBits(2))])
-    monkeypatch.setattr(
-        module, "_sampled", lambda net, rows, rng: net.draw(rows, SeededBits(int(rng.integers(2**31))))
-    )
+    monkeypatch.setattr(module, "_sampled", lambda net, rows, bits: net.draw(rows, bits))
     evenly = np.std([share(each) for each in bootstrap(network, 60, SeededBits(2))])
     assert evenly < 0.75 * right
 

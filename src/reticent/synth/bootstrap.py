@@ -17,6 +17,7 @@ from reticent.errors import PlanError
 from reticent.noise.bits import Bits
 from reticent.synth.base import Counted, Floats, MissingMethod
 from reticent.synth.direct import shares_of
+from reticent.synth.domain import uniforms
 from reticent.synth.graph.estimate import NoisyTable, Zeroes, estimate
 from reticent.synth.lists import Lists, NoisyList
 from reticent.synth.marginals.study import View, grouped_view, plain
@@ -37,16 +38,16 @@ def bootstrap(network: Network, copies: int, bits: Bits) -> Iterator[Network]:
     if network.lists is None:
         raise PlanError("bootstrap copies need the noisy tables of mst, aim or pairs", field="copies")
     for _ in range(copies):
-        yield _again(network, network.lists, np.random.default_rng(bits.take(128)))
+        yield _again(network, network.lists, bits)
 
 
-def _again(network: Network, lists: Lists, rng: np.random.Generator) -> Network:
+def _again(network: Network, lists: Lists, bits: Bits) -> Network:
     domain = network.domain
-    rows = _sampled(network, min(MOST_ROWS, max(1, floor(network.total + 0.5))), rng)
-    rows = _silenced(rows, lists, rng) if lists.missing is MissingMethod.AVAILABLE else rows
+    rows = _sampled(network, min(MOST_ROWS, max(1, floor(network.total + 0.5))), bits)
+    rows = _silenced(rows, lists, bits) if lists.missing is MissingMethod.AVAILABLE else rows
     first, view = plain(domain, lists.missing), grouped_view(domain, lists)
     fitted = [each for each in lists.lists if each.is_fitted]
-    noisy = [_noisy(each, rows, view if each.is_grouped else first, lists, rng) for each in fitted]
+    noisy = [_noisy(each, rows, view if each.is_grouped else first, lists, bits) for each in fitted]
     total = total_of([found for each, found in zip(fitted, noisy, strict=True) if not each.is_grouped])
     measured = [_table(each, found, total, lists, view) for each, found in zip(fitted, noisy, strict=True)]
     zeroes = [
@@ -58,7 +59,7 @@ def _again(network: Network, lists: Lists, rng: np.random.Generator) -> Network:
     return Network(domain=domain, steps=steps, total=total, claim=network.claim)
 
 
-def _sampled(network: Network, rows: int, rng: np.random.Generator) -> Cells:
+def _sampled(network: Network, rows: int, bits: Bits) -> Cells:
     """Rows drawn one by one and independently, as a survey's respondents are: `Network.draw` spreads them evenly instead."""
     drawn = np.zeros((rows, len(network.domain.axes)), dtype=np.int32)
     for step in network.steps:
@@ -67,31 +68,37 @@ def _sampled(network: Network, rows: int, rng: np.random.Generator) -> Cells:
             some = slice(at, at + AT_ONCE)
             lines = sums[tuple(drawn[some, place] for place in step.given)]
             lines = np.broadcast_to(lines, (len(drawn[some]), sums.shape[-1]))
-            drawn[some, step.place] = (lines <= rng.random((len(lines), 1)) * lines[:, -1:]).sum(axis=1)
+            drawn[some, step.place] = (lines <= uniforms(len(lines), bits)[:, None] * lines[:, -1:]).sum(
+                axis=1
+            )
     return drawn
 
 
-def _silenced(rows: Cells, lists: Lists, rng: np.random.Generator) -> Cells:
+def _silenced(rows: Cells, lists: Lists, bits: Bits) -> Cells:
     """Answers gone missing at the rates that the columns' lists tell; who was not asked has none to miss."""
     made = rows.copy()
     for place, axis in enumerate(lists.domain.axes):
         rate = 1 - float(shares_of(lists.columns[place], lists).response[0])
-        is_lost = (rng.random(len(rows)) < rate) & (made[:, place] < axis.answers)
+        is_lost = (uniforms(len(rows), bits) < rate) & (made[:, place] < axis.answers)
         made[is_lost, place] = axis.silence
     return made
 
 
-def _noisy(each: NoisyList, rows: Cells, view: View, lists: Lists, rng: np.random.Generator) -> NoisyCounts:
+def _noisy(each: NoisyList, rows: Cells, view: View, lists: Lists, bits: Bits) -> NoisyCounts:
     """The list of the same set from simulated rows, with noise of the same law and deviation."""
     counted: Counted = np.zeros(lists.domain.sizes(each.places), dtype=np.int64)
     np.add.at(counted, tuple(rows[:, place] for place in each.places), 1)
     exact = view.parted(counted, each.places) if len(each.left) else view.table(counted, each.places).ravel()
-    draws: Floats = (
-        rng.normal(0, each.deviation, len(exact))
-        if lists.is_gaussian
-        else rng.laplace(0, each.deviation / np.sqrt(2), len(exact))
-    )
+    draws = _draws(len(exact), each.deviation, bits, is_gaussian=lists.is_gaussian)
     return NoisyCounts(cells=exact + draws, deviation=each.deviation, size=each.deviation)
+
+
+def _draws(n: int, deviation: float, bits: Bits, *, is_gaussian: bool) -> Floats:
+    """Normal numbers by Box and Muller's formula, or Laplace ones: simulated noise, on simulated rows."""
+    far, turn = -np.log1p(-uniforms(n, bits)), uniforms(n, bits)
+    if is_gaussian:
+        return np.asarray(deviation * np.sqrt(2 * far) * np.cos(2 * np.pi * turn))
+    return np.asarray(deviation / np.sqrt(2) * far * np.where(turn < 0.5, -1.0, 1.0))
 
 
 def _table(each: NoisyList, noisy: NoisyCounts, total: float, lists: Lists, view: View) -> NoisyTable:
