@@ -139,30 +139,28 @@ def answer_quantile(
     Keeps back  the exact table and the scores.
     """
     schema, copies = context.schema, context.copies
-    column = schema.number(query.column, field="query")
     one = rank_bound(query, schema, context.neighbours, context.repair)
-    bound = times(one, copies)
-    cells = context.tallies.tables[query.table(schema)].cells
-
-    def value(index: int) -> Fraction:
-        return min(column.upper, column.lower + index * query.step)
+    fine, values = query.parts_of_one(schema), query.candidates(schema)
+    bound = times(one, copies * fine)
+    held = context.tallies.tables[query.table(schema)].cells
+    cells = query.spread(held, schema)
 
     def pick(shift: int, budget: Fraction) -> Fraction:
-        return value(choose(cells, query, shift, bound=bound, epsilon=budget, context=context))
+        return values[choose(cells, query, shift, bound=bound, epsilon=budget, context=context)]
 
     def ends(shift: int, budget: Fraction, inner: Interval) -> Interval:
         low, high = pick(shift, budget), pick(-shift, budget)
         return min(low, inner[0]), max(high, inner[1])
 
     point = pick(0, epsilon)
-    everything = interval = total = (column.lower, column.upper)
+    everything = interval = total = (values[0], values[-1])
     budgets = end_budgets(bar, has_total=error is not None)
     if bar:
         rate = rate_of(budgets.end, in_rho=context.in_rho)
         reach = slack(len(cells) + 1, bound=bound, epsilon=rate, chance=(1 - level) / 2)
         interval = ends(reach, budgets.end, (point, point))
     if bar and error is not None:
-        sampling = _rank_reach(query, sum(cells), error, budgets, context, level)
+        sampling = fine * _rank_reach(query, sum(held), error, budgets, context, level)
         total = ends(joint_shift(reach, sampling), budgets.end, interval)
 
     def covering(wanted: Fraction) -> Interval:
@@ -313,7 +311,7 @@ class QuantileRoute(BaseRoute[Quantile]):
         """In ranks: respondents between the answer and the exact one."""
         schema, ask = self.setting.schema, self.statistic
         bound = self.bound
-        candidates = self.query.table(schema).size(schema)
+        candidates = len(self.query.candidates(schema))
         rate = rate_of(ask.epsilon, in_rho=ask.in_rho)
         ranks = slack(candidates, bound=bound, epsilon=rate, chance=1 - ask.level)
         return Expected(margin=Fraction(ranks, self.query.at.denominator), how=IN_RANKS)

@@ -20,6 +20,7 @@ from reticent.answer.domains import asked_in_one, domain_route
 from reticent.answer.donors import DonorsRoute
 from reticent.answer.expect import Expected
 from reticent.answer.parts import Answer, AnyMeasurement
+from reticent.answer.positions import is_scored
 from reticent.answer.quantile import QuantileRoute
 from reticent.answer.ratio import MeanRoute, ProportionRoute, VarianceRoute
 from reticent.answer.route_weighted import WeightedRoute
@@ -98,6 +99,7 @@ class Route(Protocol):
 def route_of(statistic: Statistic, setting: Setting, *, field: str = "query") -> Route:
     """The way a statistic takes. Refused where it is to be weighted to known totals and nothing bounds that."""
     query, schema = statistic.query, setting.schema
+    _check_positions(statistic, setting, field)
     here: Any = {"statistic": statistic, "setting": setting}
     if statistic.weighted and setting.weighting is not None:
         shape = weightable(query, schema)
@@ -132,6 +134,20 @@ def route_of(statistic: Statistic, setting: Setting, *, field: str = "query") ->
             return domain_route(query, inside, **here, field=field)
         case _:
             raise TypeError("there is no route for this kind of query")
+
+
+def _check_positions(statistic: Statistic, setting: Setting, field: str) -> None:
+    """Refuse sums of positions where they are not made of the weights of levels: other ways sum codes."""
+    query = statistic.query
+    scored = [want for want in query.wants(setting.schema) if is_scored(want, setting.schema)]
+    if not scored:
+        return
+    if statistic.weighted or roles(query, setting.schema, setting.copied):
+        raise PlanError(
+            "is an ordinal column; its mean, total and variance are not computed where a model fills it or with weights to "
+            "known totals, unless these release their factors: ask for proportions",
+            field=field,
+        )
 
 
 def _of_sums(plain: PublicRoute[RowQuery]) -> Route:

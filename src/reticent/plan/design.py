@@ -25,7 +25,7 @@ from reticent.query.base import CodedMean, CodedSum
 from reticent.query.domains import ByDomain
 from reticent.query.filled import roles
 from reticent.refine.total import DesignFactor
-from reticent.schema import Schema
+from reticent.schema import Levels, Schema
 
 NO_UNITS = (
     "needs primary sampling units in the codebook: a column with role = 'psu' whose levels are all units that were drawn, "
@@ -204,6 +204,11 @@ class _Reader:
         if not isinstance(shape, CodedSum | CodedMean):
             raise PlanError(
                 "is bought for counts, totals, means and proportions; " + OTHERWISE, field=f"{at}.epsilon"
+            )
+        if shape.number is not None and isinstance(self.schema.columns[shape.number.name], Levels):
+            raise PlanError(
+                "is not bought for an ordinal column; name a released variance of it, or take proportions",
+                field=f"{at}.epsilon",
             )
         self._check(ask, f"{at}.epsilon")
         units, held = self.dealt(groups, f"{at}.epsilon")

@@ -7,6 +7,8 @@ itself from the words of a plan.
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import pairwise
+from math import lcm
 from typing import ClassVar, Self
 
 from reticent.engine.wants import MOST_CELLS, Key, Rows, Sum, Table, has_universe
@@ -27,7 +29,7 @@ from reticent.query.base import (
 from reticent.query.cells import FromCells
 from reticent.query.sides import BinEdges, Sides
 from reticent.query.written import WrittenQuery
-from reticent.schema import Number, Schema
+from reticent.schema import Levels, Number, Schema
 from reticent.schema.predicate import Predicate, columns_compared
 
 Keys = Mapping[str, frozenset[str]]
@@ -96,7 +98,7 @@ class NumericQuery(RowQuery):
         return self.power(schema, 0).rows
 
     def number(self, schema: Schema) -> Number:
-        return schema.number(self.column, field="query")
+        return schema.scale(self.column, field="query")
 
     def unit(self, schema: Schema, units: Mapping[str, str]) -> str:
         return schema.columns[self.column].unit
@@ -112,7 +114,7 @@ class Total(NumericQuery):
 
     @classmethod
     def read(cls, written: WrittenQuery) -> Self:
-        return cls(column=written.number(written.value).name, among=written.among)
+        return cls(column=written.scale(written.value).name, among=written.among)
 
     def wants(self, schema: Schema) -> tuple[Sum, ...]:
         return (self.power(schema, 1),)
@@ -135,7 +137,7 @@ class CentredQuery(NumericQuery):
 
     @classmethod
     def read(cls, written: WrittenQuery) -> Self:
-        column = written.number(written.value)
+        column = written.scale(written.value)
         centre = written.own_centre(column)
         return cls(column=column.name, among=written.among, centre=centre, size=written.size)
 
@@ -317,7 +319,11 @@ class Proportion(RowQuery):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantile(RowQuery):
-    """A quantile of a numeric column, on a declared grid of candidates `step` apart."""
+    """A quantile of a numeric column, on a declared grid of candidates `step` apart.
+
+    Of an ordinal column its levels are the candidates; with `banded`, the pieces of `step` that its bands are cut into, as if
+    answers lay evenly in a band.
+    """
 
     KEYS: ClassVar[Keys] = {"median": COMMON | {"step"}, "quantile": COMMON | {"step", "at"}}
     takes_domains: ClassVar[bool] = True
@@ -332,22 +338,65 @@ class Quantile(RowQuery):
     column: str
     at: Fraction
     step: Fraction
+    banded: bool = False
 
     @classmethod
     def read(cls, written: WrittenQuery) -> Self:
-        column = written.number(written.value)
+        column = written.scale(written.value)
         at = Fraction(1, 2) if written.key == "median" else written.decimal("at")
         if at is None or not 0 < at < 1:
             raise PlanError('needs at = "0.25", a decimal strictly between 0 and 1', field=written.field)
-        return cls(column=column.name, at=at, step=written.step(column), among=written.among)
+        levels = written.schema.coded[column.name]
+        if isinstance(levels, Levels):
+            cut = written.band_step(levels)
+            step, banded = cut or column.grid, cut is not None
+        else:
+            step, banded = written.step(column), False
+        return cls(column=column.name, at=at, step=step, banded=banded, among=written.among)
+
+    def candidates(self, schema: Schema) -> list[Fraction]:
+        """The values among which one is chosen, in order: of a piece of a band its middle."""
+        column = schema.coded[self.column]
+        if isinstance(column, Number):
+            number = self.table(schema).size(schema)
+            return [min(column.upper, column.lower + place * self.step) for place in range(number)]
+        if not self.banded:
+            return list(column.positions)
+        return [
+            low + self.step * place + self.step / 2
+            for (low, _), pieces in zip(pairwise(column.bands), self._pieces(schema), strict=True)
+            for place in range(pieces)
+        ]
+
+    def _pieces(self, schema: Schema) -> list[int]:
+        """Into how many pieces each band is cut."""
+        column = schema.coded[self.column]
+        bands = column.bands if isinstance(column, Levels) else ()
+        return [int((high - low) / self.step) for low, high in pairwise(bands)]
+
+    def parts_of_one(self, schema: Schema) -> int:
+        """Of how many parts a record's weight is, so that those on pieces of a band are whole."""
+        return lcm(*self._pieces(schema)) if self.banded else 1
+
+    def spread(self, cells: tuple[int, ...], schema: Schema) -> tuple[int, ...]:
+        """The weight on every candidate, in such parts: that of a band evenly on its pieces."""
+        if not self.banded:
+            return cells
+        fine = self.parts_of_one(schema)
+        pieces = self._pieces(schema)
+        return tuple(
+            cell * (fine // each) for cell, each in zip(cells, pieces, strict=True) for _ in range(each)
+        )
 
     @property
     def values(self) -> frozenset[str]:
         return frozenset({self.column})
 
     def table(self, schema: Schema) -> Table:
-        column = schema.number(self.column, field="query")
-        key = Key(column=self.column, step=int(self.step / column.grid))
+        column = schema.coded[self.column]
+        key = Key(column=self.column)
+        if isinstance(column, Number):
+            key = Key(column=self.column, step=int(self.step / column.grid))
         rows = self.among.rows(schema, values=(self.column,))
         return Table(rows=rows, keys=(key,), weight=self.among.weight)
 
@@ -362,7 +411,8 @@ class Quantile(RowQuery):
 
     def words(self, schema: Schema) -> str:
         name = "median" if self.at == Fraction(1, 2) else f"{show(self.at)} quantile"
-        return f"{name} of {self.column} over {self.among.words()}"
+        banded = ", interpolated as if answers lay evenly within bands" if self.banded else ""
+        return f"{name} of {self.column} over {self.among.words()}{banded}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

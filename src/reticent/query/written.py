@@ -4,13 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
+from math import lcm
 from typing import Any
 
 from reticent.errors import PlanError
 from reticent.exact import read_decimal, show
 from reticent.query.base import Subpopulation
 from reticent.query.sides import Sides
-from reticent.schema import Number, Schema
+from reticent.schema import Levels, Number, Schema
 from reticent.schema.bind import bind
 from reticent.schema.parse import parse
 from reticent.schema.predicate import Predicate
@@ -38,6 +39,10 @@ class WrittenQuery:
     def number(self, name: Any) -> Number:
         """The numeric column of this name."""
         return self.schema.number(text_of(name, self.field), field=self.field)
+
+    def scale(self, name: Any) -> Number:
+        """The numeric column of this name, or the scale of an ordinal one."""
+        return self.schema.scale(text_of(name, self.field), field=self.field)
 
     def predicate(self) -> Predicate:
         """The condition that stands behind the key."""
@@ -78,6 +83,26 @@ class WrittenQuery:
             raise PlanError(
                 f"has more than {MOST_CANDIDATES} candidates; use a larger step", field=self.field
             )
+        return step
+
+    def band_step(self, column: Levels) -> Fraction | None:
+        """Into steps of what length the bands of an ordinal column are cut; None where its levels are the candidates."""
+        if "step" not in self.raw:
+            return None
+        step = read_decimal(self.raw["step"])
+        if not column.bands:
+            raise PlanError(
+                f"{column.name} has levels: its quantiles are levels; leave step out, or declare bands in the codebook",
+                field=self.field,
+            )
+        lengths = [high - low for low, high in pairwise(column.bands)]
+        if step is None or step <= 0 or any((each / step).denominator != 1 for each in lengths):
+            raise PlanError(
+                f"needs a step that every band of {column.name} is a multiple of", field=self.field
+            )
+        pieces = [int(each / step) for each in lengths]
+        if sum(pieces) > MOST_CANDIDATES or lcm(*pieces) > MOST_CANDIDATES:
+            raise PlanError("cuts bands into too many steps; use a larger one", field=self.field)
         return step
 
     def edges(self, raw: Any, column: Number) -> tuple[Fraction, ...]:

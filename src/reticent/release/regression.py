@@ -204,7 +204,7 @@ def _told(asked: AskedRegression, made: RegressionResult, claim: Claim) -> dict[
         "coefficients": [
             each
             for cell, line in shown.items()
-            for each in _coefficients(asked, cell, line, factor, made.plan.schema)
+            for each in coefficients(asked, cell, line, factor, made.plan.schema)
         ],
     }
 
@@ -215,7 +215,7 @@ def _residual_sds(shown: Mapping[Domain, ReleasedLine]) -> float | list[float]:
     return found if len(found) > 1 else found[0]
 
 
-def _coefficients(
+def coefficients(
     asked: AskedRegression, cell: Domain, line: ReleasedLine, factor: DesignFactor | None, schema: Schema
 ) -> list[dict[str, Any]]:
     terms = [(INTERCEPT, ""), *(asked.term(each, schema) for each in asked.model.features)]

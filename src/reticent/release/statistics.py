@@ -12,6 +12,7 @@ from typing import Any
 from reticent.answer.choose_bins import Weighed, weigh
 from reticent.answer.context import CompletedSums, Context
 from reticent.answer.parts import Answer, is_as_planned
+from reticent.answer.positions import asked_by_level, with_positions
 from reticent.answer.route import Route, route_of
 from reticent.answer.statistic import Setting
 from reticent.engine.sql.tallies import check_bins
@@ -41,6 +42,7 @@ def wants_of(plan: Plan) -> list[Aggregate]:
         route.check_query(f"statistic[{place}].query")
         route.check_budget(f"statistic[{place}].epsilon")
     wants = _asked(plan, [want for route in routes for want in route.aggregates])
+    wants = [asked_by_level(want, plan.schema) for want in wants]
     wants += [plan.weight.wanted] if plan.weight else []
     wants += plan.design.wants(plan.schema)
     for want in wants:
@@ -199,9 +201,13 @@ def weigh_plan(plan: Plan, tallies: Tallies, noise: Noise) -> Weighed | None:
 
 def _weighted(plan: Plan, weighed: Weighed | None, tallies: Tallies) -> tuple[Setting, Tallies]:
     """What statistics are answered in: with factors that were released, the codebook and the sums that they make."""
+    wants = [want for route in plan.routes for want in route.aggregates]
+    bought = plan.weight.factors if plan.weight else None
+    tallies = with_positions(
+        [bought.asked(want) for want in wants] if bought else wants, tallies, plan.schema
+    )
     if weighed is None or weighed.factors is None:
         return plan.setting, tallies
-    wants = [want for route in plan.routes for want in route.aggregates]
     made = weighed.factors.contracted(wants, tallies, plan.schema)
     return replace(plan.setting, schema=weighed.factors.schema(plan.schema)), made
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -110,6 +111,19 @@ class Schema:
         if column.role == "weight":
             raise PlanError(f"{name} is the base weight; write weight = {name!r} instead", field=field)
         return column
+
+    def scale(self, name: str, *, field: str) -> Number:
+        """The numeric column `name`, or the scale of an ordinal one whose levels have positions."""
+        column = self.column(name, field=field)
+        if not isinstance(column, Levels):
+            return self.number(name, field=field)
+        found = column.scale
+        if found is None:
+            raise PlanError(
+                f"{name} has levels without positions; declare them in the codebook, or ask for a table or a proportion",
+                field=field,
+            )
+        return found
 
     def weight(self, name: str, *, field: str) -> Number:
         """The base weight `name`."""
@@ -272,7 +286,8 @@ class ColumnPart(Section):
     - `strata`: for a psu, the stratum of each level; without it units are numbered within strata.
     - `drawn`: for a psu numbered within strata, how many were drawn in each stratum, where not all levels.
     - `levels`: the answers, in order for an ordinal column.
-    - `positions`: places of ordinal levels on a scale.
+    - `positions`: places of ordinal levels on a scale, so that they have means, totals, variances and quantiles.
+    - `bands`: for levels that are bands of a number, its edges, one more than levels; quantiles are interpolated in them.
     - `bounds`: lowest and highest; what lies outside is clamped.
     - `grid`: the step that values are rounded to.
     - `missing_codes`: numbers that stand for no answer.
@@ -292,6 +307,7 @@ class ColumnPart(Section):
     drawn: list[int] = Field(default=[])
     levels: list[str | int] = Field(default=[])
     positions: list[Numeric] = Field(default=[])
+    bands: list[Numeric] = Field(default=[])
     bounds: list[Numeric] = Field(default=[])
     grid: Numeric = 1
     missing_codes: list[Numeric] = Field(default=[])
@@ -395,8 +411,11 @@ def _offered(kind: Any) -> set[str]:
 def _levels(part: ColumnPart, common: dict[str, Any], at: str) -> Levels:
     _refuse(part, at, "bounds", "grid")
     if part.kind == "categorical":
-        _refuse(part, at, "positions")
+        _refuse(part, at, "positions", "bands")
     positions = tuple(_exact(value, f"{at}.positions") for value in part.positions)
+    bands = tuple(_exact(value, f"{at}.bands") for value in part.bands)
+    if bands and not positions:
+        positions = tuple((low + high) / 2 for low, high in pairwise(bands))
     levels, members = _grouped(part, at)
     ordered = part.kind == "ordinal"
     wrong = next((word for word in part.ignore if word not in FOLDS), None)
@@ -409,6 +428,7 @@ def _levels(part: ColumnPart, common: dict[str, Any], at: str) -> Levels:
         labels=_labels(part, levels, at),
         ignore=tuple(word for word in FOLDS if word in part.ignore),
         positions=positions,
+        bands=bands,
         ordered=ordered,
         literal=part.text,
         strata=tuple(str(stratum) for stratum in part.strata),
@@ -471,7 +491,8 @@ def _labels(part: ColumnPart, levels: tuple[str, ...], at: str) -> tuple[str, ..
 
 
 def _number(part: ColumnPart, common: dict[str, Any], at: str) -> Number:
-    _refuse(part, at, "levels", "positions", "text", "strata", "drawn", "labels", "groups", "ignore")
+    refused = ("levels", "positions", "bands", "text", "strata", "drawn", "labels", "groups", "ignore")
+    _refuse(part, at, *refused)
     if len(part.bounds) != 2:
         raise SchemaError("give the lowest and the highest value: bounds = [0, 99]", field=f"{at}.bounds")
     lower, upper = (_exact(value, f"{at}.bounds") for value in part.bounds)

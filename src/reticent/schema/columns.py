@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from decimal import ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
 from itertools import pairwise
-from math import ceil, floor
+from math import ceil, floor, gcd, lcm
 
 from reticent.errors import PlanError, SchemaError
 from reticent.exact import show
@@ -143,10 +143,12 @@ class Levels(Column):
     Of a primary sampling unit, `strata` names the stratum of every level; or, where levels are numbers within strata, `drawn`
     has for every stratum how many of them were drawn there. `members` are the codes of the file that each level stands
     for, where levels are groups of them; `labels` what a reader sees in place of each; `ignore` what texts may differ in.
+    Levels that are bands of a number have its edges as `bands`, one more than levels.
     """
 
     levels: tuple[str, ...]
     positions: tuple[Fraction, ...] = ()
+    bands: tuple[Fraction, ...] = ()
     ordered: bool = False
     literal: bool = False
     labels: tuple[str, ...] = ()
@@ -170,10 +172,21 @@ class Levels(Column):
         self._check_meanings()
         if set(map(self.meaning, self.spellings)) & set(map(self.meaning, self.missing)):
             raise SchemaError("has a level that is also a missing code; choose", field=self.name)
+        if self.bands and len(self.bands) != len(self.levels) + 1:
+            raise SchemaError(
+                "needs one edge more than levels: where each band begins, and the last ends", field=self.name
+            )
         if self.positions and len(self.positions) != len(self.levels):
             raise SchemaError("needs one position for each level", field=self.name)
         if any(b <= a for a, b in pairwise(self.positions)):
             raise SchemaError("needs increasing positions; list the levels in order", field=self.name)
+        if any(b <= a for a, b in pairwise(self.bands)):
+            raise SchemaError("needs increasing edges of bands; list the levels in order", field=self.name)
+        if self.bands and any(
+            not low <= at <= high
+            for at, (low, high) in zip(self.positions, pairwise(self.bands), strict=True)
+        ):
+            raise SchemaError("has a position outside its band", field=self.name)
         if self.strata and len(self.strata) != len(self.levels):
             raise SchemaError("needs one stratum for each level", field=self.name)
         if self.labels and len(self.labels) != len(self.levels):
@@ -218,6 +231,27 @@ class Levels(Column):
     @property
     def high(self) -> int:
         return len(self.levels) - 1
+
+    @property
+    def scale(self) -> "Number | None":
+        """The numbers that levels stand for, on the grid that all positions lie on; None where levels have none."""
+        if len(self.positions) < 2:
+            return None
+        ends = {"lower": self.positions[0], "upper": self.positions[-1]}
+        return Number(
+            name=self.name, source=self.source, label=self.label, unit=self.unit, grid=self._grid, **ends
+        )
+
+    @property
+    def _grid(self) -> Fraction:
+        """The largest number of which all positions are multiples."""
+        below = lcm(*(each.denominator for each in self.positions))
+        return Fraction(gcd(*(int(each * below) for each in self.positions)), below)
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """The positions, in steps of their grid."""
+        return tuple(int(each / self._grid) for each in self.positions)
 
     def text(self, code: int) -> str:
         return self.levels[code]

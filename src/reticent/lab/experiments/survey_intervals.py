@@ -6,7 +6,7 @@ runs and estimates of a case; the width is that of the median interval over 2 x 
 is about. Cases marked leading are shares and means of everybody and of large domains.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any
@@ -14,12 +14,19 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from reticent.lab.noise import QuickNoise
+from reticent.engine.wants import Tallies
+from reticent.lab.noise import QuickModelNoise, QuickNoise
 from reticent.lab.run.experiment import Experiment, Outcome, Row
 from reticent.lab.run.summary import Floats, groups
-from reticent.lab.world.clusters import SHARES, Clusters
+from reticent.lab.world.clusters import REGIONS, SHARES, SLOPES, Clusters
+from reticent.models.intervals import fit_line
+from reticent.models.sums import Centred
 from reticent.plan.plan import Plan, plan_from
+from reticent.plan.regression import Regressions
 from reticent.release.document import document
+from reticent.release.models import design_of, sums_of
+from reticent.release.regression import coefficients, wanted_of
+from reticent.release.sampling import Sampled
 from reticent.release.statistics import StatisticsResult, evaluate_sampled, wants_of
 from reticent.release.survey import Survey
 
@@ -35,8 +42,9 @@ NOISE_ONLY = "noise interval as if total"
 class Case:
     """One design, what is asked of it, and where the sampling error comes from.
 
-    `domain` is a condition and the suffix of its truth. `own` is the price of a standard error for each statistic; `effect` a
-    declared design effect; else `factor` is the price of one design factor.
+    `domain` is a condition and the suffix of its truth; with `by` shares are asked in every region instead, at one price.
+    `own` is the price of a standard error for each statistic; `effect` a declared design effect; else `factor` is the price of
+    one design factor. `median` asks for the median wage, `slope` for a line of wages on two shares.
     """
 
     world: Clusters
@@ -44,8 +52,16 @@ class Case:
     own: str | None = None
     effect: str | None = None
     domain: tuple[str, str] | None = None
+    by: bool = False
     wage: bool = False
+    median: bool = False
+    slope: bool = False
     leading: bool = True
+
+    @property
+    def shares(self) -> bool:
+        """Whether the eight shares are asked, and not a median or slopes alone."""
+        return not (self.median or self.slope)
 
 
 def _world(people: int, units: int, effect: float, **more: Any) -> Clusters:
@@ -67,6 +83,12 @@ CASES: dict[str, Case] = {
     "20000, effect 2, one region of four": Case(world=LARGE(2.0), domain=("region = 'r0'", " in r0")),
     "20000, effect 2, a tenth everywhere": Case(world=LARGE(2.0), domain=("tenth = 'in'", ""), leading=False),
     "20000, effect 2, declared": Case(world=LARGE(2.0), effect="2", leading=False),
+    "20000, effect 2, every region, own error": Case(world=LARGE(2.0), own="0.2", by=True, leading=False),
+    "20000, effect 2, median wage": Case(world=LARGE(2.0), median=True, leading=False),
+    "20000, effect 2, weighted, median wage": Case(
+        world=LARGE(2.0, weighted=True), median=True, leading=False
+    ),
+    "20000, effect 2, slopes of wages": Case(world=LARGE(2.0), slope=True, leading=False),
 }
 
 
@@ -86,11 +108,15 @@ def asked(name: str) -> Asked:
     where = {"where": case.domain[0]} if case.domain else {}
     sampling = {"sampling": {"epsilon": case.own}} if case.own else {}
     items = [_share(j, weight, {}, {}) for j in range(len(SHARES))]
-    asks = [_share(j, weight, where, sampling) for j in range(len(SHARES))]
+    by = {"by": ["region"], "show_missing": False} if case.by else {}
+    asks = [_share(j, weight, {**where, **by}, sampling) for j in range(len(SHARES))] if case.shares else []
+    if case.median:
+        query = {"median": "income", "step": "0.05", **weight}
+        asks.append({"name": "median", "query": query, "epsilon": EPSILON, "interval": {"epsilon": "0.4"}})
     if case.wage:
         query = {"mean": "wage", "centre": "30", **weight, **where}
         asks.append({"name": "wage", "query": query, "epsilon": EPSILON, **sampling})
-    if case.domain:
+    if case.domain or not case.shares:
         items = [{**item, "name": f"all {item['name']}"} for item in items]
     design: dict[str, Any] = {}
     if case.effect:
@@ -101,14 +127,31 @@ def asked(name: str) -> Asked:
         "survey": {"source": "rows", "codebook": "codebook", "ledger": "none"},
         "release": {"id": "intervals"},
         "protect": {"change": "one respondent added or removed", "epsilon": "10"},
-        "statistic": [*(items if case.domain else []), *asks],
+        "statistic": [*(items if case.domain or not case.shares else []), *asks],
+        **({"regression": [LINE]} if case.slope else {}),
         **design,
     }
-    suffix = case.domain[1] if case.domain else ""
-    truth = {
-        ask["name"]: case.world.truth[ask["name"] + ("" if ask["name"] == "wage" else suffix)] for ask in asks
-    }
-    return Asked(plan=plan_from(data, case.world.codebook()), truth=truth)
+    return Asked(
+        plan=plan_from(data, case.world.codebook()), truth=_truths(case, [ask["name"] for ask in asks])
+    )
+
+
+LINE = {"name": "line", "y": "wage", "x": [f"y{j + 1}" for j in SLOPES], "epsilon": "1"}
+
+
+def _truths(case: Case, names: list[str]) -> dict[str, float]:
+    """What the population says, by the name of a statistic; by region after a comma."""
+    world, suffix = case.world, case.domain[1] if case.domain else ""
+    if case.slope:
+        return world.slopes
+    if case.by:
+        regions = [f"r{each}" for each in range(REGIONS)]
+        return {
+            f"{name}, {region}": world.truth[f"{name} in {region}"] for name in names for region in regions
+        }
+    known = {**world.truth, **({"median": world.median_income} if case.median else {})}
+    known |= {"wage": world.mean_wage} if case.wage else {}
+    return {name: known[name + ("" if name in ("wage", "median") else suffix)] for name in names}
 
 
 def _share(place: int, weight: Row, where: Row, sampling: Row) -> Row:
@@ -125,7 +168,10 @@ def run(index: int, seed: int) -> list[Outcome]:
     rows = case.world.draw(draw)
     engine = Survey(rows, codebook={}, threads=1).open()
     try:
-        tallies = engine.tally(held.plan.schema, wants_of(held.plan), held.plan.repair)
+        line = held.plan.product(Regressions)
+        summed = wanted_of(line.lines[0], held.plan.schema).values() if line else ()
+        wants = [*wants_of(held.plan), *(want for want in summed if want)]
+        tallies = engine.tally(held.plan.schema, wants, held.plan.repair)
     finally:
         engine.close()
     made = evaluate_sampled(held.plan, tallies, QuickNoise(loud))
@@ -133,11 +179,33 @@ def run(index: int, seed: int) -> list[Outcome]:
     told = document(held.plan, [result], receipt=None, engine="lab")
     exact = _exact(rows, case, held.truth)
     outcomes = []
-    for answer in told["statistics"]:
-        item = answer["name"]
+    for item, estimate in [*_estimates(told), *_slopes(held.plan, tallies, made.sampled, loud)]:
         if item in held.truth:
-            outcomes += _lines(f"{name}|{item}", answer["estimates"][0], exact[item], held.truth[item])
+            outcomes += _lines(f"{name}|{item}", estimate, exact[item], held.truth[item])
     return outcomes
+
+
+def _estimates(told: Row) -> Iterator[tuple[str, Row]]:
+    for answer in told["statistics"]:
+        for each in answer["estimates"]:
+            yield ", ".join([answer["name"], *each["cell"].values()]), each
+
+
+def _slopes(
+    plan: Plan, tallies: Tallies, sampled: Sampled, loud: np.random.Generator
+) -> Iterator[tuple[str, Row]]:
+    """The coefficients of the plan's line, where it has one."""
+    asked = plan.product(Regressions)
+    if asked is None:
+        return
+    (line,) = asked.lines
+    sums = sums_of(design_of(line.model, plan.schema), wanted_of(line, plan.schema), tallies.statistics)
+    fitted = fit_line(
+        Centred(), sums, epsilon=line.model.epsilon, neighbours=plan.neighbours, noise=QuickModelNoise(loud)
+    )
+    factor = sampled.bought.factor if sampled.bought else None
+    for each in coefficients(line, (), fitted, factor, plan.schema):
+        yield str(each["term"]), each
 
 
 def _lines(query: str, one: Row, exact: float, truth: float) -> list[Outcome]:
@@ -158,11 +226,35 @@ def _exact(rows: pa.Table, case: Case, names: Mapping[str, float]) -> dict[str, 
     if case.domain:
         column, level = case.domain[0].replace("'", "").split(" = ")
         weight = weight * (np.asarray(rows[column].to_pylist()) == level)
-    found = {}
+    found: dict[str, float] = {}
+    if case.slope:
+        return _least_squares(rows)
+    if case.median:
+        return {"median": _median(rows["income"].to_numpy(), weight)}
+    if case.by:
+        region = np.asarray(rows["region"].to_pylist())
+        for name in names:
+            item, here = name.split(", ")
+            yes = np.asarray(rows[item].to_pylist()) == "yes"
+            found[name] = float(yes[region == here].mean())
+        return found
     for name in names:
         values = rows[name].to_numpy() if name == "wage" else np.asarray(rows[name].to_pylist()) == "yes"
         found[name] = float((weight * values).sum() / weight.sum())
     return found
+
+
+def _median(values: Floats, weight: Floats) -> float:
+    """Of the weighted sample."""
+    order = np.argsort(values)
+    return float(values[order][np.searchsorted(np.cumsum(weight[order]), weight.sum() / 2)])
+
+
+def _least_squares(rows: pa.Table) -> dict[str, float]:
+    columns = [np.asarray(rows[f"y{j + 1}"].to_pylist()) == "yes" for j in SLOPES]
+    x = np.column_stack([np.ones(len(rows)), *columns]).astype(float)
+    found = np.linalg.lstsq(x, rows["wage"].to_numpy().astype(float), rcond=None)[0]
+    return {f"y{j + 1} = yes": float(each) for j, each in zip(SLOPES, found[1:], strict=True)}
 
 
 def told(outcomes: pa.Table) -> list[Row]:
@@ -203,6 +295,9 @@ def experiment() -> Experiment:
         params={"cases": list(CASES), "epsilon": EPSILON, "level": LEVEL},
         runs=400,
         batch=5,
-        pieces=tuple(name.replace(", ", "/") for name in CASES),
+        pieces=tuple(
+            f"{'leading' if case.leading else 'other'}/{name.replace(', ', '/')}"
+            for name, case in CASES.items()
+        ),
         told=told,
     )

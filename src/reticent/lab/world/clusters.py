@@ -7,6 +7,7 @@ is all sampling, weighting, filling and noise.
 
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import NormalDist
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +27,11 @@ REGIONS = 4
 TENTH = 0.1
 CELLS = 6
 """Classes within which silence is at random, and donors are drawn."""
+
+
+NORMAL = NormalDist()
+SLOPES = [0, 5]
+"""The shares that wages are regressed on."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,20 +67,45 @@ class Clusters:
 
     @cached_property
     def truth(self) -> dict[str, float]:
-        """Shares of everybody, and the mean wage, by the names of their columns; by region as `y1 in r0`."""
+        """Shares of everybody by the names of their columns; by region as `y1 in r0`."""
         sizes, shares, _ = self.strata
         found = {f"y{j + 1}": float(sizes @ shares[:, j]) for j in range(len(SHARES))}
         for region in range(REGIONS):
             here = np.arange(len(sizes)) % REGIONS == region
             own = sizes[here] / sizes[here].sum()
             found |= {f"y{j + 1} in r{region}": float(own @ shares[here, j]) for j in range(len(SHARES))}
-        return found | {"wage": self._mean_wage()}
+        return found
 
-    def _mean_wage(self) -> float:
+    @cached_property
+    def mean_wage(self) -> float:
         """By a large draw of the clamped law: 4 million people, so to some four digits."""
         bits = np.random.default_rng([self.seed, 1])
         stratum = bits.choice(self.units // 2, 4_000_000, p=self.strata[0])
         return float(self._wages(bits, self.strata[2][stratum], np.zeros(len(stratum)) + np.nan).mean())
+
+    @cached_property
+    def median_income(self) -> float:
+        """The median of the unrounded law, by bisection over the mixture of strata."""
+        sizes, _, centres = self.strata
+        low, high = -5.0, 10.0
+        for _ in range(60):
+            middle = (low + high) / 2
+            below = float(sizes @ np.array([NORMAL.cdf((middle - each) / 0.5) for each in centres]))
+            low, high = (middle, high) if below < 0.5 else (low, middle)
+        return float(np.exp(low))
+
+    @cached_property
+    def slopes(self) -> dict[str, float]:
+        """Those of wages on two shares in the population: answers are independent within strata, and differ between them."""
+        sizes, shares, centres = self.strata
+        bits = np.random.default_rng([self.seed, 2])
+        normal = bits.standard_normal(1_000_000)
+        wages = np.array([np.clip(np.round(np.exp(c + 0.5 * normal)), *WAGES).mean() for c in centres])
+        pair = shares[:, SLOPES] - sizes @ shares[:, SLOPES]
+        between = (pair * sizes[:, None]).T @ pair
+        within = np.diag(sizes @ (shares[:, SLOPES] * (1 - shares[:, SLOPES])))
+        found = np.linalg.solve(between + within, (pair * sizes[:, None]).T @ wages)
+        return {f"y{j + 1} = yes": float(each) for j, each in zip(SLOPES, found, strict=True)}
 
     def draw(self, bits: np.random.Generator) -> pa.Table:
         """One survey: a row for each respondent."""
@@ -94,10 +125,11 @@ class Clusters:
             own = self._unit_shares(bits, shares[np.arange(self.units) // 2, j])
             columns[f"y{j + 1}"] = np.where(bits.random(len(unit)) < own[unit], "yes", "no")
         among = bits.standard_normal(self.units)[unit]
-        pay = self._wages(bits, wages[stratum], among)
+        pay, exact = self._paid(bits, wages[stratum], among)
         told = bits.random(len(unit)) >= self.silent
         columns["wage"] = pa.array(pay, mask=~told)
         columns["w"] = self._weights(bits, len(unit))
+        columns["income"] = np.clip(np.round(exact, 2), *WAGES)
         return pa.table(columns)
 
     def _unit_shares(self, bits: np.random.Generator, shares: Floats) -> Floats:
@@ -109,10 +141,15 @@ class Clusters:
 
     def _wages(self, bits: np.random.Generator, centre: Floats, among: Floats) -> Floats:
         """Lognormal, whole, clamped; `among` are the units' own normal numbers, nan where there are no units."""
+        return self._paid(bits, centre, among)[0]
+
+    def _paid(self, bits: np.random.Generator, centre: Floats, among: Floats) -> tuple[Floats, Floats]:
+        """The wages, and the same neither rounded nor clamped."""
         share = np.where(np.isnan(among), 0.0, self.alike)
         own = bits.standard_normal(len(centre))
         mixed = np.sqrt(share) * np.nan_to_num(among) + np.sqrt(1 - share) * own
-        return np.asarray(np.clip(np.round(np.exp(centre + 0.5 * mixed)), *WAGES))
+        exact = np.exp(centre + 0.5 * mixed)
+        return np.asarray(np.clip(np.round(exact), *WAGES)), np.asarray(exact)
 
     def _weights(self, bits: np.random.Generator, people: int) -> Floats:
         if not self.weighted:
@@ -139,5 +176,6 @@ class Clusters:
             "strata": [f"s{each // 2}" for each in range(self.units)],
         }
         columns["wage"] = {"kind": "integer", "bounds": list(WAGES)}
+        columns["income"] = {"kind": "decimal", "bounds": list(WAGES), "grid": "0.01"}
         columns["w"] = {"kind": "decimal", "bounds": [0, HEAVIEST], "grid": "0.125", "role": "weight"}
         return {"survey": {"name": "clusters", "unit": "row"}, "columns": columns}
