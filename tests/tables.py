@@ -170,9 +170,9 @@ def cells_of(row: Row, schema: Schema) -> dict[str, Cell]:
     return found
 
 
-def plain_tallies(plan: Plan, rows: Sequence[Row]) -> Tallies:
+def plain_tallies(plan: Plan, rows: Sequence[Row], *, wants: Sequence[Any] = ()) -> Tallies:
     """What the engine would say, written to be read. Rows hold codes; one row, one respondent."""
-    schema, wants = plan.schema, wants_of(plan)
+    schema, wants = plan.schema, wants or wants_of(plan)
     people = [cells_of(row, schema) for row in rows]
     sums = {want: _sum(want, people) for want in wants if isinstance(want, Sum)}
     tables = {want: _table(want, people, schema) for want in wants if isinstance(want, Table)}

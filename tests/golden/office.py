@@ -27,6 +27,7 @@ def made(name: str, folder: Path) -> dict[str, str]:
     _said(run("ledger", "open", "--plan", str(plan), "--epsilon", "100"))
     with frozen(name):
         shown = _shown(_said(run("release", str(plan), "--data", str(folder / "rows.csv"))))
+    shown = shown.replace(str(folder), "FOLDER")  # which is another one every time
     written = {path.name: steady(path.read_text("utf-8")) for path in _texts(folder / "releases")}
     whole = next(file for file in written if file.endswith(".json"))
     others = {"terminal": shown, **{file: text for file, text in written.items() if file != whole}}

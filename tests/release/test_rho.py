@@ -185,6 +185,7 @@ def test_a_synthetic_table_in_rho_is_charged_what_its_accountant_takes(tmp_path)
 def test_tables_that_add_up_have_gaussian_noise_for_their_length_in_rho(tmp_path, change):
     """Charged once, with sigma = length / sqrt(2 rho / k) each: the root of two where answers are replaced, not two."""
     asked = {"name": "t", "margins": [["sex"], ["age"]], "bins": {"age": [0, 30, 60, 100]}, "rho": "0.5"}
+    asked |= {"add_up": False}
     codebook = book() if change == ADD else book(sample_size=60)
     plan = planned(codebook=codebook, protect={"change": change}, tables=[asked])
     (table,) = plan.products[-1].tables

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import product
-from math import ceil, floor, sqrt
+from math import ceil, floor, prod, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,13 +22,22 @@ from reticent.prepare.repair import NO_REPAIR, Repair
 from reticent.privacy.claim import Change, Claim
 from reticent.query.base import RowQuery, Subpopulation
 from reticent.query.sides import Sides
-from reticent.refine.allocation import choose_tables, measured_apart, shares_of
+from reticent.refine.allocation import (
+    choose_tables,
+    largest,
+    mean_variance,
+    measured_apart,
+    measured_residuals,
+    residual_shares,
+    shares_of,
+    told_by,
+)
 from reticent.refine.combination import NoiseLaw
-from reticent.refine.residuals import Agreement, Axes, Floats, subsets
+from reticent.refine.residuals import Agreement, Axes, Floats, ResidualAgreement, subsets
 from reticent.refine.whole import Margins, whole_tables
 from reticent.schema import Schema
 from reticent.schema.predicate import columns_compared
-from reticent.sensitivity.bounds import Global, Neighbours
+from reticent.sensitivity.bounds import Global, Neighbours, length_residual
 
 ALL = "(all)"
 """The cell of a total."""
@@ -39,6 +48,8 @@ AGREED = (
 )
 APART = "covers the count of the same respondents without privacy noise, with at least the stated probability; for each cell by itself"
 FILLED = "; of the same respondents with missing answers filled from donors, and how far filled answers are from true ones is not in it"
+MOST_RESIDUALS = 200
+"""Of so many residuals margins are told at most where each is measured by itself."""
 SLACK = 1e-9
 """Whole numbers this near an end of an interval are inside."""
 
@@ -111,12 +122,39 @@ class MarginTables:
         def scale(axes: Axes, share: Fraction) -> float:
             return float(self._part(axes, share, "table", schema, neighbours).scale)
 
+        shape = self.shape(schema)
         ways = choose_tables if self.add_up else measured_apart
-        return ways(self.shape(schema), self.margins, scale=scale, law=self.law)
+        found = ways(shape, self.margins, scale=scale, law=self.law)
+        is_plain = self.add_up and self.in_rho and not self.is_filled(schema)
+        if not is_plain or len(told_by(self.margins)) > MOST_RESIDUALS:
+            return found
+
+        def residual_scale(axes: Axes, share: Fraction) -> float:
+            part = self._residual(axes, share, schema, neighbours)
+            return float(part.scale * part.unit)
+
+        apart = measured_residuals(shape, self.margins, scale=residual_scale)
+        return min((found, apart), key=lambda way: mean_variance(way, self.margins))
+
+    def _residual(self, axes: Axes, share: Fraction, schema: Schema, neighbours: Neighbours) -> Measurement:
+        """The part that a residual will be: counted in parts of 1/N, N the cells of its table."""
+        lengths = [self.shape(schema)[axis] for axis in axes]
+        name = " by ".join(self.columns(axes)) or "everybody"
+        return plan_table(
+            f"residual of {name}",
+            bound=length_residual(lengths, neighbours=neighbours),
+            grid=Fraction(1, prod(lengths)),
+            epsilon=self.epsilon * share,
+            in_rho=True,
+        )
 
     def parts(self, schema: Schema, neighbours: Neighbours) -> tuple[Measurement, ...]:
         """Every table that is measured, with its share of the budget."""
         found = self.agreement(schema, neighbours)
+        if isinstance(found, ResidualAgreement):
+            shape = self.shape(schema)
+            divided = zip(found.measured, residual_shares(shape, self.margins), strict=True)
+            return tuple(self._residual(each.axes, share, schema, neighbours) for each, share in divided)
         shares = shares_of([found.cells(table.axes) for table in found.measured], self.law)
         return tuple(
             self._part(
@@ -128,8 +166,11 @@ class MarginTables:
     def wants(self, schema: Schema, neighbours: Neighbours) -> tuple[Table, ...]:
         """The tables that are measured, over the same rows, silent cells among them."""
         keys, rows = self.sides.keys(schema), self.among.rows(schema)
-        measured = self.agreement(schema, neighbours).measured
-        return tuple(Table(rows=rows, keys=tuple(keys[axis] for axis in table.axes)) for table in measured)
+        found = self.agreement(schema, neighbours)
+        tables = [table.axes for table in found.measured]
+        if isinstance(found, ResidualAgreement):
+            tables = list(largest(self.margins))
+        return tuple(Table(rows=rows, keys=tuple(keys[axis] for axis in axes)) for axes in tables)
 
     def claim(self, change: Change, schema: Schema) -> Claim:
         noise, filled = GAUSS if self.in_rho else LAPLACE, CAPPED if self.is_filled(schema) else ()
@@ -197,8 +238,13 @@ def answer_tables(
     Keeps back  the exact tables.
     """
     agreement, parts = asked.agreement(schema, neighbours), asked.parts(schema, neighbours)
-    rings, noisy = asked.rings(schema), []
+    rings, noisy = asked.rings(schema), list[Floats]()
     held = tallies.fractions or tallies if asked.is_filled(schema) else tallies
+    if isinstance(agreement, ResidualAgreement):
+        noisy = _noisy_residuals(asked, agreement, parts, tallies, noise, schema, neighbours)
+        told = _together(asked, agreement, noisy, rings)
+        margins = tuple(_lines(asked, axes, told, schema) for axes in asked.margins)
+        return MarginAnswer(margins=margins, parts=parts, meaning=AGREED)
     for table, part, want in zip(agreement.measured, parts, asked.wants(schema, neighbours), strict=True):
         cells = measure_table(
             held.tables[want].cells,
@@ -224,6 +270,55 @@ def answer_tables(
     return MarginAnswer(
         margins=margins, parts=parts, meaning=meaning + (FILLED if asked.is_filled(schema) else "")
     )
+
+
+def residual_of(table: NDArray[np.object_]) -> NDArray[np.object_]:
+    """A residual in whole numbers: along each axis, n times the table less its sum. Over N cells it is N times the residual."""
+    for axis in range(table.ndim):
+        table = table.shape[axis] * table - table.sum(axis=axis, keepdims=True)
+    return table
+
+
+def _noisy_residuals(
+    asked: MarginTables,
+    agreement: Agreement,
+    parts: Sequence[Measurement],
+    tallies: Tallies,
+    noise: Noise,
+    schema: Schema,
+    neighbours: Neighbours,
+) -> list[Floats]:
+    """Every residual with Gaussian noise, as a table of counts over its axes.
+
+    Guarantee   `asked.epsilon`-zCDP for one call.
+    Adjacency   `neighbours`.
+    Theorem     THEORY 15.3: `length_residual` and `measure_table`, once for each residual; rho adds.
+    Proof       proofs/answer/tables.md
+    Assumes     tallies of `asked.wants`; exact arithmetic before the noise.
+    Keeps back  the exact tables and residuals.
+    """
+    shape, wants = agreement.shape, asked.wants(schema, neighbours)
+    tables = {
+        axes: np.array(tallies.tables[want].cells, dtype=object).reshape([shape[axis] for axis in axes])
+        for axes, want in zip(largest(asked.margins), wants, strict=True)
+    }
+    found = []
+    for each, part in zip(agreement.measured, parts, strict=True):
+        whole = next(axes for axes in tables if set(each.axes) <= set(axes))
+        gone = tuple(at for at, axis in enumerate(whole) if axis not in each.axes)
+        lengths = [shape[axis] for axis in each.axes]
+        exact = residual_of(np.asarray(tables[whole].sum(axis=gone), dtype=object))
+        cells = measure_table(
+            [int(cell) for cell in np.ravel(exact)],
+            part.what,
+            bound=length_residual(lengths, neighbours=neighbours),
+            grid=part.unit,
+            epsilon=part.amount,
+            noise=noise,
+            in_rho=True,
+        )
+        found.append(np.array([float(cell.estimate) for cell in cells]).reshape(lengths))
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from fractions import Fraction
 from math import isqrt, prod
 
 from reticent.refine.combination import NoiseLaw
-from reticent.refine.residuals import Agreement, Axes, Measured
+from reticent.refine.residuals import Agreement, Axes, Measured, ResidualAgreement, subsets
 
 MOST_MEASURED = 1_000_000
 """Cells of a table that is measured."""
@@ -55,6 +55,37 @@ def choose_tables(
     if prod(shape) <= MOST_MEASURED and apart != (joint,):
         ways.append(measured_apart(shape, (joint,), scale=scale, law=law))
     return min(ways, key=lambda way: mean_variance(way, asked))
+
+
+def told_by(asked: Sequence[Axes]) -> tuple[Axes, ...]:
+    """Every residual that some margin asked for is made of, the grand total first."""
+    found = dict.fromkeys(s for axes in asked for s in subsets(axes))
+    return tuple(sorted(found, key=lambda s: (len(s), s)))
+
+
+def residual_shares(shape: tuple[int, ...], asked: Sequence[Axes]) -> tuple[Fraction, ...]:
+    """The share of rho that each residual of `told_by` has, where the mean variance of a cell is least (THEORY 15.3).
+
+    With u_s the mean over cells of 1/spread^2, a variance sigma_s^2 of residual s adds p_s u_s sigma_s^2 to the mean variance
+    and costs p_s/(2 sigma_s^2), p_s the product of (n - 1)/n over its axes. So the best share goes with p_s sqrt(u_s).
+    """
+    cells = {axes: prod(shape[axis] for axis in axes) for axes in (*asked, *told_by(asked))}
+    whole = sum(cells[axes] for axes in asked)
+    roots = []
+    for s in told_by(asked):
+        spread = sum(Fraction(cells[s] ** 2, cells[axes]) for axes in asked if set(s) <= set(axes)) / whole
+        p = prod((Fraction(shape[axis] - 1, shape[axis]) for axis in s), start=Fraction(1))
+        roots.append(max(1, isqrt(int(p * p * spread * FINE**4))))
+    return tuple(Fraction(root, sum(roots)) for root in roots)
+
+
+def measured_residuals(
+    shape: tuple[int, ...], asked: Sequence[Axes], *, scale: Callable[[Axes, Fraction], float]
+) -> ResidualAgreement:
+    """Every residual by itself, each at its share of rho; `scale` gives sigma of a table over its axes."""
+    shares = zip(told_by(asked), residual_shares(shape, asked), strict=True)
+    measured = (Measured(axes=s, scale=scale(s, share), law=NoiseLaw.GAUSSIAN) for s, share in shares)
+    return ResidualAgreement(shape, tuple(measured))
 
 
 def measured_apart(

@@ -139,7 +139,7 @@ class Agreement:
     def _weight(self, place: int, axes: Axes, common: Axes, agree: Axes) -> float:
         total = 0.0
         for s in subsets(common):
-            share = dict(self.shares[s])[place]
+            share = dict(self.shares[s]).get(place, 0.0)
             spread = self.cells(axes) // self.cells(s)
             total += share / spread * prod((axis in agree) - 1 / self.shape[axis] for axis in s)
         return total
@@ -155,6 +155,16 @@ class Agreement:
         Keeps back  nothing.
         """
         return _reach(tuple(self.noise(axes)), level)
+
+
+@dataclass(frozen=True)
+class ResidualAgreement(Agreement):
+    """Residuals that are measured one by one: each table is over the axes of one of them, and tells that one alone."""
+
+    @cached_property
+    def shares(self) -> Mapping[Axes, tuple[tuple[int, float], ...]]:
+        """Each residual is told by its own table."""
+        return {table.axes: ((place, 1.0),) for place, table in enumerate(self.measured)}
 
 
 @lru_cache(maxsize=256)

@@ -237,9 +237,14 @@ class Levels(Column):
         """The numbers that levels stand for, on the grid that all positions lie on; None where levels have none."""
         if len(self.positions) < 2:
             return None
-        ends = {"lower": self.positions[0], "upper": self.positions[-1]}
         return Number(
-            name=self.name, source=self.source, label=self.label, unit=self.unit, grid=self._grid, **ends
+            name=self.name,
+            source=self.source,
+            label=self.label,
+            unit=self.unit,
+            lower=self.positions[0],
+            upper=self.positions[-1],
+            grid=self._grid,
         )
 
     @property

@@ -13,6 +13,8 @@ else is.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import product
+from math import isqrt, prod
 
 from flint import arb, ctx
 
@@ -159,6 +161,30 @@ def length_table(largest: int, *, neighbours: Neighbours) -> Global:
     return Global(bound=max(Fraction(1), each * neighbours.records * largest))
 
 
+def length_residual(lengths: Sequence[int], *, neighbours: Neighbours) -> Global:
+    """The Euclidean length of the move of a residual: a table of counts, along each axis n times itself less its sum.
+
+    Guarantee   no pair of neighbours has residuals further apart, in the root of the sum of squares.
+    Adjacency   `neighbours`.
+    Theorem     THEORY 15.3: a record in cell a moves it by the product over axes of n [i = a] - 1, of squared length the
+                product of n(n - 1); one that is exchanged by the difference of two such, at most over which axes agree.
+    Proof       proofs/sensitivity/linear.md
+    Assumes     the cell of a record depends on that record alone; every record adds 1 to one cell, or nothing; integers.
+    Keeps back  nothing: every input is public.
+    """
+    square = prod(n * (n - 1) for n in lengths)
+    if neighbours.replaced:
+        agreeing = product((False, True), repeat=len(lengths))
+        inner = min(
+            prod(n * (n * same - 1) for n, same in zip(lengths, each, strict=True)) for each in agreeing
+        )
+        square = max(square, 2 * (square - inner))
+    root = Fraction(isqrt(square * ROOT_STEPS**2 - 1) + 1, ROOT_STEPS) if square else Fraction(1)
+    return Global(bound=neighbours.records * root)
+
+
+ROOT_STEPS = 1 << 40
+"""Roots are rounded up to this part of 1."""
 ROOT_OF_TWO = Fraction(99, 70)
 """Just above it: 99 * 99 = 2 * 70 * 70 + 1."""
 
