@@ -93,7 +93,7 @@ CASES: dict[str, Case] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class AskedCase:
     """A case's plan, and the same without noise to come: what the respondents themselves say."""
 
     plan: Plan = field(repr=False)
@@ -101,7 +101,7 @@ class Asked:
 
 
 @cache
-def asked(name: str) -> Asked:
+def asked(name: str) -> AskedCase:
     """Made once in every worker."""
     case = CASES[name]
     weight = {"weight": "w"} if case.world.weighted else {}
@@ -131,7 +131,7 @@ def asked(name: str) -> Asked:
         **({"regression": [LINE]} if case.slope else {}),
         **design,
     }
-    return Asked(
+    return AskedCase(
         plan=plan_from(data, case.world.codebook()), truth=_truths(case, [ask["name"] for ask in asks])
     )
 
