@@ -33,7 +33,7 @@ from reticent.schema.codebook import schema_from
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
-OF_OTHERS = {"predicates.md", "ledger.md", "simulated-state.md", "postgres.md"}  # their blocks carry no comments
+OF_OTHERS = {"predicates.md", "ledger.md", "simulated-state.md"}  # their blocks carry no comments
 BLOCK = re.compile(
     r"(?:^<!-- (?P<mark>[^\n]*?) -->\n)?^```(?P<info>[^\n`]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
 )
