@@ -109,7 +109,7 @@ class Synth:
         """What is done about missing answers, from the rows that are read to the rows that are written."""
         own = self.method.done(self.holes) if isinstance(self.method, Worded) else ""
         if self.holes is not MissingMethod.VALUES:
-            return own or DONE[self.holes]
+            return f"{own or DONE[self.holes]}{self._imputed_by()}"
         times = "" if self.copies == 1 else f" {self.copies} times over"
         if own:
             filled = f" that were then filled{times}, which costs nothing" if self.copies else ""
@@ -117,6 +117,11 @@ class Synth:
         if not self.copies:
             return f"{DONE[self.holes]}, and the synthetic rows keep their own"
         return f"{DONE[self.holes]}, and was then filled{times} in the synthetic rows, which costs nothing"
+
+    def _imputed_by(self) -> str:
+        """`, by chain, for 0.25 of the amount`, where the plan says so."""
+        model, share = self.written.get("impute_model"), self.written.get("impute_share")
+        return f"{f', by {model}' if model else ''}{f', for {share} of the amount' if share else ''}"
 
     def denial_words(self) -> list[str]:
         """What is denied of two rows, for a reader."""
@@ -186,6 +191,8 @@ class SynthSection(Section):
     - `never`: filter expressions that no row fulfils.
     - `determines`: columns whose answer settles another's.
     - `known`: which answer settles which.
+    - `impute_model`: whose model completes the rows, with `missing = "impute-model"`.
+    - `impute_share`: the share of the amount that filling takes, half where not said.
     - `denial`: sections of their own, what no two rows may be.
     - `inference`: measure for intervals: residuals of binned numbers, and all pairs.
     - `pairs`: with `inference`, `"all"` measures every pair, `"chosen"` those that the method chooses.
@@ -206,6 +213,8 @@ class SynthSection(Section):
     never: list[str] = Field(default=[], max_length=100)
     determines: dict[str, str] = Field(default={}, max_length=100)
     known: dict[str, dict[str, str]] = Field(default={}, max_length=100)
+    impute_model: str | None = Field(default=None, max_length=100)
+    impute_share: str | None = Field(default=None, max_length=40)
     denial: list[DenialSection] = Field(default=[], max_length=20)
     inference: bool = False
     pairs: Literal["all", "chosen"] | None = None
@@ -252,7 +261,7 @@ def read_synth(
         rules = rules_of(section, domain)
     synth = Synth(
         name=section.name,
-        method=_in_order(_method(section, at), rules),
+        method=_asked(section, rules, at),
         holes=_holes(section.missing, f"{at}.missing"),
         rows=section.rows,
         bins=section.bins,
@@ -322,6 +331,26 @@ def _answers(section: SynthSection, domain: Domain, at: str) -> tuple[PlannedAns
             )
         )
     return tuple(found)
+
+
+def _asked(section: SynthSection, rules: Rules, at: str) -> SynthesisMethod:
+    """The synthesizer, its columns in the order that rules ask for, with the imputation that the section asks for."""
+    method = _in_order(_method(section, at), rules)
+    if section.impute_model is None and section.impute_share is None:
+        return method
+    from reticent.synth.imputed import imputing  # compiles, like the methods
+    from reticent.synth.registry import find
+
+    if section.inference:
+        raise PlanError("does not go with inference = true; leave one out", field=f"{at}.impute_model")
+    imputer = share = None
+    if section.impute_model is not None:
+        with _placed(f"{at}.impute_model", keep=False):
+            imputer = _in_order(find(section.impute_model), rules)
+    if section.impute_share is not None:
+        share = amount(section.impute_share, field=f"{at}.impute_share")
+    with _placed(at):
+        return imputing(method, _holes(section.missing, "missing"), imputer, share)
 
 
 def _in_order(found: SynthesisMethod, rules: Rules) -> SynthesisMethod:

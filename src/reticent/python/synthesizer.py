@@ -104,6 +104,8 @@ class Synthesizer(Params):
     - `never`: filter expressions that no row fulfils.
     - `determines`: columns whose answer settles another's.
     - `known`: for such a pair, which answer settles which.
+    - `impute_model`: whose model completes the rows, with `missing = "impute-model"`.
+    - `impute_share`: the share of the amount that filling takes, half where not said.
     - `denial`: what no two rows may be: `{"not": "t1.a = t2.a and t1.b != t2.b", "weight": "hard"}`, as many as wanted.
     - `inference`: measure for intervals: every pair, and residuals of binned numbers; see `answer`.
     - `pairs`: with `inference`, `"all"`, or `"chosen"` for those that the method chooses.
@@ -117,6 +119,7 @@ class Synthesizer(Params):
     _NAMES = (
         *("method", "missing", "epsilon", "delta", "codebook", "columns", "bins", "point_masses", "copies"),
         *("never", "determines", "known", "denial", "inference", "pairs", "replaced", "ledger"),
+        *("impute_model", "impute_share"),
     )
 
     def __init__(
@@ -137,6 +140,8 @@ class Synthesizer(Params):
         denial: Sequence[Mapping[str, str]] = (),
         inference: bool = False,
         pairs: str | None = None,
+        impute_model: str | None = None,
+        impute_share: str | None = None,
         replaced: bool = False,
         ledger: Account | None = None,
     ) -> None:
@@ -145,6 +150,7 @@ class Synthesizer(Params):
         self.point_masses = point_masses
         self.never, self.determines, self.known, self.replaced = never, determines, known, replaced
         self.denial, self.inference, self.pairs, self.ledger = denial, inference, pairs, ledger
+        self.impute_model, self.impute_share = impute_model, impute_share
         self._noise: SynthNoise = SystemSynthNoise()
         self._kind: type | None = None
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from reticent.engine.coded import compiled
 from reticent.engine.protocol import Cells
-from reticent.synth.learned.gradient import EXPONENTIALS, divisor
+from reticent.synth.learned.gradient import EXPONENTIALS, divisor, drawn_group
 from reticent.synth.marginals.study import View
 
 Whole = NDArray[np.int64]
@@ -303,13 +303,4 @@ def fill_cells(
         read_row(block, i, order, into, column, row)
         attend(row, column, offsets, weights, table, alpha, mixed)
         chances_of(column, sizes, offsets, weights, table, mixed, odds)
-        odds += 1  # so that there is always somebody to draw, whatever is barred
-        if barred >= 0:
-            odds[barred] = 0
-        total = odds.sum()
-        at = np.int64((words[i] >> np.uint64(32)) * np.uint64(total) >> np.uint64(32))
-        group = np.int64(0)
-        while group < len(odds) - 1 and at >= odds[group]:
-            at -= odds[group]
-            group += 1
-        block[place, i] = cells[group]
+        block[place, i] = cells[drawn_group(odds, words[i], barred)]

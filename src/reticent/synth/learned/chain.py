@@ -11,6 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from reticent.engine.protocol import RowFill
 from reticent.errors import PlanError
 from reticent.noise.bits import Bits
 from reticent.privacy.claim import Claim
@@ -18,8 +19,8 @@ from reticent.synth.base import Counts, Floats, MissingMethod, Spend, Step, Synt
 from reticent.synth.domain import Domain
 from reticent.synth.fills import SHARE, check_spend, filling, prepared
 from reticent.synth.learned.descent import Pace, calibrated, descend, logits, starting
-from reticent.synth.learned.gradient import LENGTH, ChainGradient, ChainLayout, Whole
-from reticent.synth.learned.model import LearnedModel, drawn, group_sizes
+from reticent.synth.learned.gradient import GRID, LENGTH, ChainFill, ChainGradient, ChainLayout, Whole
+from reticent.synth.learned.model import LearnedModel, drawn, fill_cells_of, group_sizes
 from reticent.synth.learned.training import NoisySteps
 from reticent.synth.marginals.mst import MST
 from reticent.synth.marginals.study import View, plain
@@ -43,6 +44,15 @@ class ChainModel(LearnedModel):
     def size(cls, domain: Domain, holes: MissingMethod) -> int:
         sizes = group_sizes(domain, holes)
         return sum((before + 1) * size for before, size in zip(accumulate([0, *sizes]), sizes, strict=False))
+
+    def fills(self) -> tuple[RowFill, ...]:
+        """How rows with missing answers are completed, column after column, each from itself."""
+        view = plain(self.domain, self.holes)
+        layout, grid = ChainLayout.of(view), np.rint(self.parameters * GRID).astype(np.int64)
+        return tuple(
+            ChainFill(layout=layout, weights=grid, column=place, **fill_cells_of(self.domain, view, place))
+            for place in range(len(view.sides))
+        )
 
     def fill(self, view: View, groups: Whole, bits: Bits) -> None:
         layout = ChainLayout.of(view)

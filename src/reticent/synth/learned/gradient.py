@@ -114,6 +114,81 @@ class ChainGradient:
                       self.weights, EXPONENTIALS, totals)  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChainFill:
+    """Missing cells of one column drawn from a chain and the row's own earlier cells: a `RowFill`.
+
+    Guarantee   a row is filled from itself, from released numbers and from bits of its own.
+    Adjacency   one record added or removed.
+    Theorem     rows mapped one by one have stability one.
+    Proof       proofs/synth/learned/gradient.md
+    Assumes     the weights were released; a word for each row.
+    Keeps back  the rows, and which cells were filled.
+
+    Parameters
+    ----------
+    layout : where the parameters stand
+    weights : the parameters, in steps of 1/256
+    column : which column is filled
+    silence : the cell that stands for a missing answer
+    cells : the cell of every group
+    barred : the group of those who were not asked, -1 where there is none: nobody is filled with it
+    """
+
+    layout: ChainLayout
+    weights: Whole = field(repr=False)
+    column: int
+    silence: int
+    cells: Whole = field(repr=False)
+    barred: int = -1
+
+    def fill(self, block: Cells, words: NDArray[np.uint64]) -> None:
+        """Write into the block."""
+        at = self.layout
+        fill_chain(block, words, at.into, at.sizes, at.offsets, at.starts, self.column, self.weights, EXPONENTIALS,
+                   self.silence, self.cells, self.barred)  # fmt: skip
+
+
+@compiled
+def drawn_group(odds: Whole, word: np.uint64, barred: int) -> np.int64:
+    """A group in proportion to its odds, by one word; never the one that is barred."""
+    odds += 1  # so that there is always somebody to draw, whatever is barred
+    if barred >= 0:
+        odds[barred] = 0
+    at = np.int64((word >> np.uint64(32)) * np.uint64(odds.sum()) >> np.uint64(32))
+    group = np.int64(0)
+    while group < len(odds) - 1 and at >= odds[group]:
+        at -= odds[group]
+        group += 1
+    return group
+
+
+@compiled
+def fill_chain(
+    block: Cells,
+    words: NDArray[np.uint64],
+    into: Whole,
+    sizes: Whole,
+    offsets: Whole,
+    starts: Whole,
+    column: int,
+    weights: Whole,
+    table: Whole,
+    silence: int,
+    cells: Whole,
+    barred: int,
+) -> None:
+    """For every row whose cell is missing, a cell in proportion to its chances, by the row's own word."""
+    row, odds = np.empty(column, np.int64), np.empty(sizes[column], np.int64)
+    for i in range(block.shape[1]):
+        if block[column, i] != silence:
+            continue
+        for k in range(column):
+            row[k] = into[k, block[k, i]]
+        chances(row, column, sizes, offsets, starts, weights, table, odds)
+        block[column, i] = cells[drawn_group(odds, words[i], barred)]
+
+
 @compiled
 def chances(
     row: Whole,

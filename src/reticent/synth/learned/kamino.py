@@ -32,7 +32,7 @@ from reticent.synth.learned.attention import (
 from reticent.synth.learned.chain import check_learned, columns
 from reticent.synth.learned.descent import LEAST, SIMULATED, shifted
 from reticent.synth.learned.gradient import GRID, LENGTH, Whole
-from reticent.synth.learned.model import LearnedModel, drawn, group_sizes
+from reticent.synth.learned.model import LearnedModel, drawn, fill_cells_of, group_sizes
 from reticent.synth.learned.training import Adam, NoisySteps
 from reticent.synth.marginals.mst import MST
 from reticent.synth.marginals.study import View, plain
@@ -113,16 +113,8 @@ def odds_of(at: ColumnOrder, column: int, part: Floats, groups: Whole) -> Floats
 
 def fill_of(domain: Domain, view: View, at: ColumnOrder, column: int, part: Floats) -> AttentionFill:
     """How missing cells of one column are drawn."""
-    place = int(at.order[column])
-    side, axis = view.sides[place], domain.axes[place]
-    return AttentionFill(
-        columns=at,
-        column=column,
-        weights=_on_grid(part),
-        silence=axis.silence,
-        cells=np.asarray(side.within.argmax(axis=1), dtype=np.int64),
-        barred=-1 if axis.unasked is None else int(side.into[axis.unasked]),
-    )
+    known = fill_cells_of(domain, view, int(at.order[column]))
+    return AttentionFill(columns=at, column=column, weights=_on_grid(part), **known)
 
 
 def _on_grid(values: Floats) -> Whole:

@@ -3,11 +3,12 @@
 import hashlib
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.engine.protocol import RowFill
 from reticent.errors import PlanError
 from reticent.noise.bits import Bits
 from reticent.privacy.claim import Claim
@@ -53,6 +54,10 @@ class LearnedModel(ABC):
         """Whether numbers that were read from a file can be those of such a model, beyond how many they are."""
         return True
 
+    def fills(self) -> tuple[RowFill, ...]:
+        """How rows with missing answers are completed, column after column, each from itself; not every kind can."""
+        raise PlanError("cannot complete rows; use another model to impute with", field="impute_model")
+
     @abstractmethod
     def fill(self, view: View, groups: Whole, bits: Bits) -> None:
         """Write the groups of `view` that are drawn into `groups`, a line for each row."""
@@ -79,6 +84,13 @@ class LearnedModel(ABC):
 def group_sizes(domain: Domain, holes: MissingMethod) -> list[int]:
     """How many groups every column has, as `plain` makes them; without the arrays, so that too many can be refused."""
     return [axis.size - (holes is not MissingMethod.VALUES) for axis in domain.axes]
+
+
+def fill_cells_of(domain: Domain, view: View, place: int) -> dict[str, Any]:
+    """What a fill of one column knows of its cells: which is missing, that of each group, and the group of `not asked`."""
+    side, axis = view.sides[place], domain.axes[place]
+    barred = -1 if axis.unasked is None else int(side.into[axis.unasked])
+    return {"silence": axis.silence, "cells": _cells(view, place), "barred": barred}
 
 
 def _cells(view: View, place: int) -> Whole:
