@@ -104,11 +104,11 @@ class Synthesizer(Params):
     - `never`: filter expressions that no row fulfils.
     - `determines`: columns whose answer settles another's.
     - `known`: for such a pair, which answer settles which.
-    - `impute_model`: whose model completes the rows, with `missing = "impute-model"`.
-    - `impute_share`: the share of the amount that filling takes, half where not said.
     - `denial`: what no two rows may be: `{"not": "t1.a = t2.a and t1.b != t2.b", "weight": "hard"}`, as many as wanted.
     - `inference`: measure for intervals: every pair, and residuals of binned numbers; see `answer`.
     - `pairs`: with `inference`, `"all"`, or `"chosen"` for those that the method chooses.
+    - `impute_model`: whose model completes the rows, with `missing = "impute-model"`.
+    - `impute_share`: the share of the amount that filling takes, half where not said.
     - `replaced`: protect one respondent's answers replaced, and not one added or removed.
     - `ledger`: a `Ledger` or its path, charged before a row is read.
 
