@@ -16,6 +16,7 @@ ORDER = (
         "errors",
         "former",
         "exact",
+        "notebook",
         "files",
         "schema",
         "privacy",

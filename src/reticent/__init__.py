@@ -11,11 +11,14 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from reticent.plan.plan import Plan as Plan
     from reticent.plan.plan import read_plan as read_plan
+    from reticent.preview.products import Preview as Preview
     from reticent.privacy.claim import Claim as Claim
     from reticent.privacy.ledger import Ledger as Ledger
+    from reticent.python.curator import Curator as Curator
     from reticent.python.donor_imputer import DonorImputer as DonorImputer
     from reticent.python.missing import ask_missing as ask_missing
     from reticent.python.missing import describe_missing as describe_missing
+    from reticent.python.missing import draw_missing as draw_missing
     from reticent.python.private_imputer import PrivateImputer as PrivateImputer
     from reticent.python.private_regression import PrivateRegression as PrivateRegression
     from reticent.python.synthesizer import Synthesizer as Synthesizer
@@ -28,10 +31,11 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Claim": "reticent.privacy.claim",
-    "Curator": "reticent.release.curator",
+    "Curator": "reticent.python.curator",
     "DonorImputer": "reticent.python.donor_imputer",
     "Ledger": "reticent.privacy.ledger",
     "Plan": "reticent.plan.plan",
+    "Preview": "reticent.preview.products",
     "PrivateImputer": "reticent.python.private_imputer",
     "PrivateRegression": "reticent.python.private_regression",
     "Release": "reticent.release.release",
@@ -41,6 +45,7 @@ _HOMES = {
     "ask_missing": "reticent.python.missing",
     "combine": "reticent.refine.combine",
     "describe_missing": "reticent.python.missing",
+    "draw_missing": "reticent.python.missing",
     "read_plan": "reticent.plan.plan",
     "read_schema": "reticent.schema",
 }

@@ -19,6 +19,7 @@ from reticent.errors import PlanError, naming
 from reticent.exact import read_decimal, show
 from reticent.files import fill, is_printable, read_toml
 from reticent.former import FormerDigests, check_format, without_hubs
+from reticent.notebook import html_table, paragraph
 from reticent.plan.budgets import read_protection, read_wave
 from reticent.plan.capped import read_shares
 from reticent.plan.design import NO_DESIGN, SurveyDesign, read_design, read_effect
@@ -193,6 +194,19 @@ class Plan:
         if self.brought is not None or (self.partition is None and self.sample is None):
             return ()
         return frame_claims(self.claims, self.change, self.partition, self.sample)
+
+    def __repr__(self) -> str:
+        """What it asks for and costs; nothing of it is confidential."""
+        names = [name for product in self.products for name in product.names]
+        return f"<plan {self.release_id!r}: {', '.join(names[:6])}{', ...' if len(names) > 6 else ''}; {self.claim}>"
+
+    def _repr_html_(self) -> str:
+        rows = [(product.section, name) for product in self.products for name in product.names]
+        cost = f"costs {self.unit} {show(self.cost)} of at most {show(self.cap)}; no row was read"
+        said = [f"imputation: {each}" for each in self.repair_words]
+        return paragraph(f"Plan {self.release_id}: {self.claim}", cost, *said) + html_table(
+            ("section", "name"), rows
+        )
 
     @property
     def cost(self) -> Fraction:

@@ -1,8 +1,11 @@
 """What a preview says of each product that has something to say: one line for each kind."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
+from reticent.exact import show
+from reticent.notebook import html_table, paragraph
 from reticent.plan.cells import CellTables
 from reticent.plan.plan import Plan
 from reticent.plan.product import Product
@@ -36,3 +39,33 @@ def foresee_plan(plan: Plan, cv: float = 0.0) -> list[Foreseen]:
     """Product by product, in the order of the plan; `cv` is a coefficient of variation that is wanted, if any."""
     known = [(FORESEEN.get(type(product)), product) for product in plan.products]
     return [foresee(product, plan, cv) for foresee, product in known if foresee is not None]
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What can be said of a plan before a row is read, for notebooks: guarantee, price and expected noise.
+
+    **Parameters**
+
+    - `plan`: the plan.
+    - `cv`: a coefficient of variation that is wanted, such as 0.05; then it says which epsilon would do.
+    """
+
+    plan: Plan
+    cv: float = 0.0
+
+    @property
+    def text(self) -> str:
+        """The guarantee and the price, in words."""
+        plan = self.plan
+        return f"release {plan.release_id}: {plan.claim}; costs {show(plan.cost)} of at most {show(plan.cap)}"
+
+    def __repr__(self) -> str:
+        return f"<preview of {self.text}>"
+
+    def _repr_html_(self) -> str:
+        said = paragraph(f"Preview of {self.text}; no row was read and nothing was charged.")
+        for each in foresee_plan(self.plan, self.cv):
+            for line in each.lines:
+                said += paragraph(line) if isinstance(line, str) else html_table(line.headings, line.rows)
+        return said

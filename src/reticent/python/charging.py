@@ -6,12 +6,14 @@ scikit-learn reads, sets and copies them.
 """
 
 from collections.abc import Mapping, Sequence
+from inspect import signature
 from os import PathLike
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, ClassVar, Protocol, Self
 
 from reticent.errors import PlanError
+from reticent.notebook import html_table, paragraph
 from reticent.plan.budgets import LARGE
 from reticent.plan.digest import digest_of
 from reticent.privacy.claim import Change, Claim, Unit, check_exact, in_unit
@@ -96,10 +98,39 @@ def _charge(
     )
 
 
+def _short(value: Any) -> str:
+    """A value as a notebook shows it: an account by its name, a long one cut."""
+    if isinstance(value, PathLike):
+        return repr(Path(value).name)
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
 class Params:
     """Whatever keeps its arguments as they were given; they are checked when it is fitted."""
 
     _NAMES: ClassVar[tuple[str, ...]]
+
+    def __repr__(self) -> str:
+        """The arguments that are not at their default, short; nothing that was learned."""
+        defaults = {name: each.default for name, each in signature(type(self).__init__).parameters.items()}
+        said = [
+            (name, getattr(self, name))
+            for name in self._NAMES
+            if getattr(self, name) is not defaults.get(name)
+        ]
+        shown = ", ".join(f"{name}={_short(value)}" for name, value in said if value != defaults.get(name))
+        return f"{type(self).__name__}({shown})"
+
+    def _repr_html_(self) -> str:
+        claim = getattr(self, "claim_", None) if self._is_fitted else None
+        state = f"fitted: {claim}" if claim is not None else "fitted" if self._is_fitted else "not fitted yet"
+        rows = [(name, _short(getattr(self, name))) for name in self._NAMES]
+        return paragraph(f"{type(self).__name__}, {state}") + html_table(("argument", "value"), rows)
+
+    @property
+    def _is_fitted(self) -> bool:
+        return any(name.endswith("_") and not name.startswith("_") for name in vars(self))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The arguments it was made with."""

@@ -17,11 +17,12 @@ from reticent.plan.capped import read_shares
 from reticent.plan.repairs import read_repairs
 from reticent.prepare.repair import Repair
 from reticent.python.charging import Params
+from reticent.python.frames import FrameOutput, headers_of
 from reticent.schema import Levels, Number, Schema
 from reticent.schema.codebook import schema_from
 
 
-class DonorImputer(Params):
+class DonorImputer(FrameOutput, Params):
     """Fill the gaps of a frame from donors, as the first ring of a release of a plan would.
 
     CONFIDENTIAL: what comes out are respondents' answers, their donors' among them. It is not a release: it is
@@ -98,9 +99,9 @@ class DonorImputer(Params):
         return self
 
     def transform(self, frame: Any) -> Any:
-        """The codebook's columns with gaps filled, and a mark `<column>_filled` for each that donors fill.
+        """The codebook's columns under the headers they came with, gaps filled, and a mark `<header>_filled` for each filled.
 
-        A frame of the same kind as the one given, in its order; answers outside the codebook are missing, and
+        A frame of the same kind as the one given (or what `set_output` asks for), in its order; answers outside the codebook are missing, and
         of a respondent with more rows than the codebook allows those are kept that a release would keep.
         """
         schema, repair = self._read()
@@ -110,7 +111,13 @@ class DonorImputer(Params):
             coded = engine.filled(schema, repair)
         finally:
             engine.close()
-        return _like(frame, _decoded(coded, schema))
+        return self._as_given(frame, _in_order(_decoded(coded, schema), headers_of(frame)))
+
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """The headers of what `transform` gives back."""
+        schema, repair = self._read()
+        filled = [f"{schema.columns[name].source}_filled" for name in schema.coded if name in repair.filled()]
+        return np.asarray([column.source for column in schema.coded.values()] + filled, dtype=object)
 
     def fit_transform(self, frame: Any, y: None = None) -> Any:
         """Both at once."""
@@ -133,9 +140,21 @@ class DonorImputer(Params):
 
 def _decoded(coded: pa.Table, schema: Schema) -> pa.Table:
     """Codes as answers: levels by name, whole numbers as integers, others as doubles; marks as they are."""
-    answers = {name: _answers(coded[name], schema.coded[name]) for name in schema.coded}
-    marks = {name: coded[name] for name in coded.column_names if name not in schema.coded}
+    answers = {column.source: _answers(coded[name], column) for name, column in schema.coded.items()}
+    marks = {_marked(name, schema): coded[name] for name in coded.column_names if name not in schema.coded}
     return pa.table({**answers, **marks})
+
+
+def _marked(mark: str, schema: Schema) -> str:
+    """The mark of a filled column under the header that the column came with."""
+    name = mark.removesuffix("_filled")
+    return f"{schema.columns[name].source}_filled" if name in schema.columns else mark
+
+
+def _in_order(table: pa.Table, headers: list[str] | None) -> pa.Table:
+    """The columns in the order of the frame, marks behind them."""
+    first = [name for name in headers or [] if name in table.column_names]
+    return table.select([*first, *(name for name in table.column_names if name not in first)])
 
 
 def _answers(codes: pa.ChunkedArray, column: Levels | Number) -> pa.ChunkedArray:
@@ -146,15 +165,3 @@ def _answers(codes: pa.ChunkedArray, column: Levels | Number) -> pa.ChunkedArray
     # Divided by the denominator, not multiplied by a rounded grid: a cent is the double nearest to it.
     steps = pc.multiply(codes.cast(pa.int64()), column.grid.numerator)
     return pc.divide(steps.cast(pa.float64()), np.float64(column.grid.denominator))
-
-
-def _like(frame: Any, table: pa.Table) -> Any:
-    """The table as the kind of frame that was given."""
-    if isinstance(frame, pa.Table):
-        return table
-    if type(frame).__module__.split(".")[0] == "polars":
-        return type(frame)(table)
-    made = table.to_pandas()
-    if len(made) == len(frame):
-        made.index = frame.index
-    return made

@@ -26,6 +26,7 @@ from reticent.noise.source import SystemNoise
 from reticent.privacy.claim import Change, Claim, read_epsilon
 from reticent.python.charging import Account, check_public, open_account, reserve
 from reticent.release.survey import Survey
+from reticent.report.missing import MissingPictures, missing_pictures
 from reticent.schema import Schema
 from reticent.schema.codebook import schema_from
 
@@ -137,6 +138,24 @@ def ask_missing(
         kept=lambda made: {"tables": [each.table for each in made.seen], "p": repr(made.p)},
         ledger=ledger,
     )
+
+
+def draw_missing(survey: Survey, *, by: str | None = None) -> MissingPictures:
+    """CONFIDENTIAL: pictures of item nonresponse for the curator: rates of those asked, patterns, what goes missing together.
+
+    Exact and uncharged, so never to be published; shows itself in a notebook.
+
+    **Parameters**
+
+    - `survey`: the rows and their codebook.
+    - `by`: a column; rates are also drawn in each of its levels or groups.
+    """
+    schema, engine = schema_from(survey.book()), survey.open()
+    try:
+        engine.check(schema)
+        return missing_pictures(engine, schema, by)
+    finally:
+        engine.close()
 
 
 def _asked(

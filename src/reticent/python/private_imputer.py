@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from reticent.errors import PlanError, ResourceError
@@ -23,6 +24,7 @@ from reticent.models.sums import Centred
 from reticent.noise.bits import Bits, SystemBits
 from reticent.privacy.claim import Claim, amount, check_exact, compose
 from reticent.python.charging import Account, Params, Source, open_account, refuse_replayed, reserve_arrays
+from reticent.python.frames import FrameOutput, headers_of, places_of
 from reticent.sensitivity.bounds import Neighbours
 
 STEPS = 2048
@@ -187,7 +189,15 @@ def _kept(lines: Lines, claim: Claim) -> bytes:
     return json.dumps({"lines": told, "claim": claim.as_dict()}, sort_keys=True).encode()
 
 
-class PrivateImputer(Params):
+def _whole(values: Floats) -> pa.Array:
+    """Whole numbers as integers, where all that are there are whole; else doubles, a gap as nothing."""
+    told = values[~np.isnan(values)]
+    is_whole = bool(len(told)) and bool((told == np.floor(told)).all()) and float(np.abs(told).max()) <= 2**53
+    kept = np.where(np.isnan(values), 0, values)
+    return pa.array(kept.astype(np.int64) if is_whole else kept, mask=np.isnan(values))
+
+
+class PrivateImputer(FrameOutput, Params):
     """Fill gaps from private lines: `PrivateImputer(epsilon="1", bounds=[(0, 99), (0, 500)], columns=[1]).fit(x)`.
 
     `columns` are filled in the order given, each from the columns that are not in the list and from those before it in
@@ -204,8 +214,8 @@ class PrivateImputer(Params):
     **Parameters**
 
     - `epsilon`: the privacy budget of one `fit`, a decimal as text.
-    - `bounds`: a public pair, lowest and highest, for every column.
-    - `columns`: the places of the columns to fill, in order.
+    - `bounds`: a public pair, lowest and highest, for every column; or for columns by their header.
+    - `columns`: the columns to fill, in order, by their places or headers.
     - `shares`: how epsilon is split among them, decimals that add up to 1.
     - `draws`: draw about the line (stochastic regression imputation), and not the prediction itself.
     - `replaced`: protect one row replaced, and not one added or removed.
@@ -219,8 +229,8 @@ class PrivateImputer(Params):
         self,
         *,
         epsilon: str,
-        bounds: Sequence[tuple[float, float]],
-        columns: Sequence[int],
+        bounds: Sequence[tuple[float, float]] | Mapping[str, tuple[float, float]],
+        columns: Sequence[int | str],
         shares: Sequence[str] | None = None,
         draws: bool = False,
         replaced: bool = False,
@@ -245,7 +255,7 @@ class PrivateImputer(Params):
         Assumes     each estimator keeps its promise; arguments do not depend on the rows.
         Keeps back  the rows; of them only the lines may be told. With a ledger, why a fit failed.
         """
-        chain = self._chain()
+        chain = self._chain(headers_of(x))
         fitted = partial(
             chain.fit,
             estimator=self.estimator or Centred(),
@@ -257,20 +267,40 @@ class PrivateImputer(Params):
         self.lines_, self.receipt_ = fit_lines(
             self.ledger,
             "imputer",
-            words=self._words(),
+            words=self._words(chain),
             sources=(self._noise, self._bits),
             nobody=lambda: fitted(chain.nobody, noise=SystemModelNoise()),
             read=lambda: fitted(chain.within(x), noise=self._noise),
         )
         self.n_features_in_ = len(self.bounds)
+        if (headers := headers_of(x)) is not None:
+            self.feature_names_in_ = np.asarray(headers, dtype=object)
         return self
 
-    def transform(self, x: Any) -> Floats:
-        """The rows with gaps in `columns` filled and everything within its bounds. Other gaps stay."""
-        chain = self._chain()
-        return chain.fill(chain.within(x), self._fitted)
+    def transform(self, x: Any) -> Any:
+        """The rows with gaps in `columns` filled and everything within its bounds. Other gaps stay.
 
-    def fit_transform(self, x: Any, y: None = None) -> Floats:
+        A frame gives a frame of its kind back, with its headers, index and whole numbers; an array gives an array, unless
+        `set_output` asks for a frame.
+        """
+        headers = headers_of(x)
+        chain = self._chain(headers)
+        filled = chain.fill(chain.within(x), self._fitted)
+        if headers is None and self._output == "default":
+            return filled
+        names = headers or [f"x{place}" for place in range(filled.shape[1])]
+        return self._as_given(x, pa.table({name: _whole(filled[:, i]) for i, name in enumerate(names)}))
+
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """The headers of what `transform` gives back: those that were given."""
+        known = getattr(self, "feature_names_in_", None)
+        return (
+            known
+            if known is not None
+            else np.asarray([f"x{i}" for i in range(len(self.bounds))], dtype=object)
+        )
+
+    def fit_transform(self, x: Any, y: None = None) -> Any:
         """Both at once."""
         return self.fit(x).transform(x)
 
@@ -289,15 +319,24 @@ class PrivateImputer(Params):
             raise PlanError("there are no lines yet; call fit first.", field="fit")
         return self.lines_
 
-    def _chain(self) -> Chain:
-        return Chain(bounds=self.bounds, columns=self.columns, bits=self._bits if self.draws else None)
+    def _chain(self, headers: Sequence[str] | None = None) -> Chain:
+        """The columns by their places. Headers are those of the frame, or of the one that was fitted."""
+        known = headers if headers is not None else getattr(self, "feature_names_in_", None)
+        known = None if known is None else [str(name) for name in known]
+        bounds = self.bounds
+        if isinstance(bounds, Mapping):
+            if known is None or set(bounds) != set(known):
+                raise PlanError("by header need a frame with exactly these headers.", field="bounds")
+            bounds = [bounds[name] for name in known]
+        places = places_of(self.columns, known)
+        return Chain(bounds=bounds, columns=places, bits=self._bits if self.draws else None)
 
-    def _words(self) -> dict[str, Any]:
+    def _words(self, chain: Chain) -> dict[str, Any]:
         """The arguments as the ledger's digest takes them."""
         return {
             "epsilon": self.epsilon,
-            "bounds": [[float(bound) for bound in pair] for pair in self.bounds],
-            "columns": [int(place) for place in self.columns],
+            "bounds": [[float(bound) for bound in pair] for pair in chain.bounds],
+            "columns": [int(place) for place in chain.columns],
             "shares": None if self.shares is None else list(self.shares),
             "draws": bool(self.draws),
             "replaced": bool(self.replaced),

@@ -38,8 +38,9 @@ class PrivateRegression(Params):
 
     - `epsilon`: the privacy budget of one `fit`, a decimal as text.
     - `delta`: for estimators that need one.
-    - `bounds_x`: a public pair, lowest and highest, for every predictor.
-    - `bounds_y`: the same for the response.
+    - `bounds`: public pairs, lowest and highest: one for every predictor, then one for the response.
+    - `bounds_x`: the same in two arguments: for the predictors.
+    - `bounds_y`: for the response.
     - `fit_intercept`: whether the line has an intercept.
     - `replaced`: protect one row replaced, and not one added or removed.
     - `public_size`: the number of rows, where everybody may know it.
@@ -48,7 +49,7 @@ class PrivateRegression(Params):
     """
 
     _NAMES = (
-        *("epsilon", "delta", "bounds_x", "bounds_y", "fit_intercept", "replaced", "public_size"),
+        *("epsilon", "delta", "bounds", "bounds_x", "bounds_y", "fit_intercept", "replaced", "public_size"),
         *("estimator", "ledger"),
     )
 
@@ -57,15 +58,17 @@ class PrivateRegression(Params):
         *,
         epsilon: str,
         delta: str | None = None,
-        bounds_x: Sequence[Bounds],
-        bounds_y: Bounds,
+        bounds: Sequence[Bounds] | None = None,
+        bounds_x: Sequence[Bounds] | None = None,
+        bounds_y: Bounds | None = None,
         fit_intercept: bool = True,
         replaced: bool = False,
         public_size: int | None = None,
         estimator: Estimator | None = None,
         ledger: Account | None = None,
     ) -> None:
-        self.epsilon, self.delta, self.bounds_x, self.bounds_y = epsilon, delta, bounds_x, bounds_y
+        self.epsilon, self.delta, self.bounds = epsilon, delta, bounds
+        self.bounds_x, self.bounds_y = bounds_x, bounds_y
         self.fit_intercept, self.replaced, self.public_size = fit_intercept, replaced, public_size
         self.estimator, self.ledger = estimator, ledger
         self._noise: ModelNoise = SystemModelNoise()
@@ -143,6 +146,28 @@ class PrivateRegression(Params):
         sampling = "A total interval holds sampling, too" if errors else "No sampling error is in it"
         return "\n".join([*lines, f"Residual sd {self.variance_**0.5:.4g}. {fit.claim}. {sampling}."])
 
+    @property
+    def stderr_(self) -> NDArray[np.float64]:
+        """The standard deviation of the privacy noise in the intercept and in each slope; not a number where it is not known.
+
+        Of sampling nothing is in it: that would have to be bought, in a plan with `[[regression]]`.
+        """
+        fit, sds = self._fitted, self._line.noise_sds
+        return np.array(
+            [float("nan") if sd is None else float(sd) for sd in sds or [None] * (len(fit.slopes) + 1)]
+        )
+
+    def score(self, x: Any, y: Any) -> float:
+        """R squared of the line on rows that are the caller's own, such as public or synthetic ones.
+
+        It is exact: on the rows that were fitted it would be a statistic of them that nobody has paid for, and is CONFIDENTIAL.
+        What was paid for is in `variance_`.
+        """
+        told, said = floats(np.asarray(y)), self.predict(x)
+        known = ~np.isnan(told) & ~np.isnan(said)
+        spread = float(((told[known] - told[known].mean()) ** 2).sum()) if known.any() else 0.0
+        return 1 - float(((told[known] - said[known]) ** 2).sum()) / spread if spread else float("nan")
+
     result_: Fit
     _line: ReleasedLine
     receipt_: dict[str, Any] | None
@@ -179,17 +204,31 @@ class PrivateRegression(Params):
         plain = ("epsilon", "delta", "fit_intercept", "replaced", "public_size")
         return {
             **{name: getattr(self, name) for name in plain},
-            "bounds": [[float(bound) for bound in pair] for pair in (*self.bounds_x, self.bounds_y)],
+            "bounds": [[float(bound) for bound in pair] for pair in self._bounds],
             "estimator": repr(self.estimator or Centred()),
         }
+
+    @property
+    def _bounds(self) -> list[Bounds]:
+        """The bounds of all predictors, and last of the response, however they were said."""
+        if self.bounds is not None and self.bounds_x is None and self.bounds_y is None:
+            found = list(self.bounds)
+        elif self.bounds is None and self.bounds_x is not None and self.bounds_y is not None:
+            found = [*self.bounds_x, self.bounds_y]
+        else:
+            raise PlanError("are a pair for each predictor and, last, one for the response", field="bounds")
+        if len(found) < 2:
+            raise PlanError("are a pair for each predictor and, last, one for the response", field="bounds")
+        return found
 
     def _asked(self) -> tuple[tuple[Fraction, Fraction | None], RegressionDesign]:
         """The arguments, read: what may be spent, and on which line."""
         delta = None if self.delta is None else amount(self.delta, field="delta")
-        columns = [_column(f"x{i}", each, self.fit_intercept) for i, each in enumerate(self.bounds_x)]
+        *predictors, response = self._bounds
+        columns = [_column(f"x{i}", each, self.fit_intercept) for i, each in enumerate(predictors)]
         design = RegressionDesign(
             predictors=tuple(columns),
-            response=_column("y", self.bounds_y, self.fit_intercept),
+            response=_column("y", response, self.fit_intercept),
             intercept=self.fit_intercept,
             size=self.public_size,
         )

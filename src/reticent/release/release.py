@@ -11,7 +11,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from reticent.errors import ReticentError
+from reticent.exact import BARE, places_for, rounded, rounded_down, rounded_up
 from reticent.files import tidy_csv
+from reticent.notebook import html_table, paragraph
 from reticent.plan.plan import Plan
 from reticent.release.document import written
 from reticent.release.format import FORMAT
@@ -116,6 +118,77 @@ class Release:
         """
         return ask(self.document, query, table=table, level=level, design_effect=design_effect)
 
+    def __repr__(self) -> str:
+        """What it is, without its numbers."""
+        names = [str(each.get("name")) for key in RELEASED for each in self.document.get(key) or []]
+        state = "" if self.document.get("published") is True else "rehearsal "
+        return f"<{state}release {self.id!r}: {', '.join(names[:6])}{', ...' if len(names) > 6 else ''}>"
+
+    def _repr_html_(self) -> str:
+        said = str((self.document.get("guarantee") or {}).get("words") or "no guarantee")
+        state = "Release" if self.document.get("published") is True else "REHEARSAL, not a release:"
+        others = [key for key in RELEASED if key != "statistics" and self.document.get(key)]
+        rows = [
+            [name, labels, value, bar, total, rating or ""]
+            for name, labels, value, bar, total, rating in self._shown()
+        ]
+        headings = (
+            "statistic",
+            "cell",
+            "estimate",
+            "interval for privacy noise",
+            "total interval",
+            "reliability",
+        )
+        more = paragraph(f"also holds: {', '.join(others)}") if others else ""
+        return paragraph(f"{state} {self.id}: {said}") + html_table(headings, rows) + more
+
+    def _shown(self) -> Iterator[list[Any]]:
+        """One line for each estimate as a reader sees it, at most a hundred."""
+        labels, count = Labels.of(self.document), 0
+        for answer in self.document["statistics"]:
+            for each in answer["estimates"]:
+                count += 1
+                if count > MOST_SHOWN:
+                    return
+                low, high = each.get("privacy_low"), each.get("privacy_high")
+                has_bar = low is not None and high is not None
+                digits = places_for(
+                    (high - low) / 2 if has_bar and high > low else each["value"] or 0.0,
+                    2 if has_bar else BARE,
+                )
+                bars = [
+                    ""
+                    if each.get(f"{which}_low") is None or each.get(f"{which}_high") is None
+                    else f"{rounded_down(each[f'{which}_low'], digits)} to {rounded_up(each[f'{which}_high'], digits)}"
+                    for which in ("privacy", "total")
+                ]
+                yield [
+                    answer["name"],
+                    labels.cell(each["cell"]),
+                    rounded(each["value"], digits),
+                    *bars,
+                    each.get("reliability"),
+                ]
+
+    def to_arrow(self) -> "pa.Table":
+        """The estimates as an Arrow table: the columns of the CSV, numbers as numbers, nothing where there is none."""
+        import pyarrow as pa  # slow to load: only where somebody asks for a table
+
+        lines = list(self.lines())
+        columns = {name: [line[place] for line in lines] for place, name in enumerate(self.header)}
+        return pa.table({name: _array(name, values) for name, values in columns.items()})
+
+    def to_pandas(self) -> Any:
+        """The same as a pandas frame."""
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        """The same as a Polars frame."""
+        import polars  # the caller's own: no part of this library needs it
+
+        return polars.from_arrow(self.to_arrow())
+
     def to_csv(self) -> bytes:
         """One line per estimate. Text that a spreadsheet would execute is defused by a leading quote (T28)."""
         return tidy_csv(self.header, self.lines())
@@ -157,6 +230,19 @@ class Release:
             answer["interval"]["meaning"],
             _total_words(answer),
         ]
+
+
+MOST_SHOWN = 100
+DECIMALS = ("value", "level", *NUMBERS[: NUMBERS.index("reliability")])
+
+
+def _array(name: str, values: list[Any]) -> "pa.Array":
+    """Numbers as doubles under the columns that hold numbers, text elsewhere."""
+    import pyarrow as pa
+
+    if name in DECIMALS:
+        return pa.array([None if each is None else float(each) for each in values], pa.float64())
+    return pa.array([None if each is None else str(each) for each in values], pa.string())
 
 
 def asked_keys(answer: Mapping[str, Any]) -> list[str]:

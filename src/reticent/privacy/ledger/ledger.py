@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from reticent.errors import BudgetError, LedgerError, PlanError
+from reticent.notebook import html_table, paragraph
 from reticent.privacy.ledger import book as audit
 from reticent.privacy.ledger import entries, origins
 from reticent.privacy.ledger.book import LedgerBook, Page, start
@@ -117,6 +118,19 @@ class Ledger:
     def left(self) -> Fraction:
         """Budget less spent; never negative."""
         return self._history().left
+
+    def __repr__(self) -> str:
+        """The data set, what was spent and what is left; a ledger keeps no row."""
+        facts = self.facts
+        told = [decimal_text(each, field="budget") for each in (self.spent, facts.budget, self.left)]
+        return f"<ledger of {facts.dataset!r}: {facts.unit} {told[0]} spent of {told[1]}, {told[2]} left>"
+
+    def _repr_html_(self) -> str:
+        charges = [entry.body for entry in self.entries() if entry.kind == "reserve"]
+        rows = [
+            (str(each["release"]), str(each["amount"]), self.state(str(each["release"]))) for each in charges
+        ]
+        return paragraph(repr(self).strip("<>")) + html_table(("release", self.facts.unit, "state"), rows)
 
     def state(self, release_id: str) -> str:
         """How far a release has come: none, reserved, committed or published."""
