@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from reticent.python.private_regression import PrivateRegression as PrivateRegression
     from reticent.python.synthesizer import Synthesizer as Synthesizer
     from reticent.refine.combine import combine as combine
-    from reticent.release.curator import Curator as Curator
     from reticent.release.release import Release as Release
     from reticent.release.survey import Survey as Survey
     from reticent.schema import Schema as Schema

@@ -50,9 +50,25 @@ def _elsewhere(source: str, relation: str | None) -> Mapping[str, str] | None:
 
 @app.command(epilog="Example: reticent codebook check survey.codebook.toml")
 def check(file: Annotated[Path, typer.Argument(metavar="CODEBOOK", help="The codebook file.")]) -> None:
-    """Say whether a codebook is complete and consistent."""
+    """Say whether a codebook is complete and consistent: nothing is finished while a TODO is left in it."""
     from reticent.schema import read_schema
 
+    lines = _todo(file)
+    if lines:
+        shown = ", ".join(map(str, lines[:10])) + (", ..." if len(lines) > 10 else "")
+        typer.echo(f"not finished: {len(lines)} TODO left, in lines {shown}")
     schema = read_schema(file)
     state = "finished" if schema.finished else "still marked unfinished"
+    state = f"{len(lines)} TODO left" if lines else state
     typer.echo(f"{schema.name}: {len(schema.columns)} columns, unit {schema.unit}; {state}")
+
+
+def _todo(file: Path) -> list[int]:
+    """The numbers of the lines that still say TODO."""
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return []  # what reads the codebook says it better
+    lines = enumerate(text.splitlines(), start=1)
+    # The drafted head speaks of every TODO; that sentence is none.
+    return [number for number, line in lines if "TODO" in line and "Every TODO" not in line]

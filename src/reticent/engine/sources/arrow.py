@@ -37,11 +37,10 @@ MARK = "�"  # what the portable reader puts in place of a byte that is no char
 UNICODE_STATA = 118  # from this release on Stata writes UTF-8
 
 
-def read_labels(path: Path) -> tuple[dict[str, str], dict[str, str], dict[str, dict[Any, str]]]:
-    """From the header alone: types, labels and value labels by column. No row is read."""
-    meta = _header(path)
-    labels = {n: t or "" for n, t in zip(meta.column_names, meta.column_labels, strict=True)}
-    return dict(meta.readstat_variable_types), labels, dict(meta.variable_value_labels)
+def read_header(path: Path) -> Any:
+    """What the header of an SPSS, Stata or SAS file says: names, types, labels, missing values, formats. No row is read."""
+    tells_missing = path.suffix.lower() in (".sav", ".zsav", ".dta", ".sas7bdat")
+    return _header(path, **({"user_missing": True} if tells_missing else {}))
 
 
 def types(path: Path) -> dict[str, pa.DataType]:
@@ -87,7 +86,7 @@ def _next(pieces: Iterator[tuple[Any, Any]]) -> Any:
     return None if piece is None else piece[0]
 
 
-def _header(path: Path, **options: str) -> Any:
+def _header(path: Path, **options: Any) -> Any:
     meta, read = None, _reader(path)
     with suppress(Exception):  # of any kind: its text may hold part of the file
         _, meta = read(str(path), metadataonly=True, **options)

@@ -1,19 +1,25 @@
-"""Draft a codebook from a header: names, types and value labels. Levels and bounds never come from rows."""
+"""Draft a codebook from a header: names, types, value labels, missing codes. Levels and bounds never come from rows.
+
+Of an SPSS, Stata or SAS file the header says more: which values mean "no answer", how a variable is measured and printed, and
+what its codes stand for. Where that still leaves a guess, the draft says TODO.
+"""
 
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from reticent.engine.duckdb.engine import types_of
-from reticent.engine.sources.arrow import read_labels
+from reticent.engine.sources.arrow import read_header
 from reticent.engine.sources.open import STATISTICAL, open_path
 from reticent.errors import SourceError
 from reticent.files import is_printable
 from reticent.schema.predicate import is_column_name
 
 HEAD = """# Drafted from the header; no row was read. Every TODO needs an answer from the questionnaire or the design,
-# never from the rows: what you write here is public.
+# never from the rows: what you write here is public. `reticent codebook check` counts the ones that are left.
 format = 2
 
 [survey]
@@ -24,27 +30,98 @@ unit = ""              # TODO: "row" (one record, one respondent), or the identi
 # sample_size = 1000   # only where the number of respondents is public
 """
 IDENTIFIER = re.compile(r"(^|_)(id|serialno|seqn|caseid|pid)$", re.IGNORECASE)
+DATE = re.compile(
+    r"%?-?[0-9]*(t[cCdwmqhy].*|[AESJ]?DATE[0-9.]*|DATETIME.*|TIME[0-9.]*|DTIME.*|YMDHMS.*|MOYR.*|QYR.*|WKYR.*|DDMMYY.*|MMDDYY.*|"
+    r"YYMMDD.*|MONYY.*|E8601D.*|B8601D.*|TOD.*|HHMM.*)"
+)
+DECIMALS = re.compile(r"%?-?[A-Za-z]*[0-9]+\.([0-9]+)[fF]?")
+SILENT = re.compile(
+    r"refus|don'?t know|do not know|\bdk\b|no answer|not answered|missing|not stated|unknown|inap|not applicable|\bn/?a\b",
+    re.IGNORECASE,
+)
+FEW_LABELS = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variable:
+    """What a header says of one variable; all of it is public."""
+
+    kind: str
+    label: str = ""
+    levels: Mapping[Any, str] = field(default_factory=dict)
+    missing: tuple[tuple[Any, Any], ...] = ()
+    measure: str = "unknown"
+    written: str = ""
+
+    def is_silent(self, code: Any) -> bool:
+        """Whether a code is declared to mean no answer."""
+        return any(_within(code, low, high) for low, high in self.missing)
+
+    @property
+    def answers(self) -> dict[Any, str]:
+        """The labelled codes that are answers."""
+        return {code: label for code, label in self.levels.items() if not self.is_silent(code)}
+
+    @property
+    def is_number(self) -> bool:
+        """A scale whose few labels mark special values, and no list of answers."""
+        if self.kind == "text" or not self.answers:
+            return self.kind != "text"
+        if self.measure in ("nominal", "ordinal"):
+            return False
+        if len(self.answers) > FEW_LABELS:
+            return False
+        if self.measure == "scale":
+            return True
+        return len(self.answers) == 1 or any(_is_special(code) for code in self.answers)
+
+
+def _within(code: Any, low: Any, high: Any) -> bool:
+    try:
+        return bool(low <= code <= high)
+    except TypeError:
+        return str(code) == str(low)
+
+
+def _is_special(code: Any) -> bool:
+    """A code that a yes or a no would not have."""
+    return isinstance(code, int | float) and not 0 <= code <= 9
 
 
 def draft_codebook(text: str, elsewhere: Mapping[str, str] | None = None) -> str:
     """TOML text for the file at the path `text`, or for a header `elsewhere`, marked unfinished."""
-    kinds, labels, levels = _header(text) if elsewhere is None else (dict(elsewhere), {}, {})
-    names = _names(list(kinds))
-    parts = [_column(names[h], h, kinds[h], labels.get(h, ""), levels.get(h, {})) for h in kinds]
-    return HEAD + "".join(parts)
+    told = None if elsewhere is None else {name: Variable(kind=kind) for name, kind in elsewhere.items()}
+    variables = _header(text) if told is None else told
+    names = _names(list(variables))
+    return HEAD + "".join(_column(names[header], header, each) for header, each in variables.items())
 
 
-def _header(text: str) -> tuple[dict[str, str], dict[str, str], dict[str, dict[Any, str]]]:
+def _header(text: str) -> dict[str, Variable]:
     ending = "." + text.rsplit(".", 1)[-1].lower()
     if ending not in STATISTICAL:
-        return types_of(open_path(text)), {}, {}
-    from pathlib import Path
-
+        return {name: Variable(kind=kind) for name, kind in types_of(open_path(text)).items()}
     if not Path(text).is_file():
-        raise SourceError("does not exist or is not a file", field="source")
-    kinds, labels, levels = read_labels(Path(text))
+        raise SourceError(f"{Path(text).name!r} does not exist or is not a file", field="source")
+    meta = read_header(Path(text))
     words = {"double": "float", "float": "float", "string": "text"}
-    return {name: words.get(kind, "integer") for name, kind in kinds.items()}, labels, levels
+    labels = dict(zip(meta.column_names, meta.column_labels, strict=True))
+    return {
+        name: Variable(
+            kind=words.get(str(kind), "integer"),
+            label=labels.get(name) or "",
+            levels=meta.variable_value_labels.get(name, {}),
+            missing=_missing(meta, name),
+            measure=(getattr(meta, "variable_measure", None) or {}).get(name, "unknown"),
+            written=str((getattr(meta, "original_variable_types", None) or {}).get(name) or ""),
+        )
+        for name, kind in meta.readstat_variable_types.items()
+    }
+
+
+def _missing(meta: Any, name: str) -> tuple[tuple[Any, Any], ...]:
+    """The values that the header declares to be no answer: single ones, and ranges."""
+    ranges = (getattr(meta, "missing_ranges", None) or {}).get(name, [])
+    return tuple((each["lo"], each["hi"]) for each in ranges)
 
 
 def _names(headers: list[str]) -> dict[str, str]:
@@ -60,36 +137,93 @@ def _names(headers: list[str]) -> dict[str, str]:
     return names
 
 
-def _column(name: str, header: str, kind: str, label: str, levels: dict[Any, str]) -> str:
+def _column(name: str, header: str, found: Variable) -> str:
+    if DATE.fullmatch(found.written) or found.kind == "date":
+        return _dated(name, header, found)
     lines = [f"\n[columns.{name}]"]
     if header != name:
         lines.append(f"source = {_quoted(header)}")
-    if label:
-        lines.append(f"label = {_quoted(label)}")
-    lines += _domain(name, kind, levels)
-    lines.append('# missing_codes = ["-9"]    # codes that mean "no answer"')
+    if found.label:
+        lines.append(f"label = {_quoted(found.label)}")
+    lines += [*_domain(name, found), *_silences(found)]
     lines.append('# universe = "age >= 15"    # who was asked, if not everybody')
     return "\n".join(lines) + "\n"
 
 
-def _domain(name: str, kind: str, levels: dict[Any, str]) -> list[str]:
-    if levels:
-        codes = ", ".join(_quoted(_code(code)) for code in levels)
-        meanings = "; ".join(f"{_code(code)} {word}" for code, word in levels.items())
-        return ['kind = "categorical"', f"levels = [{codes}]", f"# {_plain(meanings)}"]
-    if IDENTIFIER.search(name):
+def _dated(name: str, header: str, found: Variable) -> str:
+    """A date has no kind of its own: the section is written out as a comment, with the way out."""
+    return (
+        f"\n# TODO: {_plain(header)} is a date{f' ({_plain(found.label)})' if found.label else ''}, and dates are not asked about. Leave "
+        f"it out, or make a\n# column of numbers from it in the file (the year, the age in days) and declare that:\n# [columns.{name}_year]\n"
+        '# kind = "integer"\n# bounds = [1900, 2030]\n'
+    )
+
+
+def _domain(name: str, found: Variable) -> list[str]:
+    if found.levels and not found.is_number and found.answers:
+        return _levels(found)
+    if IDENTIFIER.search(name) and not found.levels:
         return ['kind = "identifier"    # TODO: or remove this column']
-    if kind == "boolean":
+    if found.kind == "boolean":
         return ['kind = "categorical"', 'levels = ["false", "true"]']
-    if kind == "integer":
-        return ['kind = "integer"', "bounds = []    # TODO: lowest and highest possible answer"]
-    if kind.startswith(("float", "decimal")):
-        return [
-            'kind = "decimal"',
-            "bounds = []    # TODO: lowest and highest possible answer",
-            'grid = "0.01"    # TODO',
-        ]
-    return ['kind = "categorical"', "levels = []    # TODO: every possible answer"]
+    if found.kind == "text":
+        return ['kind = "categorical"', "levels = []    # TODO: every possible answer"]
+    return _number(found)
+
+
+def _levels(found: Variable) -> list[str]:
+    kind = "ordinal" if found.measure == "ordinal" else "categorical"
+    codes = ", ".join(_quoted(_code(code)) for code in found.answers)
+    labels = ", ".join(
+        f"{_quoted(_code(code))} = {_quoted(label)}" for code, label in found.answers.items() if label
+    )
+    guess = (
+        "" if found.measure in ("nominal", "ordinal") else "    # TODO: or ordinal, if these have an order"
+    )
+    lines = [f'kind = "{kind}"{guess}', f"levels = [{codes}]", f"labels = {{ {labels} }}"]
+    doubtful = [f"{_code(code)} {label}" for code, label in found.answers.items() if SILENT.search(label)]
+    if doubtful:
+        lines.append(f"# TODO: missing_codes rather than levels? {_plain('; '.join(doubtful))}")
+    return lines
+
+
+def _number(found: Variable) -> list[str]:
+    """A number, with as many decimals as it is printed with."""
+    printed = DECIMALS.fullmatch(found.written)
+    places = int(printed[1]) if printed else None
+    is_whole = found.kind == "integer" or places == 0
+    bounds = "bounds = []    # TODO: lowest and highest possible answer"
+    special = [f"{_code(code)} {label}" for code, label in found.answers.items()]
+    told = (
+        [f"# TODO: labelled values of a number; missing_codes? {_plain('; '.join(special))}"]
+        if special
+        else []
+    )
+    if is_whole:
+        return ['kind = "integer"', bounds, *told]
+    grid = (
+        f'grid = "{10 ** -min(places, 6):.{min(places, 6)}f}"    # as it is printed'
+        if places
+        else 'grid = "0.01"    # TODO'
+    )
+    return ['kind = "decimal"', bounds, grid, *told]
+
+
+def _silences(found: Variable) -> list[str]:
+    """The codes that mean no answer, with what they are called; of a range those that have a label."""
+    if not found.missing:
+        return ['# missing_codes = ["-9"]    # codes that mean "no answer"']
+    single = [low for low, high in found.missing if low == high]
+    labelled = [code for code in found.levels if found.is_silent(code) and code not in single]
+    codes = ", ".join(_quoted(_code(code)) for code in (*single, *labelled))
+    called = "; ".join(f"{_code(c)} {found.levels[c]}" for c in (*single, *labelled) if c in found.levels)
+    lines = [f"missing_codes = [{codes}]{f'    # {_plain(called)}' if called else ''}"]
+    wide = [f"{_code(low)} to {_code(high)}" for low, high in found.missing if low != high]
+    if wide:
+        lines.append(
+            f"# TODO: the file declares all of {_plain(', '.join(wide))} missing; list the codes that occur in the questionnaire"
+        )
+    return lines
 
 
 def _code(code: Any) -> str:
@@ -101,4 +235,4 @@ def _quoted(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    return "".join(c if is_printable(c) else " " for c in text)[:300]
+    return "".join(c if is_printable(c) else " " for c in str(text))[:300]

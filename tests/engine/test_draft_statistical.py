@@ -1,0 +1,109 @@
+"""Drafts from SPSS, Stata and SAS files: what the header says is used, and a guess is marked."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyreadstat
+import pytest
+from typer.testing import CliRunner
+
+from reticent.cli.main import app
+from reticent.engine.sources.draft import draft_codebook
+
+ROWS = pd.DataFrame(
+    {
+        "region": [1.0, 2.0, 9.0],
+        "health": [1.0, 2.0, 3.0],
+        "income": [12.5, 99.0, -1.0],
+        "rooms": [3.0, 4.0, 97.0],
+        "born": pd.to_datetime(["1980-01-02", "1990-01-02", "2000-01-02"]).date,
+        "note": ["a", "b", "c"],
+    }
+)
+LABELS = {
+    "region": {1: "New England", 2: 'Middle "Atlantic"', 9: "No answer"},
+    "health": {1: "bad", 2: "fair", 3: "good"},
+    "income": {-1: "refused"},
+    "rooms": {97: "don't know"},
+}
+
+
+@pytest.fixture
+def sav(tmp_path: Path) -> Path:
+    path = tmp_path / "survey.sav"
+    pyreadstat.write_sav(
+        ROWS,
+        str(path),
+        column_labels={"region": "Census division"},
+        variable_value_labels=LABELS,
+        missing_ranges={"region": [9], "rooms": [{"lo": 90, "hi": 99}]},
+        variable_measure={"region": "nominal", "health": "ordinal", "income": "scale", "rooms": "scale"},
+        variable_format={"income": "F8.2", "rooms": "F2.0"},
+    )
+    return path
+
+
+def drafted(path: Path) -> tuple[dict[str, Any], str]:
+    text = draft_codebook(str(path))
+    return tomllib.loads(text)["columns"], text
+
+
+def test_user_missing_values_are_missing_codes_and_never_levels(sav: Path) -> None:
+    columns, text = drafted(sav)
+    assert columns["region"]["levels"] == ["1", "2"] and columns["region"]["missing_codes"] == ["9"]
+    assert columns["rooms"]["missing_codes"] == ["97"] and "90 to 99" in text
+
+
+def test_labels_are_drafted_and_measurement_level_is_used(sav: Path) -> None:
+    columns, _ = drafted(sav)
+    assert columns["region"]["labels"] == {"1": "New England", "2": 'Middle "Atlantic"'}
+    assert columns["region"]["label"] == "Census division"
+    assert (columns["region"]["kind"], columns["health"]["kind"]) == ("categorical", "ordinal")
+
+
+def test_a_scale_with_one_label_stays_a_number_with_its_print_format(sav: Path) -> None:
+    columns, text = drafted(sav)
+    assert columns["income"]["kind"] == "decimal" and columns["income"]["grid"] == "0.01"
+    assert columns["rooms"]["kind"] == "integer" and "levels" not in columns["rooms"]
+    assert "missing_codes? -1 refused" in text
+
+
+def test_a_date_is_left_out_with_the_way_out(sav: Path) -> None:
+    columns, text = drafted(sav)
+    assert not any(name.startswith("born") for name in columns) and "born is a date" in text
+
+
+def test_a_stata_file_has_labels_and_marks_guesses(tmp_path: Path) -> None:
+    """Stata knows no measurement level: yes and no are levels, a single code far off is none."""
+    path = tmp_path / "survey.dta"
+    frame = pd.DataFrame({"yes": [0, 1, 1], "hours": [40, 38, 98], "ok": [1, 2, 3]}).astype("int8")
+    labels = {
+        "yes": {0: "no", 1: "yes"},
+        "hours": {98: "don't know"},
+        "ok": {1: "good", 2: "bad", 3: "don't know"},
+    }
+    pyreadstat.write_dta(frame, str(path), variable_value_labels=labels)
+    columns, text = drafted(path)
+    assert columns["yes"]["levels"] == ["0", "1"] and columns["hours"]["kind"] == "integer"
+    assert "missing_codes rather than levels? 3 don't know" in text
+
+
+def test_a_transport_file_is_drafted(tmp_path: Path) -> None:
+    path = tmp_path / "survey.xpt"
+    pyreadstat.write_xport(ROWS[["income", "note"]], str(path))
+    columns, _ = drafted(path)
+    assert set(columns) == {"income", "note"}
+
+
+def test_a_codebook_is_not_finished_while_a_todo_is_left(sav: Path, tmp_path: Path) -> None:
+    book = tmp_path / "book.toml"
+    book.write_text(
+        '[survey]\nname = "x"\nunit = "row"\n[columns.a]\nkind = "integer"\nbounds = [0, 9]  # TODO: really?\n',
+        encoding="utf-8",
+    )
+    run = CliRunner().invoke(app, ["codebook", "check", str(book)])
+    assert "1 TODO left" in run.output and "finished\n" not in run.output.replace("not finished", "")
+    book.write_text(book.read_text().replace("  # TODO: really?", ""), encoding="utf-8")
+    assert "; finished" in CliRunner().invoke(app, ["codebook", "check", str(book)]).output
