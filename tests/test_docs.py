@@ -131,7 +131,7 @@ def refused(name: str, after: str) -> None:
         read_plan(Path(name))
     printed = re.search(rf"^\$ reticent \w+ {re.escape(name)}\nerror: (.*)$", after, re.MULTILINE)
     if printed:
-        assert str(problem.value) == printed[1]
+        assert problem.value.told == printed[1]
 
 
 def run(page: Path) -> int:

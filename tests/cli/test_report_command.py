@@ -37,6 +37,6 @@ def test_it_never_overwrites_and_says_what_it_cannot_read(monkeypatch, published
     (tmp_path / "other.json").write_text("[1, 2")
     assert run(monkeypatch, "report", str(tmp_path / "other.json"), "--out", str(tmp_path)) == 2
     assert run(monkeypatch, "report", str(tmp_path / "none.json"), "--out", str(tmp_path)) == 2
-    assert run(monkeypatch, "report", str(published), "--as", "pdf") == 2
+    assert run(monkeypatch, "report", str(published), "--as", "docx") == 2
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 4 and all(line.startswith("error: ") for line in lines)

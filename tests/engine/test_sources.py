@@ -161,7 +161,9 @@ def test_a_draft_takes_labels_from_the_header_and_nothing_from_rows(tmp_path):
     """Value labels become levels; a column without them is left to be filled in, whatever its rows hold."""
     write("sav", tmp_path / "rows.sav")
     text = draft_codebook(str(tmp_path / "rows.sav"))
-    assert 'levels = ["1", "2"]' in text and '"1" = "man", "2" = "woman"' in text and "unfinished = true" in text
+    assert (
+        'levels = ["1", "2"]' in text and '"1" = "man", "2" = "woman"' in text and "unfinished = true" in text
+    )
     assert "maybe" not in text and "120" not in text and "levels = []" in text
     write("csv", tmp_path / "rows.csv")
     assert 'source = "the age"' in draft_codebook(str(tmp_path / "rows.csv"))

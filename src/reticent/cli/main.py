@@ -96,7 +96,10 @@ def _repeatable(command: Any, arguments: Sequence[str]) -> set[str]:
 
 
 def _open_streams() -> None:
-    """Where a standard stream is closed, let it lead nowhere; otherwise the next file opened would take its place."""
+    """Where a standard stream is closed, let it lead nowhere; otherwise the next file opened would take its place.
+
+    A terminal that has no letter for something gets a mark: R, for one, may run us in a locale of ASCII alone.
+    """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             handle = os.open(os.devnull, os.O_RDWR)
@@ -104,6 +107,9 @@ def _open_streams() -> None:
                 os.dup2(handle, number)
                 os.close(handle)
             setattr(sys, name, os.fdopen(number, "w" if number else "r"))
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(AttributeError, ValueError, OSError):
+            stream.reconfigure(errors="replace")  # type: ignore[union-attr]
 
 
 def _line(text: str) -> str:

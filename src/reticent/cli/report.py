@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-KINDS = ("html", "png", "xlsx")
+KINDS = ("html", "png", "svg", "xlsx", "pdf", "csvw", "sdmx")
 
 
 def add_to(app: typer.Typer) -> None:
@@ -15,9 +15,13 @@ def add_to(app: typer.Typer) -> None:
 
 def report(
     release: Annotated[Path, typer.Argument(metavar="RELEASE", help="A release, the JSON file.")],
-    out: Annotated[Path, typer.Option("--out", help="Folder for the files; it must exist.")] = Path(),
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="Folder for the files; it must exist. Default: beside the JSON."),
+    ] = None,
     kind: Annotated[
-        list[str] | None, typer.Option("--as", help="html, png or xlsx; may be given several times.")
+        list[str] | None,
+        typer.Option("--as", help="html, pdf, png, svg, xlsx, csvw or sdmx; may be given several times."),
     ] = None,
 ) -> None:
     """Draw a release again from its JSON: no data and no ledger are needed, and nothing is charged."""
@@ -28,18 +32,20 @@ def report(
     unknown = next((word for word in wanted if word not in KINDS), None)
     if unknown is not None:
         raise PlanError(f"is one of {', '.join(KINDS)}", field="--as")
-    made = _drawn(release, wanted)
+    made, folder = _drawn(release, wanted), release.parent if out is None else out
     for name in made:
-        check_new(out / name)
+        check_new(folder / name)
     for name, data in made.items():
-        write_new(out / name, data, private=False)
-        typer.echo(str(out / name))
+        write_new(folder / name, data, private=False)
+        typer.echo(str(folder / name))
 
 
 def _drawn(path: Path, kinds: list[str]) -> dict[str, bytes]:
+    from reticent.release.exchange import csvw, sdmx
     from reticent.release.release import Release
-    from reticent.report.charts import png
+    from reticent.report.charts import png, svgs
     from reticent.report.page import page
+    from reticent.report.printed import pdf
     from reticent.report.sheet import sheet
 
     release = Release.from_bytes(_bytes(path))
@@ -50,7 +56,13 @@ def _drawn(path: Path, kinds: list[str]) -> dict[str, bytes]:
         files[f"{release.id}.xlsx"] = sheet(release)
     if "png" in kinds:
         files |= {f"{release.id}-{key}.png": data for key, data in png(release).items()}
-    return files
+    if "svg" in kinds:
+        files |= {f"{release.id}-{key}.svg": data for key, data in svgs(release).items()}
+    if "pdf" in kinds:
+        files[f"{release.id}.pdf"] = pdf(release)
+    if "csvw" in kinds:
+        files[f"{release.id}.csv-metadata.json"] = csvw(release)
+    return files | (sdmx(release) if "sdmx" in kinds else {})
 
 
 def _bytes(path: Path) -> bytes:

@@ -343,7 +343,10 @@ def _unlabelled(columns: Any) -> Any:
     """The columns without the labels of levels, which change no code: a label may be mended between two pieces."""
     if not isinstance(columns, Mapping):
         return columns
-    return {name: {k: v for k, v in dict(raw).items() if k != "labels"} for name, raw in columns.items()}
+    return {
+        name: {k: v for k, v in dict(raw).items() if k not in ("labels", "concept")}
+        for name, raw in columns.items()
+    }
 
 
 def _regrouped(schema: Schema) -> list[Any]:

@@ -25,6 +25,7 @@ def _labels(schema: Schema, name: str) -> dict[str, Any]:
     if column is None:
         return {}
     told: dict[str, Any] = {"label": column.label} if column.label else {}
+    told |= {"concept": column.concept} if column.concept else {}
     if isinstance(column, Levels) and column.labels:
         pairs = zip(column.levels, column.labels, strict=True)
         told["levels"] = {level: label for level, label in pairs if label}

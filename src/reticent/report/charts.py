@@ -74,3 +74,10 @@ def png(release: Release, *, scale: float = 2.0) -> dict[str, bytes]:
         chart.key: cast(bytes, part.vegalite_to_png(chart.spec, scale=scale, allowed_base_urls=[]))
         for chart in specs(release)
     }
+
+
+def svgs(release: Release) -> dict[str, bytes]:
+    """The charts of a page as SVG, by key."""
+    if converter() is None:
+        raise ReticentError(f"needs vl-convert; install it with {HOW}", field="report")
+    return {chart.key: (svg(chart) or "").encode() for chart in specs(release)}

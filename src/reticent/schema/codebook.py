@@ -296,6 +296,7 @@ class ColumnPart(Section):
     - `labels`: what a reader sees in place of each level: `{ 1 = "New England" }`.
     - `groups`: levels made of several codes of the file: `{ north = ["1", "2"] }`.
     - `ignore`: what texts may differ in and still be the same level: `"case"`, `"spacing"`.
+    - `concept`: its SDMX concept, such as `REF_AREA`, for `reticent report --as sdmx`.
     """
 
     kind: str
@@ -316,6 +317,7 @@ class ColumnPart(Section):
     labels: dict[str, str] = Field(default={})
     groups: dict[str, list[str | int]] = Field(default={})
     ignore: list[str] = Field(default=[])
+    concept: str = Field(default="", pattern=r"^([A-Z][A-Z0-9_]{0,49})?$")
 
 
 class CodebookPart(Section):
@@ -389,6 +391,7 @@ def _column(name: str, raw: dict[str, Any]) -> Column:
         "label": part.label,
         "unit": part.unit,
         "role": part.role,
+        "concept": part.concept,
         "missing": tuple(str(code) for code in part.missing_codes),
         "universe": _universe(part.universe, at),
     }

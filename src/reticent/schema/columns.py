@@ -120,6 +120,7 @@ class Column:
     label: str = ""
     unit: str = ""
     role: str = ""
+    concept: str = ""
     missing: tuple[str, ...] = ()
     universe: Predicate | None = None
 
