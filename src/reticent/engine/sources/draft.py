@@ -43,7 +43,7 @@ FEW_LABELS = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Variable:
+class FileVariable:
     """What a header says of one variable; all of it is public."""
 
     kind: str
@@ -90,23 +90,23 @@ def _is_special(code: Any) -> bool:
 
 def draft_codebook(text: str, elsewhere: Mapping[str, str] | None = None) -> str:
     """TOML text for the file at the path `text`, or for a header `elsewhere`, marked unfinished."""
-    told = None if elsewhere is None else {name: Variable(kind=kind) for name, kind in elsewhere.items()}
+    told = None if elsewhere is None else {name: FileVariable(kind=kind) for name, kind in elsewhere.items()}
     variables = _header(text) if told is None else told
     names = _names(list(variables))
     return HEAD + "".join(_column(names[header], header, each) for header, each in variables.items())
 
 
-def _header(text: str) -> dict[str, Variable]:
+def _header(text: str) -> dict[str, FileVariable]:
     ending = "." + text.rsplit(".", 1)[-1].lower()
     if ending not in STATISTICAL:
-        return {name: Variable(kind=kind) for name, kind in types_of(open_path(text)).items()}
+        return {name: FileVariable(kind=kind) for name, kind in types_of(open_path(text)).items()}
     if not Path(text).is_file():
         raise SourceError(f"{Path(text).name!r} does not exist or is not a file", field="source")
     meta = read_header(Path(text))
     words = {"double": "float", "float": "float", "string": "text"}
     labels = dict(zip(meta.column_names, meta.column_labels, strict=True))
     return {
-        name: Variable(
+        name: FileVariable(
             kind=words.get(str(kind), "integer"),
             label=labels.get(name) or "",
             levels=meta.variable_value_labels.get(name, {}),
@@ -137,7 +137,7 @@ def _names(headers: list[str]) -> dict[str, str]:
     return names
 
 
-def _column(name: str, header: str, found: Variable) -> str:
+def _column(name: str, header: str, found: FileVariable) -> str:
     if DATE.fullmatch(found.written) or found.kind == "date":
         return _dated(name, header, found)
     lines = [f"\n[columns.{name}]"]
@@ -150,7 +150,7 @@ def _column(name: str, header: str, found: Variable) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _dated(name: str, header: str, found: Variable) -> str:
+def _dated(name: str, header: str, found: FileVariable) -> str:
     """A date has no kind of its own: the section is written out as a comment, with the way out."""
     return (
         f"\n# TODO: {_plain(header)} is a date{f' ({_plain(found.label)})' if found.label else ''}, and dates are not asked about. Leave "
@@ -159,7 +159,7 @@ def _dated(name: str, header: str, found: Variable) -> str:
     )
 
 
-def _domain(name: str, found: Variable) -> list[str]:
+def _domain(name: str, found: FileVariable) -> list[str]:
     if found.levels and not found.is_number and found.answers:
         return _levels(found)
     if IDENTIFIER.search(name) and not found.levels:
@@ -171,7 +171,7 @@ def _domain(name: str, found: Variable) -> list[str]:
     return _number(found)
 
 
-def _levels(found: Variable) -> list[str]:
+def _levels(found: FileVariable) -> list[str]:
     kind = "ordinal" if found.measure == "ordinal" else "categorical"
     codes = ", ".join(_quoted(_code(code)) for code in found.answers)
     labels = ", ".join(
@@ -187,7 +187,7 @@ def _levels(found: Variable) -> list[str]:
     return lines
 
 
-def _number(found: Variable) -> list[str]:
+def _number(found: FileVariable) -> list[str]:
     """A number, with as many decimals as it is printed with."""
     printed = DECIMALS.fullmatch(found.written)
     places = int(printed[1]) if printed else None
@@ -209,7 +209,7 @@ def _number(found: Variable) -> list[str]:
     return ['kind = "decimal"', bounds, grid, *told]
 
 
-def _silences(found: Variable) -> list[str]:
+def _silences(found: FileVariable) -> list[str]:
     """The codes that mean no answer, with what they are called; of a range those that have a label."""
     if not found.missing:
         return ['# missing_codes = ["-9"]    # codes that mean "no answer"']
