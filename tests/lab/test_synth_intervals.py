@@ -1,6 +1,8 @@
 """`lab run synth-intervals`: one survey of the simulated census, and what its rows carry."""
 
+import json
 from dataclasses import asdict
+from pathlib import Path
 
 import pyarrow as pa
 
@@ -8,6 +10,7 @@ from reticent.lab.experiments import find
 from reticent.lab.experiments.synth_intervals import LEADING, PIECES
 from reticent.lab.run.experiment import COLUMNS
 
+DOCS = Path(__file__).parents[2] / "docs" / "lab"
 ROW = (
     *(
         "dataset",
@@ -48,3 +51,15 @@ def test_one_survey_of_the_census():
 def test_the_cases_that_the_page_leads_with():
     assert {piece.split("/")[2] for piece in LEADING} == {"pairs", "mst", "aim"}
     assert all(piece.startswith("adult/") and piece.endswith("/1") for piece in LEADING)
+
+
+def test_the_page_tells_what_was_run():
+    """Every line of the table is a row of the JSON beside it, and every row a line."""
+    rows = json.loads((DOCS / "synth-intervals.json").read_text())["rows"]
+    told = [
+        f"| {row['method']}, {row['mask']} | {row['query']} | {100 * row['coverage']:.1f} | {100 * row['naive']:.0f} | "
+        f"{row['width_ratio']:.2f} | {100 * row['measured']:.0f} | {row['runs']} |"
+        for row in rows
+    ]
+    lines = (DOCS / "synth-intervals.md").read_text().splitlines()
+    assert [line for line in lines if line.startswith("|")][2:] == told
