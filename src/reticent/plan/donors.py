@@ -150,6 +150,11 @@ def read_donors(
     raw: Mapping[str, Any], schema: Schema, at: str, shares: Mapping[str, Fraction] | None = None
 ) -> DonorsRead:
     """The donors of each column that `raw` names. `shares` are expected to be missing."""
+    if isinstance(raw.get("match"), str):
+        raise PlanError(
+            "levels that are read off the rows would tell of them; list attributes, the most important first, or levels",
+            field=f"{at}.match",
+        )
     section = fill(DonorsSection, raw, error=PlanError, at=at)
     if (section.column is None) == (section.columns is None):
         raise PlanError("fills one column or several: write column or columns", field=f"{at}.column")
@@ -259,6 +264,12 @@ def _levels(
         here = f"{at}.match[{place}]"
         if not isinstance(raw, Mapping) or not is_level(raw):
             raise PlanError("is a level like the others: on = [...], serve = 1", field=here)
+        if isinstance(raw.get("serve"), str):
+            raise PlanError(
+                "is a whole number: caps that are read off the rows would be confidential, and the noise with them; write "
+                "serve = 2, or leave it out for the rule of thumb",
+                field=f"{here}.serve",
+            )
         level = fill(LevelSection, raw, error=PlanError, at=here)
         on.append(_agreeing(level.on, schema, f"{here}.on"))
         caps.append(level.serve)

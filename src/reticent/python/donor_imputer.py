@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from reticent.engine.open import open_engine
 from reticent.engine.sources.open import open_frame
-from reticent.errors import SchemaError
+from reticent.errors import PlanError, SchemaError
 from reticent.files import read_toml
 from reticent.plan.capped import read_shares
 from reticent.plan.repairs import read_repairs
@@ -135,7 +135,12 @@ class DonorImputer(FrameOutput, Params):
         said |= {"distance": self.distance} if self.distance != "declared" else {}
         donors = {"method": "donors", "match": list(self.match), **said}
         shares = read_shares(self.missing, schema)
-        return schema, read_repairs([donors], schema, edited=[*map(dict, self.edits)], shares=shares).repair
+        made = read_repairs([donors], schema, edited=[*map(dict, self.edits)], shares=shares)
+        if made.models:
+            raise PlanError(
+                "is released first, and here nothing is released; give a public value", field="default"
+            )
+        return schema, made.repair
 
 
 def _decoded(coded: pa.Table, schema: Schema) -> pa.Table:
