@@ -49,7 +49,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         {"point_masses": {"pay": list(range(101))}},
         r"synth\[0\]\.point_masses: lists 1 to 100",
     ),
-    "copies of nothing": ({"copies": 2}, r"synth\[0\]\.copies: goes with missing = 'category' alone"),
+    "copies of nothing": ({"copies": 2}, r"synth\[0\]\.copies: goes with missing = 'category', whose"),
     "negative copies": ({"missing": "category", "copies": -1}, r"synth\[0\]\.copies"),
     "broken rule": ({"never": ["age <"]}, r"synth\[0\]\.never"),
     "rule of another column": ({"never": ["height > 2"]}, r"synth\[0\]\.never"),
