@@ -134,12 +134,17 @@ def test_rehearse_needs_no_data_and_is_marked(house):
     assert page.name == "rehearsal-town-1.html" and house.digests() == before
 
 
-def test_check_is_confidential_and_writes_nothing(house):
+def test_check_is_confidential_and_writes_a_note_of_digests_alone(house):
     house.fill(["34,1,f,1", "x,1,f,1", "500,,q,1"])
     before, names = house.digests(), set(os.listdir(house.folder))
     seen = house.check()
     assert (seen.status, seen.err) == (0, "") and seen.out.startswith("CONFIDENTIAL")
     assert "'x'" in seen.out and "'q'" in seen.out
+    note = house.folder / ".reticent-checked"
+    assert (
+        re.fullmatch(r"[0-9a-f]{64}\n", note.read_text(encoding="ascii")) and note.stat().st_mode & 0o077 == 0
+    )
+    note.unlink()
     assert house.digests() == before and set(os.listdir(house.folder)) == names
     elsewhere = house.folder / "elsewhere.csv"
     house.rows.rename(elsewhere)

@@ -53,13 +53,12 @@ def check(file: Annotated[Path, typer.Argument(metavar="CODEBOOK", help="The cod
     """Say whether a codebook is complete and consistent: nothing is finished while a TODO is left in it."""
     from reticent.schema import read_schema
 
+    schema = read_schema(file)
+    state = "finished" if schema.finished else "still marked unfinished"
     lines = _todo(file)
     if lines:
         shown = ", ".join(map(str, lines[:10])) + (", ..." if len(lines) > 10 else "")
-        typer.echo(f"not finished: {len(lines)} TODO left, in lines {shown}")
-    schema = read_schema(file)
-    state = "finished" if schema.finished else "still marked unfinished"
-    state = f"{len(lines)} TODO left" if lines else state
+        state = f"not finished: {len(lines)} TODO left, in lines {shown}"
     typer.echo(f"{schema.name}: {len(schema.columns)} columns, unit {schema.unit}; {state}")
 
 

@@ -62,7 +62,6 @@ def release_plan(
     book = Ledger.open(ledger or path.parent / plan.ledger)
     survey = Survey(_rows(path, plan, data), codebook=path.parent / plan.codebook, relation=plan.relation)
     show_files(plan)
-    remind_of_check(path, plan, _rows(path, plan, data))
     undrawn: list[str] = []
     curator = Curator(book, pages=ReportPages(endings=tuple(PAGES), tell=undrawn.append))
     folder = _folder(path, out)
@@ -71,6 +70,7 @@ def release_plan(
         run = curator.resume if resume is not None else curator.release
         made = run(plan, survey, folder, step=step)
     show_release(made)
+    remind_of_check(path, plan, _rows(path, plan, data))
     if undrawn:
         drawn_by = undrawn[0].replace("reticent resume ID", whole)
         typer.echo(
