@@ -164,9 +164,9 @@ def test_every_neighbour_is_within_the_public_bound_in_rho(repair: list[Any], ch
 
 def test_a_bound_without_donees_is_found_out(monkeypatch: pytest.MonkeyPatch):
     """The twin: noise made for one's own row alone."""
-    monkeypatch.setattr("reticent.answer.shares.with_donees", lambda own, moved, change, repair: own)
-    monkeypatch.setattr("reticent.answer.count.with_donees", lambda own, moved, change, repair: own)
-    monkeypatch.setattr("reticent.answer.quantile.with_donees", lambda own, moved, change, repair: own)
+    for where in ("shares", "count", "quantile"):
+        name = f"reticent.answer.{where}.with_donees"
+        monkeypatch.setattr(name, lambda own, moved, change, repair, **more: own)
     assert "moved too far" in all_faults(World(plan_of(EACH)), ADD)
 
 
