@@ -13,6 +13,7 @@ import pytest
 import reticent
 from reticent.errors import PlanError
 from reticent.release.release import Release
+from reticent.report.pages import installed
 from tests.report.documents import answer, estimate
 from tests.report.documents import release as made
 
@@ -79,7 +80,10 @@ def test_plan_preview_and_ledger_show_themselves(tmp_path: Path) -> None:
     assert list(published.to_pandas()["area_label"])[:2] == ["<b>North</b>", "=South"]
 
 
-def test_the_curator_writes_what_the_command_line_writes(tmp_path: Path) -> None:
+def test_the_curator_writes_what_the_command_line_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reticent.python.curator.installed", installed)
     survey = reticent.Survey(rows(), codebook=BOOK)
     asked = plan(survey)
     ledger = reticent.Ledger.create(
