@@ -18,7 +18,7 @@ from reticent.engine.wants import Rows, Sum
 from reticent.errors import EngineError
 from reticent.privacy.ledger import Ledger
 from reticent.release import statistics as carry
-from reticent.release.statistics import evaluate
+from reticent.release.statistics import evaluate_sampled
 from reticent.schema.codebook import read_schema
 from tests.badinput.house import House, assert_refused, assert_untouched, run
 from tests.badinput.test_plans import make_odd, refused
@@ -110,9 +110,9 @@ def during(monkeypatch, act: Callable[[], object]) -> None:
 
     def interrupted(*arguments, **options):
         act()
-        return evaluate(*arguments, **options)
+        return evaluate_sampled(*arguments, **options)
 
-    monkeypatch.setattr(carry, "evaluate", interrupted)
+    monkeypatch.setattr(carry, "evaluate_sampled", interrupted)
     passed(monkeypatch)
 
 
@@ -224,7 +224,7 @@ def test_two_releases_into_one_output(tmp_path, monkeypatch):  # covers B115
 
     def other() -> None:
         with monkeypatch.context() as patch:
-            patch.setattr(carry, "evaluate", evaluate)
+            patch.setattr(carry, "evaluate_sampled", evaluate_sampled)
             inner.append(second.release("--out", str(shared)))
 
     with monkeypatch.context() as patch:
@@ -246,7 +246,7 @@ def test_check_and_another_try_during_a_release(house, monkeypatch):  # covers B
 
     def others() -> None:
         with monkeypatch.context() as patch:
-            patch.setattr(carry, "evaluate", evaluate)
+            patch.setattr(carry, "evaluate_sampled", evaluate_sampled)
             inner.extend([house.check(), house.release()])
 
     during(monkeypatch, others)
