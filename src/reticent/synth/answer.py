@@ -139,7 +139,7 @@ class _Teller:
             # Never empty: the upper end is at least one standard error.
             low, high = min(max(low, 0.0), 1.0), min(max(high, sqrt(noise + sampling)), 1.0)
             value = min(max(value, 0.0), 1.0)
-        lists = [each for at in places for each in self.lists.of(at)]
+        lists = [each for at in places for each in self.lists.used(at)]
         domain = self.lists.domain
         return DirectAnswer(
             words=words,

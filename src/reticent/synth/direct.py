@@ -205,14 +205,10 @@ def _centred(q: Floats, x: Floats) -> Floats:
 
 def estimated(lists: Lists, places: Places) -> Estimated | None:
     """The estimate of a measured table; none where the set was not measured."""
-    found = lists.of(places)
+    found = lists.used(places)
     if not found:
         return None
-    own = (
-        shares_of(found[0], lists)
-        if len(places) == 1
-        else averaged([shares_of(each, lists) for each in found])
-    )
+    own = averaged([shares_of(each, lists) for each in found])
     into = lists.into(found[0])
     columns: dict[Places, tuple[Shares, Wholes]] = {}
     if len(places) > 1:
@@ -287,10 +283,7 @@ def variance_of(parts: Sequence[ListCombination], factors: Sequence[float], list
 def _variances(places: Places, lists: Lists) -> Floats:
     if places == TOTAL:
         return np.array([lists.total_variance / lists.total**2])
-    found = lists.of(places)
-    if len(places) == 1:
-        return shares_of(found[0], lists).variance
-    return averaged([shares_of(each, lists) for each in found]).variance
+    return averaged([shares_of(each, lists) for each in lists.used(places)]).variance
 
 
 class MeasuredTables:

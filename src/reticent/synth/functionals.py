@@ -171,7 +171,7 @@ def _residual(table: Estimated, column: str, where: Floats, mass: float, middle:
     place = lists.domain.columns.index(column)
     if not lists.domain.axes[place].key.starts:
         return TableFunctional(value=0.0, gradient=none)
-    found = [_sums(table, each, place) for each in lists.of(table.places)]
+    found = [_sums(table, each, place) for each in lists.used(table.places)]
     if any(sums is None for sums in found):
         raise NoInterval(
             "the mean of bin midpoints is not the mean; fit with inference = true for residuals", middle

@@ -85,6 +85,10 @@ class Lists:
         """The lists over these axes."""
         return [each for each in self.lists if each.places == places]
 
+    def used(self, places: Places) -> list[NoisyList]:
+        """The lists that a direct answer rests on: of a column its first, over single cells, which nothing was chosen for."""
+        return self.of(places)[:1] if len(places) == 1 else self.of(places)
+
     def into(self, each: NoisyList) -> tuple[Wholes, ...]:
         """For each axis of a list, the group of every cell."""
         sides = self.groups if each.is_grouped else self.plain
