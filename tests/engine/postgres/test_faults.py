@@ -12,10 +12,15 @@ import pyarrow as pa
 import pytest
 
 from reticent import Curator, Ledger, Survey
-from reticent.engine.postgres import connection as fenced
 from reticent.errors import EngineError, PlanError
 from tests.engine.conformance.openers import stored
 from tests.engine.conformance.server import BOSS, Server
+
+fenced = pytest.importorskip(
+    "reticent.engine.postgres.connection",
+    reason="the driver of PostgreSQL is not installed",
+    exc_type=ImportError,
+)
 
 BOOK = {
     "format": 2,
