@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reticent.answer import count
+from reticent.answer import context
 from reticent.answer.context import Context
 from reticent.answer.parts import measure
 from reticent.engine.duckdb.engine import DuckDBEngine
@@ -254,7 +254,7 @@ def share_as_it_came_out(plan: Plan, engine: DuckDBEngine, lot: Lot | None) -> b
 def range_as_bound(patch: pytest.MonkeyPatch) -> None:
     """A replaced answer moves a total by b - a: not one who leaves the piece."""
     patch.setattr(
-        count, "bound_sum", lambda low, high, *, neighbours: Global(bound=Fraction(max(1, high - low)))
+        context, "bound_sum", lambda low, high, *, neighbours: Global(bound=Fraction(max(1, high - low)))
     )
 
 

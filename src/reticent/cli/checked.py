@@ -36,7 +36,7 @@ def remind_of_check(path: Path, plan: Plan, rows: str) -> None:
     mark = _mark(path, plan, rows)
     if mark is not None and mark not in _known(path.parent / NOTE):
         typer.echo(
-            f"note: `reticent check {path}` has not been run on these rows and this codebook. What does not fit the codebook, "
+            f"note: `reticent check {path.name}` has not been run on these rows and this codebook. What does not fit the codebook, "
             "such as levels in other case or a decimal comma, counts as missing, and no release says so."
         )
 

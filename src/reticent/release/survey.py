@@ -55,9 +55,11 @@ class Survey:
         return open_engine(elsewhere or open_frame(self.rows), threads=self.threads)
 
     def _source(self) -> Any:
-        """The source that `rows` names; CSV as the codebook says, where there is a file to read it from."""
-        is_text = str(self.rows).lower().endswith(TEXT_FILES)
-        schema = schema_from(self.book()) if is_text else None
+        """The source that `rows` names; CSV as the codebook says, where it says how that is written."""
+        schema = None
+        if str(self.rows).lower().endswith(TEXT_FILES):
+            book = self.book()
+            schema = schema_from(book) if (book.get("survey") or {}).get("csv") else None
         return open_source(str(self.rows), table=self._relation, schema=schema)
 
     @property
