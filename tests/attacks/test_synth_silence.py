@@ -149,6 +149,7 @@ def visible(town: Town, seen: Seen) -> str:
     made["json"].pop("receipt")
     for table in made["json"]["synth"]:
         table["tables"], table["respondents"] = len(table["tables"]), None
+        table.pop("measured", None)  # noisy lists, and which were chosen with noise
     for file in made["files"].values():
         file.pop("bytes")
     return json.dumps([made, str(town.spent)])
