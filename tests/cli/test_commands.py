@@ -89,7 +89,7 @@ def test_every_status(house, monkeypatch):
     for problem, status in ((MemoryError(), 4), (KeyboardInterrupt(), 130), (ValueError("34,420.5,f"), 4)):
         with monkeypatch.context() as patch:
             patch.setattr(
-                "reticent.cli.work.read_plan",
+                "reticent.workflow.releasing.read_plan",
                 lambda path, problem=problem, **_: (_ for _ in ()).throw(problem),
             )
             seen = house.release("--debug")

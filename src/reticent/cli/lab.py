@@ -67,9 +67,29 @@ def run(
     made = "computed, nothing drawn" if experiment.exact else f"{count} runs, simulated; not a release"
     typer.echo(f"{name}: {made}")
     _print_table([row for row in rows if "item" not in row], SHOWN)
-    _print_table([row for row in rows if "item" in row], EXACT)
+    _print_table([_as_printed(row) for row in rows if "item" in row], EXACT)
     for path in drawn:
         typer.echo(f"figure: {path}")
+
+
+@app.command(
+    epilog="Examples: reticent lab elsewhere demo spark; reticent lab elsewhere demo postgres owner census census.people"
+)
+def elsewhere(
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="DEMO ENGINE ...", help="DEMO spark, or DEMO postgres OWNER READER schema.name."
+        ),
+    ],
+) -> None:
+    """Put the rows of `reticent demo` into PostgreSQL, or name them to Spark, and write the plan that reads them there.
+
+    OWNER is a service whose role may make the table, READER the one that the plan names.
+    """
+    from reticent.lab.elsewhere import main
+
+    typer.echo(f"wrote {main(words).name}")
 
 
 @app.command(epilog="Examples: reticent lab papers; reticent lab papers thesis --json")
@@ -95,6 +115,11 @@ def papers(
     for name, title in wanted.items():
         typer.echo(f"{name}: {title}")
         _print_table([row for row in rows if row["document"] == name], PAPERS)
+
+
+def _as_printed(row: dict[str, Any]) -> dict[str, Any]:
+    """A row with the digits of the document where it has them."""
+    return {**row, "printed": row["printed_digits"]} if "printed_digits" in row else row
 
 
 def _draw(experiment: "Experiment", outcomes: Any, out: Path) -> list[Path]:

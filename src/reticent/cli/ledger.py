@@ -1,4 +1,4 @@
-"""`reticent ledger`: open, show, spent, verify, note."""
+"""`reticent ledger`: open, join, show, spent, verify, note; key and approve, where charges need sign-off."""
 
 from pathlib import Path
 from typing import Annotated
@@ -10,12 +10,15 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-File = Annotated[Path, typer.Argument(metavar="LEDGER", help="The ledger file.")]
+File = Annotated[Path, typer.Argument(metavar="LEDGER", help="The ledger file, or postgres:SERVICE/NAME.")]
 
 
 @app.command("open", epilog="Example: reticent ledger open --plan plan.toml --epsilon 10")
 def open_(
-    ledger: Annotated[Path | None, typer.Argument(metavar="LEDGER", help="The ledger file to start.")] = None,
+    ledger: Annotated[
+        Path | None,
+        typer.Argument(metavar="LEDGER", help="The ledger to start: a file, or postgres:SERVICE/NAME."),
+    ] = None,
     epsilon: Annotated[
         str,
         typer.Option("--epsilon", "--budget", help="The whole privacy budget, for ever.", show_default=False),
@@ -44,14 +47,24 @@ def open_(
         bool,
         typer.Option("--separate-budget", help="These rows have another budget too; every receipt says so."),
     ] = False,
+    sign_off: Annotated[
+        int, typer.Option("--sign-off", help="How many people must approve each charge.", show_default=False)
+    ] = 0,
+    approver: Annotated[
+        list[Path] | None,
+        typer.Option("--approver", help="Public key of one who may approve; give it once for each person."),
+    ] = None,
 ) -> None:
     """Start a ledger. Its privacy budget covers everything that will ever be published from the data set.
 
     It is counted in epsilon, or with --rho in rho (zCDP), and the unit never changes. With a plan, the rows are read once
-    for a fingerprint, which stays in the ledger, and compared with other ledgers.
+    for a fingerprint, which stays in the ledger, and compared with other ledgers. With --sign-off, who may approve and how
+    many must is fixed for good, and no charge is made without `reticent ledger approve`.
     """
-    from reticent.cli.opening import Opening, open_by_name, open_by_plan
+    from reticent.cli.opening import open_ledger
     from reticent.errors import PlanError
+    from reticent.workflow.approving import terms
+    from reticent.workflow.opening import Opening
 
     if not (epsilon or rho):
         raise PlanError("say the whole budget, such as --epsilon 10, or in zCDP --rho 1", field="--epsilon")
@@ -65,11 +78,31 @@ def open_(
         budget=rho or epsilon,
         outputs=outputs,
         separate=separate,
+        sign_off=terms(sign_off, approver or []),
     )
-    if plan is None:
-        open_by_name(asked)
-    else:
-        open_by_plan(asked, plan, data)
+    open_ledger(asked, plan, data)
+
+
+@app.command(epilog="Example: reticent ledger join postgres:budget/acs --receipts releases")
+def join(
+    ledger: Annotated[
+        str, typer.Argument(metavar="LEDGER", help="A ledger on a server, postgres:SERVICE/NAME.")
+    ],
+    receipts: Annotated[Path | None, typer.Option("--receipts", help="Folder of published releases.")] = None,
+) -> None:
+    """Begin to use a ledger of a server on this machine, which remembers its last entry from then on.
+
+    Receipts of earlier releases are compared with it: a server that has lost one of their charges is refused.
+    """
+    from reticent.exact import show as decimal
+    from reticent.privacy.ledger import Ledger, receipts_in
+
+    known = list(receipts_in(receipts)) if receipts is not None else []
+    book = Ledger.join(Path(ledger), receipts=known)
+    typer.echo(
+        f"joined {ledger}, for {book.facts.dataset}: {book.facts.unit} {decimal(book.left)} left; "
+        f"{len(known)} receipts agree with it"
+    )
 
 
 @app.command(epilog="Example: reticent ledger show acs.ledger.db")
@@ -131,7 +164,7 @@ def verify(
     book = Ledger.open(ledger)
     known = list(receipts_in(receipts)) if receipts is not None else []
     book.verify(known)
-    typer.echo(f"{ledger.name} is whole; {len(known)} receipts agree with it")
+    typer.echo(f"{book.name} is whole; {len(known)} receipts agree with it")
 
 
 @app.command(epilog='Example: reticent ledger note acs.ledger.db "audited by the board" --raise-to 12')
@@ -155,6 +188,42 @@ def note(
     typer.echo("noted")
 
 
+@app.command(epilog="Example: reticent ledger key 'Anna Example' --out anna.key")
+def key(
+    name: Annotated[str, typer.Argument(help="Who it belongs to; the name that receipts will show.")],
+    out: Annotated[Path, typer.Option("--out", help="The private key; the public one ends in .pub instead.")],
+    passphrase: Annotated[
+        bool, typer.Option("--passphrase", help="Ask for a passphrase to lock it.")
+    ] = False,
+) -> None:
+    """Make a key for one who approves charges: the private half stays with its owner, the public half goes to whoever
+    opens the ledger."""
+    from reticent.cli.approving import make_key
+
+    make_key(name, out, locked=passphrase)
+
+
+@app.command(epilog="Example: reticent ledger approve plan.toml --key anna.key")
+def approve(
+    plan: Annotated[Path, typer.Argument(metavar="PLAN", help="The plan, a TOML file.")],
+    key: Annotated[Path | None, typer.Option("--key", help="Your private key.")] = None,
+    approval: Annotated[
+        Path | None, typer.Option("--approval", help="Add an approval that was signed elsewhere.")
+    ] = None,
+    ledger: Annotated[
+        Path | None, typer.Option("--ledger", help="Ledger to use instead of the plan's.")
+    ] = None,
+    detached: Annotated[
+        bool, typer.Option("--detached", help="Print the approval for somebody else to add; write nothing.")
+    ] = False,
+) -> None:
+    """Approve the charge of a plan, where its ledger asks for sign-off. The approval is an entry of the ledger, signed with
+    your own key, and holds for this plan at this price alone. Reads no row and charges nothing."""
+    from reticent.cli.approving import approve_plan
+
+    approve_plan(plan, key=key, approval=approval, ledger=ledger, detached=detached)
+
+
 def _what(body: object) -> str:
     """The public facts of an entry, without answers."""
     if not isinstance(body, dict):
@@ -163,6 +232,6 @@ def _what(body: object) -> str:
         k: v
         for k, v in body.items()
         if isinstance(v, str | int)
-        and k not in ("answer", "holder", "salt", "plan", "key", "binds", "fingerprint")
+        and k not in ("answer", "holder", "salt", "plan", "key", "binds", "fingerprint", "signature")
     }
     return ", ".join(f"{key} {value}" for key, value in shown.items())

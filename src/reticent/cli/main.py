@@ -12,9 +12,10 @@ import typer
 from typer import Abort
 from typer._click.exceptions import ClickException
 
-from reticent.cli import amplify, codebook, lab, ledger, missing, plans, report, upgrade
-from reticent.cli.hints import interrupted
+from reticent.cli import amplify, codebook, lab, ledger, missing, plans, report, serve, upgrade
 from reticent.errors import PlanError, ReticentError
+
+INTERRUPTED = "interrupted: run the command again, or resume what was charged"
 
 app = typer.Typer(
     name="reticent",
@@ -31,6 +32,7 @@ report.add_to(app)
 upgrade.add_to(app)
 amplify.add_to(app)
 missing.add_to(app)
+serve.add_to(app)
 app.add_typer(codebook.app, name="codebook")
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(lab.app, name="lab")
@@ -62,11 +64,11 @@ def _run() -> tuple[int, str]:
         _check_once(sys.argv[1:])
         status = int(app(standalone_mode=False) or 0)
         sys.stdout.flush()
-        return status, interrupted() if status == 130 else ""
+        return status, INTERRUPTED if status == 130 else ""
     except ReticentError as problem:
         return problem.status, _line(problem.told)
     except (KeyboardInterrupt, Abort):
-        return 130, interrupted()
+        return 130, INTERRUPTED
     except (BrokenPipeError, SystemExit):
         # Nobody reads on, which is no failure of ours: what was published stays published.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

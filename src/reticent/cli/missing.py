@@ -28,7 +28,6 @@ def missing(
     ] = None,
 ) -> None:
     """For the curator's eyes only: which answers go missing, together or not, and Little's test. CONFIDENTIAL."""
-    from reticent.cli.show import WARNING
     from reticent.engine.confidential import MOST_COLUMNS
     from reticent.engine.open import open_engine
     from reticent.engine.sources.open import located, open_source
@@ -36,6 +35,7 @@ def missing(
     from reticent.missing.private import public_columns
     from reticent.plan.plan import read_plan
     from reticent.report.missing import missing_pictures
+    from reticent.workflow.checking import WARNING
 
     read = read_plan(plan, rows=data)
     if html is not None:

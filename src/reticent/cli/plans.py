@@ -91,7 +91,7 @@ def demo(
         int, typer.Option("--rows", min=100, max=1_000_000, help="Respondents to simulate.")
     ] = 20_000,
 ) -> None:
-    """Simulate a survey with missing answers and release thirteen statistics from it, with a report."""
+    """Simulate a survey with missing answers and release twelve statistics and a table from it, with a report."""
     from reticent.cli.work import run_demo
 
     run_demo(out, rows)

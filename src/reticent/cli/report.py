@@ -41,8 +41,9 @@ def report(
 
 
 def _drawn(path: Path, kinds: list[str]) -> dict[str, bytes]:
-    from reticent.release.exchange import csvw, sdmx
+    from reticent.release.csvw import csvw
     from reticent.release.release import Release
+    from reticent.release.sdmx import sdmx
     from reticent.report.charts import png, svgs
     from reticent.report.page import page
     from reticent.report.printed import pdf

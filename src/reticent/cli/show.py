@@ -21,15 +21,16 @@ from reticent.plan.budgets import wave_words
 from reticent.plan.plan import Plan
 from reticent.plan.repairs import external_imputation_section
 from reticent.preview.products import foresee_plan
-from reticent.preview.units import unit_line, unit_told
+from reticent.preview.units import unit_line, unit_section
 from reticent.privacy.claim import in_words
 from reticent.release.check import Gaps
-from reticent.release.document import drawn_section, files_told, wave_section, weight_words
+from reticent.release.document import drawn_section, public_files_section, wave_section, weight_words
 from reticent.release.doubts import Doubt
 from reticent.release.product import Line
 from reticent.release.release import Release
-from reticent.report.sections import drawings
+from reticent.report.pages import drawings
 from reticent.schema.public_files import published_words
+from reticent.workflow.checking import WARNING
 
 
 def show_repairs(plan: Plan) -> None:
@@ -85,26 +86,26 @@ def show_preview(plan: Plan, target: str, *, as_json: bool) -> None:
             "statistics": [],
         }
         told |= {"imputation": list(plan.repair_words)} if plan.repair_words else {}
-        told |= external_imputation_section(plan.brought, plan.claim)
+        told |= external_imputation_section(plan.external, plan.claim)
         told |= {
             **weights_dict(plan),
             **design_dict(plan),
             **drawn_section(plan),
             **wave_section(plan),
-            **files_told(plan),
+            **public_files_section(plan),
         }
-        told |= {"units": unit_told(plan)}
+        told |= {"units": unit_section(plan)}
         told |= {each.key: list(each.told) for each in foreseen}
         typer.echo(json.dumps(told, indent=1))
         return
-    typer.echo(f"release {plan.release_id}: {plan.claim}")
+    typer.echo(f"release {plan.release_id}: {plan.worded(plan.claim)}")
     cost = show(plan.cost) if plan.unit == "epsilon" else in_words(plan.cost, plan.delta)
     typer.echo(f"cost {cost} of at most {show(plan.cap)}; no row was read and nothing was charged")
     typer.echo(unit_line(plan))
     if plan.wave is not None:
         typer.echo(wave_words(plan.wave))
     show_repairs(plan)
-    for each in external_imputation_section(plan.brought, plan.claim).values():
+    for each in external_imputation_section(plan.external, plan.claim).values():
         typer.echo(f"imputed before: {each['words']}")
     show_weights(plan)
     if plan.asks:
@@ -150,7 +151,6 @@ def show_release(release: Release) -> None:
     typer.echo(str(release.document["guarantee"]["words"]))
 
 
-WARNING = "CONFIDENTIAL: read off the rows, for the curator's eyes only. Do not publish or forward."
 MOST_PATTERNS, MOST_PAIRS = 12, 12
 
 

@@ -1,20 +1,15 @@
 """What the commands do, in words of the library. Progress counts steps of the plan, never rows."""
 
-import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from secrets import token_hex
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from reticent.cli.checked import remember_check, remind_of_check
-from reticent.cli.hints import finish_with
-from reticent.cli.opening import found_nearby
 from reticent.cli.show import (
     show_coarse,
     show_doubts,
@@ -25,21 +20,14 @@ from reticent.cli.show import (
     show_release,
     show_same_rows,
 )
-from reticent.engine.confidential import coarse_identifiers, inspect, patterns
-from reticent.engine.open import open_engine
-from reticent.engine.sources.open import located, open_source
-from reticent.errors import PlanError, ReticentError
+from reticent.errors import Interrupted, PlanError, ReticentError
 from reticent.plan.plan import Plan, read_plan
 from reticent.prepare.repair import NO_REPAIR
 from reticent.privacy.ledger import Ledger
-from reticent.release.check import gaps
-from reticent.release.curator import Curator
-from reticent.release.doubts import doubts
-from reticent.release.products import producers
 from reticent.release.release import Release
-from reticent.release.run import run_plan, try_plan
-from reticent.release.survey import Survey, simulate
 from reticent.report.pages import ReportPages, installed
+from reticent.workflow.checking import check_rows, is_unchecked
+from reticent.workflow.releasing import folder_of, get_ready, rehearse, rows_of, steps_of
 
 PAGES = installed()
 
@@ -54,23 +42,17 @@ def release_plan(
     plan: Plan | None = None,
 ) -> Release:
     """Charge, compute, publish; print where the report is. The `plan` may be a part of the one in the file."""
-    plan = plan or read_plan(path, rows=data, ledger=ledger)
-    if resume is not None and resume != plan.release_id:
-        raise PlanError(
-            f"the plan's release is {plan.release_id!r}; name its own plan with --plan", field="ID"
-        )
-    book = Ledger.open(ledger or path.parent / plan.ledger)
-    survey = Survey(_rows(path, plan, data), codebook=path.parent / plan.codebook, relation=plan.relation)
+    ready = get_ready(path, data=data, ledger=ledger, out=out, resume=resume, plan=plan)
+    plan, folder = ready.plan, ready.folder
     show_files(plan)
     undrawn: list[str] = []
-    curator = Curator(book, pages=ReportPages(endings=tuple(PAGES), tell=undrawn.append))
-    folder = _folder(path, out)
+    pages = ReportPages(endings=tuple(PAGES), tell=undrawn.append)
     whole = _resume_command(plan.release_id, path, data=data, ledger=ledger, out=out)
-    with _bar(plan) as step, _whole_hint(plan.release_id, whole):
-        run = curator.resume if resume is not None else curator.release
-        made = run(plan, survey, folder, step=step)
-    show_release(made)
-    remind_of_check(path, plan, _rows(path, plan, data))
+    with _whole_hint(plan.release_id, whole):
+        with _bar(plan) as step:
+            made = ready.run(pages, step)
+        show_release(made)
+        remind_of_check(path, plan, ready.rows)
     if undrawn:
         drawn_by = undrawn[0].replace("reticent resume ID", whole)
         typer.echo(
@@ -92,10 +74,13 @@ def _resume_command(
 
 @contextmanager
 def _whole_hint(release_id: str, command: str) -> Iterator[None]:
-    """Whoever is told to resume is told the whole command."""
-    finish_with(command)
+    """Whoever is told to resume, or interrupts, is told the whole command."""
     try:
         yield
+    except KeyboardInterrupt:
+        raise Interrupted(
+            f"run the command again, or finish what was charged with `{command}`", field="interrupted"
+        ) from None
     except ReticentError as problem:
         problem.args = tuple(
             str(each)
@@ -109,21 +94,14 @@ def _whole_hint(release_id: str, command: str) -> Iterator[None]:
 def rehearse_plan(path: Path, out: Path | None) -> None:
     """The whole plan on made-up rows; nothing is charged and nothing may be published."""
     plan = read_plan(path)
-    try_plan(plan)
-    engine = open_engine(simulate(plan.schema, plan.rows))
-    try:
-        with _bar(plan) as step:
-            lot = plan.partition.lot(token_hex(32)) if plan.partition else None
-            done = run_plan(plan, engine, lot, step=step)
-    finally:
-        engine.close()
-    made = Release(done.told(plan, receipt=None, engine=engine.version))
+    with _bar(plan) as step:
+        made = rehearse(plan, step)
     typer.echo("REHEARSAL on rows simulated from the codebook. Not a release: nothing was read or charged.")
     show_files(plan)
-    remind_of_check(path, plan, _rows(path, plan, None))
+    remind_of_check(path, plan, rows_of(path, plan))
     show_release(made)
     if out is not None:
-        _write_rehearsal(made, _folder(path, out))
+        _write_rehearsal(made, folder_of(path, out))
 
 
 def _write_rehearsal(made: Release, folder: Path) -> None:
@@ -139,23 +117,24 @@ def _write_rehearsal(made: Release, folder: Path) -> None:
 def check_plan(path: Path, data: str | None, ledger: Path | None = None) -> None:
     """Show the curator what the rows hold, and whose else they are. Nothing is charged; that it was done is noted."""
     plan = read_plan(path, rows=data)
-    engine = open_engine(open_source(_rows(path, plan, data), table=plan.relation, schema=plan.schema))
-    try:
-        engine.check(plan.schema)
-        findings = inspect(engine, plan.schema)
-        silent = [found.column for found in findings if found.missing]
-        show_findings(findings)
-        show_doubts(doubts(engine, plan, findings))
-        show_coarse(plan.schema.unit, coarse_identifiers(engine, plan.schema))
-        if silent:
-            show_patterns(patterns(engine, plan.schema, silent))
-        if plan.repair != NO_REPAIR:
-            show_gaps(gaps(engine, plan))
-        book = ledger or path.parent / plan.ledger
-        show_same_rows(found_nearby(book, engine.fingerprint(plan.schema), engine, path.parent / "releases"))
-        remember_check(path, plan, _rows(path, plan, data))
-    finally:
-        engine.close()
+    found = check_rows(path, plan, data, ledger)
+    show_findings(found.findings)
+    show_doubts(found.doubts)
+    show_coarse(found.unit, found.coarse)
+    if found.patterns is not None:
+        show_patterns(found.patterns)
+    if plan.repair != NO_REPAIR:
+        show_gaps(found.gaps)
+    show_same_rows(found.same_rows)
+
+
+def remind_of_check(path: Path, plan: Plan, rows: str) -> None:
+    """One line where `check` has not been run on these rows and this codebook, as they are now."""
+    if is_unchecked(path, plan, rows):
+        typer.echo(
+            f"note: `reticent check {path}` has not been run on these rows and this codebook. What does not fit the codebook, "
+            "such as levels in other case or a decimal comma, counts as missing, and no release says so."
+        )
 
 
 def run_demo(out: Path, rows: int) -> None:
@@ -181,24 +160,11 @@ def run_demo(out: Path, rows: int) -> None:
     release_plan(out / "plan.toml", data=None, ledger=None, out=None)
 
 
-def _rows(path: Path, plan: Plan, data: str | None) -> str:
-    return data if data is not None else located(path.parent, plan.source)
-
-
-def _folder(path: Path, out: Path | None) -> Path:
-    if out is not None:
-        if not os.path.isdir(out):  # a path that is too long is no folder either
-            raise PlanError("is not a folder; make it first", field="out")
-        return out
-    return path.parent / "releases"  # made when there is something to publish
-
-
 @contextmanager
 def _bar(plan: Plan) -> Iterator[Callable[[str], None]]:
     """A bar over the plan's steps, when somebody is watching."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True, disable=not sys.stderr.isatty()) as progress:
-        steps = sum(producer.steps for producer in producers(plan)) + 2
-        task = progress.add_task("releasing", total=steps)
+        task = progress.add_task("releasing", total=steps_of(plan))
         yield lambda name: progress.update(task, advance=1)

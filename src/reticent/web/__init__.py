@@ -1,0 +1,1 @@
+"""The curator's desk: a local web page on the same plans, ledger and files as the command line (W01 to W18)."""

@@ -1,0 +1,141 @@
+"use strict";
+// The desk works without this file. With it, the preview follows every change, the slider moves its number, and the
+// progress shows itself. What comes from the desk was escaped there; nothing is put together from names here.
+
+const form = document.getElementById("plan");
+document.documentElement.classList.add("scripted");
+
+async function page(url, options) {
+  const answer = await fetch(url, { ...options, credentials: "same-origin", redirect: "follow" });
+  if (answer.status === 401) location.reload(); // the session has ended: the page says so, and what to do
+  return new DOMParser().parseFromString(await answer.text(), "text/html");
+}
+
+function swap(found, id) {
+  const old = document.getElementById(id);
+  const fresh = found.getElementById(id);
+  if (old && fresh) old.replaceWith(document.adoptNode(fresh));
+  return Boolean(old && fresh);
+}
+
+// One look at a time: what changes meanwhile is looked at next.
+let looking = false;
+let next = null;
+let waiting = null;
+let wants = false;
+
+async function look(from) {
+  next = from;
+  if (looking) return;
+  looking = true;
+  while (next) {
+    const mine = next;
+    next = null;
+    const fields = new URLSearchParams(new FormData(form));
+    fields.set("from", mine);
+    if (wants) fields.set("wants", "1");
+    try {
+      show(await page(form.dataset.look, { method: "POST", body: fields }), mine);
+    } catch {
+      told("The desk does not answer. If it was stopped, start it again; copy what is not saved.");
+    }
+  }
+  looking = false;
+}
+
+function show(found, from) {
+  if (!found.getElementById("summary") || next) return;
+  swap(found, "summary");
+  if (from === "form") {
+    form.elements.text.value = found.getElementById("text").value;
+    for (const old of document.querySelectorAll("#sections .ahead, #sections .lines")) swap(found, old.id);
+  } else {
+    swap(found, "sections");
+    shrink();
+  }
+  told(found.getElementById("told").textContent);
+}
+
+function told(text) {
+  document.getElementById("told").textContent = text;
+}
+
+function changed(from) {
+  document.getElementById("saved").textContent = "Not saved yet.";
+  form.dataset.dirty = "1";
+  clearTimeout(waiting);
+  waiting = setTimeout(() => look(from), 250);
+}
+
+function shrink() {
+  for (const field of document.querySelectorAll("[data-sets]")) {
+    const number = form.elements[field.dataset.sets];
+    if (number) field.setAttribute("aria-valuetext", number.value);
+  }
+}
+
+if (form) {
+  document.addEventListener("input", (event) => {
+    const field = event.target;
+    if (field.form !== form) return;
+    if (field.dataset.sets) {
+      const value = 10 ** (Number(field.value) / 100 + Number(field.dataset.lowest));
+      form.elements[field.dataset.sets].value = String(Number(value.toPrecision(2)));
+      field.setAttribute("aria-valuetext", form.elements[field.dataset.sets].value);
+      changed("form");
+    } else if (field.dataset.live) {
+      const slider = document.querySelector(`[data-sets="${CSS.escape(field.name)}"]`);
+      const power = Math.log10(Number(field.value.replace(",", ".")));
+      if (slider && Number.isFinite(power)) slider.value = String(Math.round(100 * (power - Number(slider.dataset.lowest))));
+      changed(field.dataset.live);
+    }
+  });
+  document.addEventListener("click", (event) => {
+    if (event.target.value === "target" && event.target.form === form) {
+      event.preventDefault();
+      wants = true;
+      look("form");
+    }
+  });
+  document.addEventListener("submit", () => delete form.dataset.dirty);
+  window.addEventListener("beforeunload", (event) => {
+    if (form.dataset.dirty) event.preventDefault();
+  });
+  for (const other of document.querySelectorAll("form.add")) {
+    other.addEventListener("formdata", (event) => {
+      for (const [name, value] of new FormData(form)) {
+        if (name === "text" || name === "cap" || name.startsWith("amount-")) event.formData.set(name, value);
+      }
+    });
+    const kind = other.elements.kind;
+    if (kind) {
+      const fit = () => {
+        for (const part of other.querySelectorAll("[data-for]")) part.hidden = !part.dataset.for.split(" ").includes(kind.value);
+      };
+      kind.addEventListener("change", fit);
+      fit();
+    }
+  }
+}
+
+for (const once of document.querySelectorAll("form[data-once]")) {
+  once.addEventListener("submit", () => {
+    setTimeout(() => once.querySelector("button").setAttribute("disabled", ""), 0);
+  });
+}
+window.addEventListener("pageshow", () => {
+  for (const button of document.querySelectorAll("form[data-once] button")) button.removeAttribute("disabled");
+});
+
+async function poll() {
+  const place = document.getElementById("progress");
+  if (!place || !place.dataset.poll) return;
+  try {
+    const found = await page(location.href, {});
+    if (!swap(found, "progress")) location.reload(); // something else to say than how far it is
+  } catch {
+    place.dataset.lost = "1"; // the desk is not there for the moment; ask again
+  }
+  setTimeout(poll, 1000);
+}
+setTimeout(poll, 1000);

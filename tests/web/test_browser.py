@@ -1,0 +1,259 @@
+"""The desk in a real browser: what a curator does with it, and what a page of somebody else's cannot."""
+
+import http.server
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from reticent.privacy.ledger import Ledger
+from tests.web.house import start
+from tests.web.walker import Walker, needs_browser, opened, playwright
+
+pytestmark = needs_browser
+Error = playwright.Error
+TOWN = "/plans/town.toml"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[object]:
+    with opened() as made:
+        yield made
+
+
+@pytest.fixture
+def walker(browser, town) -> Iterator[Walker]:
+    desk = start(town)
+    walker = Walker(browser, desk)
+    walker.login()
+    yield walker
+    walker.end()
+    desk.stop()
+
+
+def charges(folder: Path) -> int:
+    return sum(entry.kind == "reserve" for entry in Ledger.open(folder / "town.ledger.db").entries())
+
+
+def test_a_double_click_a_reload_and_the_back_button_charge_once(walker, town):  # covers W15
+    page = walker.page
+    walker.go(f"{TOWN}/confirm")
+    page.dblclick("button.go")
+    page.wait_for_url("**/progress")
+    page.reload()
+    page.go_back()
+    page.goto(walker.desk.origin + f"{TOWN}/confirm")
+    page.wait_for_selector("text=Published", timeout=60_000)
+    assert charges(town) == 1
+
+
+def test_a_second_tab_that_still_shows_the_form_charges_nothing_more(walker, town):  # covers W15
+    other = walker.context.new_page()
+    other.goto(walker.desk.origin + f"{TOWN}/confirm")
+    walker.go(f"{TOWN}/confirm")
+    walker.page.click("button.go")
+    walker.page.wait_for_selector("text=Published", timeout=60_000)
+    other.click("button.go")
+    other.wait_for_selector("text=Published", timeout=60_000)
+    assert charges(town) == 1
+
+
+def test_the_preview_follows_slider_and_text(walker, town):  # covers W14
+    page = walker.page
+    walker.go(TOWN)
+    noise = "#ahead-statistic-0 dd >> nth=0"
+    before = page.inner_text(noise)
+    page.focus("#sections input[type=range] >> nth=0")
+    for _ in range(3):
+        page.keyboard.press("PageDown")
+    page.wait_for_function("b => document.querySelector('#ahead-statistic-0 dd').innerText !== b", arg=before)
+    value = page.input_value("#sections input.amount >> nth=0")
+    assert float(value) < 0.5 and f"epsilon = {value}" in page.input_value("#text")
+    assert page.get_attribute("#sections input[type=range] >> nth=0", "aria-valuetext") == value
+    assert page.evaluate("document.activeElement.type") == "range"  # it can be moved on
+    assert "costs ε" in page.inner_text("#told")  # and is told to who does not see it
+    text = page.input_value("#text")
+    page.fill("#text", text.replace('name = "everybody"', 'name = "<img src=x onerror=alert(3)>"'))
+    page.wait_for_selector("#sections >> text=<img src=x onerror=alert(3)>")
+    assert page.locator("img").count() == 0
+    page.fill("#text", text + "\n[[statistic]]\nname = 5\n")
+    page.wait_for_selector("#summary [role=alert]")
+    page.fill("#text", text)
+    page.wait_for_selector("#summary dl")
+    page.fill(
+        "#text", text.replace("[[statistic]]\nname", "[[statistic]]\nexpect = { value = 900 }\nname", 1)
+    )
+    page.click("text=Which ε gives this CV?")
+    page.wait_for_selector("text=for a CV of 5 %")
+    with page.expect_navigation():
+        page.click("#ahead-statistic-0 button:has-text('use')")
+    held = (town / "town.toml").read_text()
+    assert held != text and "expect = { value = 900 }" in held
+    walker.check()
+
+
+def test_what_was_typed_is_saved_however_soon(walker, town):
+    """A field and the button right after it: the script has had no time to write the text."""
+    page = walker.page
+    walker.go(TOWN)
+    page.fill("input[name=amount-statistic-1]", "0.31")
+    with page.expect_navigation():
+        page.click("text=Save the plan")
+    assert "epsilon = 0.31" in (town / "town.toml").read_text()
+    page.fill("input[name=amount-statistic-1]", "0.32")
+    page.fill("input[name=cap]", "1.9")
+    page.click("summary:text-is('Add to the plan')")
+    page.click("summary:text-is('A statistic')")
+    with page.expect_navigation():
+        page.click("details[open] details[open] form.add button")
+    text = (town / "town.toml").read_text()
+    assert "epsilon = 0.32" in text and "epsilon = 1.9" in text and text.count("[[statistic]]") == 3
+
+
+def test_who_leaves_with_something_unsaved_is_asked(walker, town):
+    page = walker.page
+    walker.go(TOWN)
+    page.fill("input[name=amount-statistic-0]", "0.2")
+    page.click("text=Survey")
+    page.wait_for_url("**/survey")
+    assert walker.stopped == ["dialog"]
+    walker.stopped.clear()
+    assert "epsilon = 0.2" not in (town / "town.toml").read_text()
+
+
+def test_a_statistic_is_added_by_its_form(walker, town):  # covers W14
+    """Fields that its kind has no use for are not there."""
+    page = walker.page
+    walker.go(TOWN)
+    page.click("summary:text-is('Add to the plan')")
+    page.click("summary:text-is('A statistic')")
+    form = page.locator("form.add").first
+    assert form.locator("select[name=column]").is_hidden()
+    form.locator("select[name=kind]").select_option("mean")
+    form.locator("select[name=column]").select_option("wage")
+    assert form.locator("input[name=step]").is_hidden()
+    form.locator("input[name=name]").fill("mean wage")
+    form.locator("button").click()
+    page.wait_for_selector("#sections >> text=mean wage")
+    assert 'query = { mean = "wage" }' in (town / "town.toml").read_text()
+
+
+def test_a_difference_a_design_and_tables_are_added_by_their_forms(walker, town):
+    page = walker.page
+    path = town / "town.toml"
+    path.write_text(path.read_text().replace('design_effect = "1.5"\n', ""))
+    for summary, chosen, typed, shown in (
+        ("A statistic", {"kind": "difference", "first": "everybody", "second": "share employed"}, {"name": "gap"}, "gap"),
+        ("Sampling design", {}, {"design_effect": "1.4"}, "Sampling design"),
+        ("Tables that add up", {}, {"margins": "job age", "bins": "age 0 18 99", "name": "who"}, "who"),
+    ):  # fmt: skip
+        walker.go(TOWN)
+        page.click("summary:text-is('Add to the plan')")
+        page.click(f"summary:text-is('{summary}')")
+        form = page.locator("details[open] details[open] form.add")
+        for name, value in chosen.items():
+            form.locator(f"select[name={name}]").select_option(value)
+        for name, value in typed.items():
+            form.locator(f"input[name={name}]").fill(value)
+        form.locator("button").click()
+        page.wait_for_selector(f"#sections h3:text-is('{shown}')")
+        assert page.locator("[role=alert]").count() == 0
+    text = path.read_text()
+    assert 'difference = ["everybody", "share employed"]' in text and 'margins = [["job", "age"]]' in text
+    assert re.search(r"± [0-9.]+\s+noise and sampling", page.inner_text("#ahead-statistic-1"))
+
+
+def test_a_desk_that_is_gone_or_closed_is_told(walker, town):  # covers W17
+    """The progress page of a desk that was killed says so; a page whose session has ended leads to the door."""
+    page = walker.page
+    walker.go(TOWN)
+    page.evaluate(
+        "fetch('/logout', {method: 'POST', body: new URLSearchParams({word: document.forms[0].word.value})})"
+    )
+    page.wait_for_timeout(200)
+    page.fill("input[name=amount-statistic-0]", "0.2")
+    page.wait_for_selector("text=The desk is closed")
+    assert walker.stopped.pop() != "script:"
+    walker.stopped.clear()  # 401 is told on the console
+
+
+def test_leaving_shows_nothing_to_whoever_goes_back(walker):  # covers W08
+    page = walker.page
+    walker.go(f"{TOWN}/missing")
+    page.click("button.danger")
+    page.wait_for_selector("text=20.0 %")
+    with page.expect_navigation():
+        page.click("text=Leave")
+    assert page.context.cookies() == []
+    for _ in range(2):
+        with suppress(Error):  # the browser has kept nothing that it could show
+            page.go_back(wait_until="commit")
+        assert "20.0 %" not in page.content()
+
+
+def test_a_label_is_shown_as_text(walker):  # covers W14
+    walker.go(f"{TOWN}/survey")
+    assert "<img src=x onerror=alert(1)>" in walker.page.inner_text("table")
+    walker.page.click("td summary")
+    assert "<img src=x onerror=alert(2)>" in walker.page.inner_text("table")
+    assert walker.page.locator("img").count() == 0
+
+
+def test_a_page_of_another_origin_can_neither_post_nor_read_nor_frame(browser, town):  # covers W04 W05 W06
+    """A hostile page on another port of this machine, in the browser that holds the session."""
+    desk = start(town)
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(f"{desk.origin}/login?token={desk.token}")
+    page.goto(f"{desk.origin}{TOWN}/confirm")
+    digest, word = (page.input_value(f"form[data-once] input[name={name}]") for name in ("digest", "word"))
+    hostile = (
+        f"<form id=f method=post action='{desk.origin}{TOWN}/release'><input name=word value='{word}'>"
+        f"<input name=digest value='{digest}'></form><iframe src='{desk.origin}/'></iframe>"
+    )
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(hostile.encode())
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        page.goto(f"http://127.0.0.1:{server.server_port}/")
+        read = page.evaluate(
+            "u => fetch(u, {credentials: 'include'}).then(r => r.text(), e => 'refused')", desk.origin + "/"
+        )
+        assert read == "refused"
+        framed = [frame for frame in page.frames if frame != page.main_frame]
+        assert all("town" not in frame.content() for frame in framed)
+        page.evaluate("document.getElementById('f').submit()")
+        page.wait_for_load_state()
+        assert "does not come from the desk's own page" in page.inner_text("body")
+        assert charges(town) == 0
+    finally:
+        server.shutdown()
+        context.close()
+        desk.stop()
+
+
+def test_without_a_script_it_works_too(browser, town):  # covers W18
+    desk = start(town)
+    walker = Walker(browser, desk, java_script_enabled=False)
+    page = walker.page
+    page.goto(f"{desk.origin}/login?token={desk.token}")
+    page.goto(desk.origin + TOWN)
+    page.fill("#sections input.amount >> nth=0", "0.25")
+    page.click("text=Save the plan")
+    assert page.locator(".slider >> visible=true").count() == 0
+    assert "epsilon = 0.25" in (town / "town.toml").read_text()
+    walker.context.close()
+    desk.stop()
