@@ -45,8 +45,10 @@ def full(path: Path) -> tuple[Ledger, list[dict[str, Any]]]:
     return ledger, [each.as_dict() for each in receipts]
 
 
-def in_child(work: Callable[[], object]) -> Callable[[], int]:
-    """Run `work` in a forked child; calling the result waits for it.
+def in_child(
+    work: Callable[[], object], started: Callable[[int], object] = lambda _: None
+) -> Callable[[], int]:
+    """Run `work` in a forked child, whose number is told to `started`; calling the result waits for it.
 
     The child ends with 0, with the status of an error of ours, with 99 for any other, or by a signal (< 0).
     """
@@ -60,6 +62,7 @@ def in_child(work: Callable[[], object]) -> Callable[[], int]:
             status = error.status
         finally:
             os._exit(status)
+    started(child)
     return lambda: os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 

@@ -14,11 +14,6 @@ from reticent.privacy.ledger import entries as chain
 from tests.privacy.ledgers import FACTS, FILES, make, release, reserve
 
 
-@pytest.fixture
-def path(folder: Path) -> Path:
-    return folder / "survey.ledger.db"
-
-
 def test_a_release_goes_from_none_to_published(path):
     """Each state is on disk before the next: a second reader sees it."""
     # covers L02
@@ -92,7 +87,8 @@ def test_budgets_are_plain_decimals(path, budget):
     # covers L08
     with pytest.raises(PlanError):
         make(path, budget=budget)
-    assert not path.exists()
+    with pytest.raises(LedgerError, match="there is no ledger"):
+        Ledger.open(path)
 
 
 def test_a_refused_release_says_what_is_left(path):

@@ -16,7 +16,7 @@ import pytest
 
 from reticent import files
 from reticent.errors import LedgerError, ReticentError
-from reticent.privacy.ledger import ChargedWave, Ledger, store
+from reticent.privacy.ledger import ChargedWave, Ledger, sqlite
 from tests.privacy.ledgers import (
     ANSWER,
     FILES,
@@ -53,14 +53,14 @@ def at_call(number: int, act) -> None:
     def ticking(call):
         return lambda *given, **named: (tick(), call(*given, **named))[1]
 
-    def connect(path, timeout, plain=store.connect):
+    def connect(path, timeout, plain=sqlite.connect):
         connection = plain(path, timeout)
         connection.set_trace_callback(tick)
         return connection
 
     for name in CALLS:
         setattr(os, name, ticking(getattr(os, name)))
-    store.connect = connect
+    sqlite.connect = connect
 
 
 RHO = {"unit": "rho", "wave": ChargedWave(name="2026q1", at_most=1, of=4)}
@@ -197,7 +197,7 @@ def test_killed_while_a_ledger_is_started(folder):
 
 def hold_lock(path: Path, ready: int, text: str = "{}") -> None:
     """Sit inside a transaction, with a row written but not committed."""
-    connection = store.connect(path, 5)
+    connection = sqlite.connect(path, 5)
     connection.execute("PRAGMA cache_size=1")
     connection.execute("BEGIN IMMEDIATE")
     connection.execute("INSERT INTO entry VALUES (99, 'note', ?, NULL, '', '')", (text,))
@@ -275,7 +275,7 @@ def test_without_our_settings_freed_text_stays(folder):
         path = folder / name
         sqlite3.connect(path).close()
         path.touch()
-        with closing(sqlite3.connect(path) if name == "naive" else store.connect(path, 1)) as connection:
+        with closing(sqlite3.connect(path) if name == "naive" else sqlite.connect(path, 1)) as connection:
             connection.execute("PRAGMA secure_delete" + ("=OFF" if name == "naive" else ""))
             connection.execute("CREATE TABLE t (x)")
             connection.execute("INSERT INTO t VALUES (?)", (marker * 2_000,))

@@ -5,15 +5,23 @@ import shutil
 import tempfile
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from reticent.errors import BudgetError, LedgerError, PlanError
 from reticent.privacy.ledger import Ledger
-from reticent.privacy.ledger.store import head_path
+from reticent.privacy.ledger.sqlite import head_path
+from tests.engine.conformance.server import server
 from tests.privacy.ledgers import FILES, die, in_child, make, reserve
 
 IDS = st.sampled_from(["a", "b", "c"])
@@ -28,9 +36,12 @@ class LedgerMachine(RuleBasedStateMachine):
         super().__init__()
         memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
         self.folder = Path(tempfile.mkdtemp(dir=memory, prefix="reticent-test-"))
-        self.path = self.folder / "a.db"
+        self.path: Any = self.place()
         self.ledger = make(self.path, budget="2.5")
         self.budget, self.model, self.rights, self.receipts = Fraction("2.5"), {}, {}, []
+
+    def place(self) -> Path | str:
+        return self.folder / "a.db"
 
     def teardown(self) -> None:
         shutil.rmtree(self.folder)
@@ -155,3 +166,32 @@ LedgerMachine.TestCase.settings = settings(
 class TestModel(LedgerMachine.TestCase):
     # covers L16
     pass
+
+
+class ServedMachine(LedgerMachine):
+    """The same on a server."""
+
+    def place(self) -> Path | str:
+        os.environ["XDG_STATE_HOME"] = str(self.folder / "state")
+        server().run("TRUNCATE reticent.entry")
+        return "postgres:ledgers/model"
+
+    @rule(place=st.integers(0, 10**6))
+    def tamper(self, place):
+        """One letter changed in one column of one row is noticed; put back, all is well."""
+        count = len(list(self.ledger.entries()))
+        column = ("kind", "body", "previous", "hash")[place % 4]
+        number = place // 4 % count + 1
+        where = f"WHERE ledger = 'model' AND number = {number}"
+        server().run(f"UPDATE reticent.entry SET {column} = '~' || {column} {where}")
+        with pytest.raises(LedgerError):
+            Ledger.open(self.path).verify()
+        server().run(f"UPDATE reticent.entry SET {column} = substr({column}, 2) {where}")
+
+
+def test_the_model_holds_on_a_server(served):
+    # covers L16
+    few = settings(
+        LedgerMachine.TestCase.settings, max_examples=int(os.environ.get("RETICENT_EXAMPLES", "6"))
+    )
+    run_state_machine_as_test(ServedMachine, settings=few)

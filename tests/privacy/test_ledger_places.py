@@ -12,8 +12,8 @@ import pytest
 
 from reticent.errors import LedgerError
 from reticent.privacy.ledger import Ledger
-from reticent.privacy.ledger import store as place
-from reticent.privacy.ledger.store import head_path
+from reticent.privacy.ledger import sqlite as place
+from reticent.privacy.ledger.sqlite import head_path
 from tests.privacy.ledgers import make, release, reserve
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"

@@ -13,7 +13,7 @@ from reticent.engine.duckdb.engine import DuckDBEngine
 from reticent.engine.sources.open import open_frame, open_path
 from reticent.errors import BudgetError, LedgerError
 from reticent.privacy.ledger import Ledger, same_rows
-from reticent.privacy.ledger.store import head_path
+from reticent.privacy.ledger.sqlite import head_path
 from reticent.schema.codebook import schema_from
 from tests.badinput.house import House, run
 from tests.privacy.ledgers import in_child, make, release, reserve

@@ -13,7 +13,7 @@ from reticent.errors import LedgerError
 from reticent.privacy.ledger import Ledger
 from reticent.privacy.ledger.book import LedgerBook
 from reticent.privacy.ledger.entries import START, canonical, entry_hash
-from reticent.privacy.ledger.store import head_path
+from reticent.privacy.ledger.sqlite import head_path
 from tests.privacy.ledgers import die, full, in_child, make, release, reserve
 
 COLUMNS = ("number", "kind", "body", "answer", "previous", "hash")

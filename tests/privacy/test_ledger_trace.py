@@ -33,15 +33,15 @@ except ReticentError as error:
 CHARGE = """
 import sys
 from pathlib import Path
-from reticent.privacy.ledger import Ledger, store
+from reticent.privacy.ledger import Ledger, sqlite
 from tests.privacy.ledgers import reserve
 if sys.argv[2] == "naive":
-    plain = store.connect
+    plain = sqlite.connect
     def connect(*given):
         connection = plain(*given)
         connection.execute("PRAGMA synchronous=OFF")
         return connection
-    store.connect = connect
+    sqlite.connect = connect
 ledger = Ledger.open(Path(sys.argv[1]))
 open(sys.argv[1] + ".begin", "w").close()
 reserve(ledger)

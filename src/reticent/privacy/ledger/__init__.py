@@ -1,5 +1,6 @@
 """The budget ledger: what was charged, in order, so that no charge is lost and none is doubled."""
 
+from reticent.privacy.ledger.approvals import Approval, ApproverKey, SignOff
 from reticent.privacy.ledger.book import receipts_in
 from reticent.privacy.ledger.entries import Entry, Receipt, Reservation
 from reticent.privacy.ledger.history import ChargedPiece
@@ -8,6 +9,8 @@ from reticent.privacy.ledger.origins import Origin, same_rows
 from reticent.privacy.ledger.waves import ChargedWave, Waves
 
 __all__ = [
+    "Approval",
+    "ApproverKey",
     "ChargedPiece",
     "ChargedWave",
     "Entry",
@@ -15,6 +18,7 @@ __all__ = [
     "Origin",
     "Receipt",
     "Reservation",
+    "SignOff",
     "Waves",
     "receipts_in",
     "same_rows",

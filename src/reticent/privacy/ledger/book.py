@@ -1,31 +1,33 @@
-"""The ledger file and its head as one thing: read it, add to it, start it, and look for loss and change.
+"""A ledger's store and its head as one thing: read it, add to it, start it, and look for loss and change.
 
-Looked at are the file, its head, its answers, and the receipts others hold. What may be added is decided elsewhere.
+Looked at are the stored entries, the head, the answers, and the receipts others hold. What may be added is decided
+elsewhere.
 """
 
 import json
 import os
 import secrets
-import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from reticent.errors import LedgerError
-from reticent.files import flush_folder
 from reticent.privacy.ledger import store
 from reticent.privacy.ledger.entries import START, Entry, sealed
 from reticent.privacy.ledger.history import History
+from reticent.privacy.ledger.postgres import ServerStore
+from reticent.privacy.ledger.sqlite import FileStore
 from reticent.privacy.ledger.store import (
+    FORMAT,
     BusyError,
     Head,
+    LedgerStore,
+    StoredEntries,
     answer_at,
     check_head,
-    check_vacant,
-    file_digest,
-    head_path,
-    plain_faults,
+    ledger_service,
     read_head,
     write_head,
 )
@@ -33,14 +35,18 @@ from reticent.privacy.ledger.store import (
 _LARGEST = 64 * 2**20
 
 
-def check_unopened(path: Path, dataset: str, outputs: Path | None) -> None:
+def store_at(where: str | PathLike[str], timeout: float, *, new: bool = False) -> LedgerStore:
+    """The store that a place names; `new` if it is to be made, so that a link under its name counts as taken."""
+    served = ledger_service(os.fspath(where))
+    if served is not None:
+        return ServerStore(*served, timeout)
+    path = Path(os.fspath(where))
+    return FileStore(path.parent.resolve() / path.name if new else path.resolve(), timeout)
+
+
+def check_unopened(place: LedgerStore, dataset: str, outputs: Path | None, *, allow_network: bool) -> None:
     """Refuse a second ledger for a data set that has been charged before (L11)."""
-    check_vacant(path)
-    if os.path.lexists(head_path(path)):
-        raise LedgerError(
-            f"{head_path(path).name} shows that {path.name} existed before; put back the ledger that belongs to it.",
-            field="ledger",
-        )
+    place.check_vacant(allow_network=allow_network)
     if outputs is not None and any(each["dataset"] == dataset for each in receipts_in(outputs)):
         raise LedgerError(
             f'the output folder holds receipts of "{dataset}", so it has a ledger; put that ledger back.',
@@ -68,20 +74,9 @@ def _receipts_within(value: object) -> Iterator[dict[str, Any]]:
             yield from _receipts_within(each)
 
 
-def check_whole(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuse a file whose pages do not hang together, or that is longer or shorter than they are."""
-    sound = connection.execute("PRAGMA integrity_check(1)").fetchall() == [("ok",)]
-    (pages,) = connection.execute("PRAGMA page_count").fetchone()
-    (size,) = connection.execute("PRAGMA page_size").fetchone()
-    if not sound or os.stat(path).st_size != pages * size:
-        raise LedgerError(
-            f"{path.name} is damaged; put back an undamaged copy of it and its head.", field="ledger"
-        )
-
-
-def check_bytes(connection: sqlite3.Connection, head: Head, name: str) -> None:
-    """Refuse a file that differs in any byte from the one the head file was written for."""
-    found = file_digest(connection)
+def check_bytes(held: StoredEntries, head: Head, name: str) -> None:
+    """Refuse a store that differs in any byte from the one the head file was written for."""
+    found = held.digest()
     if head.file and found and head.file != found:
         raise LedgerError(
             f"{name} was changed by another program after its last entry; put back an unchanged copy.",
@@ -89,11 +84,11 @@ def check_bytes(connection: sqlite3.Connection, head: Head, name: str) -> None:
         )
 
 
-def check_answers(connection: sqlite3.Connection, history: History) -> None:
+def check_answers(held: StoredEntries, history: History) -> None:
     """Refuse an answer that is not the one that was committed."""
     for standing in history.releases.values():
         if standing.answer is not None:
-            answer_at(connection, standing.committed, standing.answer)
+            answer_at(held, standing.committed, standing.answer)
 
 
 def check_receipt(given: Mapping[str, Any], history: History) -> None:
@@ -117,8 +112,8 @@ def check_receipt(given: Mapping[str, Any], history: History) -> None:
 class Page:
     """What one writer sees and adds while it alone may write."""
 
-    def __init__(self, connection: sqlite3.Connection, history: History) -> None:
-        self._connection = connection
+    def __init__(self, held: StoredEntries, history: History) -> None:
+        self._held = held
         self.history = history
         self.has_more = False
 
@@ -126,7 +121,7 @@ class Page:
         """Append one entry; the rules that admit it are those that will read it."""
         entry, text = sealed(self.history.number + 1, kind, body, self.history.hash)
         self.history.add(entry)
-        store.insert(self._connection, entry, text, answer)
+        self._held.insert(entry, text, answer)
         self.has_more = True
 
     def answer(self, release_id: str) -> bytes | None:
@@ -134,36 +129,37 @@ class Page:
         standing = self.history.releases.get(release_id)
         if standing is None or standing.answer is None:
             return None
-        return store.answer_at(self._connection, standing.committed, standing.answer)
+        return store.answer_at(self._held, standing.committed, standing.answer)
 
 
 class LedgerBook:
-    """A ledger file with its head."""
+    """A ledger's store with its head."""
 
-    def __init__(self, path: Path, timeout: float) -> None:
-        self.path = path
-        self._store = store.Store(path, timeout)
+    def __init__(self, place: LedgerStore) -> None:
+        self.place = place
 
     @contextmanager
     def reading(self) -> Iterator[Page]:
         """What the entries add up to.
 
-        The head is read while this view keeps others from committing, so it cannot run ahead of it.
+        The head is read before the view is taken: it is written after its entry is there, so it cannot run ahead of the
+        view. Only a ledger that is just being started has none yet.
         """
-        with self._store.reading() as connection:
-            history = store.replayed(connection)
-            check_head(read_head(self.path), history, self.path.name)
-            yield Page(connection, history)
+        head = read_head(self.place.head)
+        with self.place.reading() as held:
+            history = store.replayed(held)
+            check_head(head or read_head(self.place.head), history, self.place)
+            yield Page(held, history)
 
     @contextmanager
     def adding(self) -> Iterator[Page]:
         """The only writer from here to the end; then the entries are on disk, and the head says so."""
-        with self._store.writing() as connection:
-            history, head = store.replayed(connection), read_head(self.path)
-            check_head(head, history, self.path.name)
+        with self.place.writing() as held:
+            history, head = store.replayed(held), read_head(self.place.head)
+            check_head(head, history, self.place)
             if head is None:  # cut off while it was opened: no entry may follow before there is a head
-                self._write_head(connection, history)
-            page = Page(connection, history)
+                self._write_head(held, history)
+            page = Page(held, history)
             yield page
         if page.has_more:
             self.mark()
@@ -174,50 +170,62 @@ class LedgerBook:
         Under the writer's lock, so that of two runs the later one never writes the older head. If others
         hold the lock too long the head stays behind, which is safe, and the next one brings it up.
         """
-        with suppress(BusyError), self._store.writing() as connection:
-            history = store.replayed(connection)
-            check_head(read_head(self.path), history, self.path.name)
-            self._write_head(connection, history)
+        with suppress(BusyError), self.place.writing() as held:
+            history = store.replayed(held)
+            check_head(read_head(self.place.head), history, self.place)
+            self._write_head(held, history)
 
-    def _write_head(self, connection: sqlite3.Connection, history: History) -> None:
+    def join(self, receipts: Iterable[Mapping[str, Any]]) -> None:
+        """Give this machine a head of its own, once the ledger agrees with all receipts at hand, on the curator's word."""
+        with self.place.writing() as held:
+            history, head = store.replayed(held), read_head(self.place.head)
+            if head is not None:
+                check_head(head, history, self.place)
+            for receipt in receipts:
+                check_receipt(receipt, history)
+            check_answers(held, history)
+            self._write_head(held, history)
+
+    def _write_head(self, held: StoredEntries, history: History) -> None:
         head = Head(
             ledger=history.known().ledger,
             entry=history.number,
             hash=history.hash,
-            file=store.file_digest(connection),
+            file=held.digest(),
         )
-        write_head(self.path, head)
+        write_head(self.place.head, head)
+
+    def peek(self) -> History:
+        """What the entries of another ledger add up to; its head counts where this machine has one."""
+        head = read_head(self.place.head)
+        with self.place.reading() as held:
+            history = store.replayed(held)
+            if head is not None:
+                check_head(head, history, self.place)
+        return history
 
     def entries(self) -> list[Entry]:
         """All entries, their chain checked."""
-        with self._store.reading() as connection:
-            return list(store.entries(connection))
+        with self.place.reading() as held:
+            return list(store.entries(held))
 
     def verify(self) -> History:
-        """Check file, chain, answers and head, while nobody can add."""
-        with self._store.writing() as connection:
-            head = read_head(self.path)
-            check_whole(connection, self.path)
-            history = store.replayed(connection)
-            check_head(head, history, self.path.name)
+        """Check store, chain, answers and head, while nobody can add."""
+        with self.place.writing() as held:
+            head = read_head(self.place.head)
+            held.check_whole()
+            history = store.replayed(held)
+            check_head(head, history, self.place)
             if head is not None and head.entry == history.number:
-                check_bytes(connection, head, self.path.name)
-            check_answers(connection, history)
+                check_bytes(held, head, self.place.name)
+            check_answers(held, history)
         return history
 
 
-def start(path: Path, facts: Mapping[str, Any]) -> None:
-    """Make a ledger with its first entry: whole under its name, or not there at all."""
-    body = {"format": store.FORMAT, "ledger": secrets.token_hex(16), **facts}
-    entry, text = sealed(1, "open", body, START)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
-    with plain_faults(path.name, 1.0):
-        try:
-            store.build(temporary)
-            with store.Store(temporary, 1.0).writing() as connection:
-                store.insert(connection, entry, text, None)
-            os.link(temporary, path)
-        finally:
-            with suppress(FileNotFoundError):
-                os.unlink(temporary)
-        flush_folder(path.parent)
+def start(place: LedgerStore, facts: Mapping[str, Any], sign_off: Mapping[str, Any] | None = None) -> None:
+    """Make a ledger with its first entry, and who has to approve its charges: whole under its name, or not there at all."""
+    body = {"format": FORMAT, "ledger": secrets.token_hex(16), **facts}
+    first = [sealed(1, "open", body, START)]
+    if sign_off is not None:
+        first.append(sealed(2, "sign-off", sign_off, first[0][0].hash))
+    place.start(first)

@@ -21,7 +21,10 @@ from reticent.errors import LedgerError, PlanError
 from reticent.exact import exact_text
 from reticent.privacy.claim import UNITS
 
-KINDS = ("open", "source", "rows", "partition", "waves", "reserve", "resume", "commit", "publish", "note")
+KINDS = (
+    *("open", "sign-off", "source", "rows", "partition", "waves"),
+    *("approve", "reserve", "resume", "commit", "publish", "note"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,17 +87,20 @@ class Receipt:
     separate_budget: bool = False
     wave: str = ""
     counted: str = ""
+    approved_by: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, in the order a reader would ask for them; a piece, a wave and a separate budget where there is one.
 
         In a wave, `counted` is what the charge adds to the lifetime sum: less than `charged` where other waves cost more.
+        Where the ledger asks for sign-off, `approved_by` names who approved.
         """
-        seldom = ("piece", "separate_budget", "wave", "counted")
+        seldom = ("piece", "separate_budget", "wave", "counted", "approved_by")
         plain = {
             name: getattr(self, name) for name in self.__slots__ if name not in seldom or getattr(self, name)
         }
         plain["raises"] = [each.as_dict() for each in self.raises]
+        plain |= {"approved_by": list(self.approved_by)} if self.approved_by else {}
         return plain
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from reticent.errors import LedgerError, PlanError, ReticentError
 from reticent.privacy.claim import UNITS, Change
+from reticent.privacy.ledger.approvals import Approval, MissingPartError, SignOff
 from reticent.privacy.ledger.entries import (
     START,
     Entry,
@@ -172,6 +173,8 @@ class History:
     `spent` is what was charged to the whole, and for every partition the most that was charged to one piece of it;
     to two, where a replaced answer can take a respondent from one to the other; and of the waves of a panel the largest
     sums, as many as a respondent can be in.
+
+    `sign_off` says who has to approve a charge, where the ledger asks for that, and who has.
     """
 
     number: int = 0
@@ -181,6 +184,7 @@ class History:
     releases: dict[str, Standing] = field(default_factory=dict)
     cuts: dict[str, Cut] = field(default_factory=dict)
     waves: Waves | None = None
+    sign_off: SignOff | None = None
     hashes: list[str] = field(default_factory=list)
     key: str = field(default="", repr=False)
     marks: set[str] = field(default_factory=set, repr=False)
@@ -192,10 +196,12 @@ class History:
         try:
             rules = {
                 "open": self._open,
+                "sign-off": self._sign_off,
                 "source": self._source,
                 "rows": self._rows,
                 "partition": self._partition,
                 "waves": self._waves,
+                "approve": self._approve,
                 "reserve": self._reserve,
                 "resume": self._resume,
                 "commit": self._commit,
@@ -203,6 +209,8 @@ class History:
                 "note": self._note,
             }
             fits = (entry.kind == "open") == (self.number == 0) and rules[entry.kind](entry)
+        except MissingPartError:
+            raise
         except (KeyError, TypeError, AttributeError, ValueError, ReticentError):
             pass
         if not fits:
@@ -217,6 +225,11 @@ class History:
         if self.facts is None:
             raise LedgerError("the ledger is empty; put back a copy of it, or open a new one.")
         return self.facts
+
+    @property
+    def is_new(self) -> bool:
+        """Whether nothing has happened since it was opened."""
+        return self.number == (1 if self.sign_off is None else 2)
 
     @property
     def left(self) -> Fraction:
@@ -235,6 +248,16 @@ class History:
         )
         self.key = digest(f"key of rows|{body['ledger']}|{body['salt']}".encode())
         return body["unit"] in UNITS
+
+    def _sign_off(self, entry: Entry) -> bool:
+        self.sign_off = SignOff.read(entry.body)
+        return entry.number == 2  # with the first entry, or never
+
+    def _approve(self, entry: Entry) -> bool:
+        approval = Approval.read(entry.body)
+        if self.sign_off is None or approval.release in self.releases:
+            return False
+        return self.sign_off.add(approval, self.known().ledger)
 
     def _source(self, entry: Entry) -> bool:
         return _gathered(self.marks, entry.body["marks"])
@@ -272,6 +295,8 @@ class History:
         more = self.more(amount, entry.body)
         if entry.body["release"] in self.releases or not (amount > 0 and more <= self.left):
             return False
+        if not self.is_approved(entry.body):
+            return False
         receipt = self._receipt(entry, amount, more)
         self.spent += more
         piece, wave = entry.body.get("piece"), entry.body.get("wave")
@@ -283,6 +308,15 @@ class History:
             plan=entry.body["plan"], receipt=receipt, holder=entry.hash
         )
         return True
+
+    def is_approved(self, body: Mapping[str, Any]) -> bool:
+        """Whether as many people have approved a charge as the ledger asks for."""
+        asked = self.sign_off
+        return asked is None or asked.covers(body["release"], body["plan"], body["amount"])
+
+    def approved_by(self, body: Mapping[str, Any]) -> tuple[str, ...]:
+        """Who has approved a charge, in the order of their entries."""
+        return self.sign_off.by(body["release"], body["plan"], body["amount"]) if self.sign_off else ()
 
     def _has(self, body: Mapping[str, Any]) -> bool:
         """Whether the piece or the wave that a charge names is there to be charged; never both."""
@@ -316,6 +350,7 @@ class History:
             separate_budget=facts.separate,
             wave=f"{wave['name']}; of all waves {panel}" if wave else "",
             counted=decimal_text(more, field="counted") if wave else "",
+            approved_by=self.approved_by(entry.body),
         )
 
     def _resume(self, entry: Entry) -> bool:

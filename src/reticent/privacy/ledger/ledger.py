@@ -1,5 +1,6 @@
 """The ledger: charge first, answer once, publish last; never over budget and never a refund (R09)."""
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -9,16 +10,19 @@ from reticent.errors import BudgetError, LedgerError, PlanError
 from reticent.notebook import html_table, paragraph
 from reticent.privacy.ledger import book as audit
 from reticent.privacy.ledger import entries, origins
-from reticent.privacy.ledger.book import LedgerBook, Page, start
+from reticent.privacy.ledger.approvals import Approval, SignOff
+from reticent.privacy.ledger.book import LedgerBook, Page, start, store_at
 from reticent.privacy.ledger.entries import Entry, Facts, Reservation, decimal_text, digest
 from reticent.privacy.ledger.history import ChargedPiece, Cut, History, Standing
 from reticent.privacy.ledger.origins import Origin
-from reticent.privacy.ledger.store import check_disk, check_file, read_head
+from reticent.privacy.ledger.store import ledger_service, read_head
 from reticent.privacy.ledger.waves import ChargedWave, Waves
+
+_PATIENCE = 60.0
 
 
 class Ledger:
-    """One data set's budget and everything charged to it, in one file with a head file beside it.
+    """One data set's budget and everything charged to it, in one file or on a server, with a head file on this machine.
 
     Guarantee   the charges never sum to more than the budget, in exact arithmetic, whoever writes at once; of the
                 pieces of a partition the one that was charged most is counted, or two where answers that are
@@ -46,6 +50,7 @@ class Ledger:
         outputs: Path | None = None,
         files: Sequence[Origin] = (),
         separate_budget: bool = False,
+        sign_off: SignOff | None = None,
         allow_network: bool = False,
     ) -> Self:
         """Start a ledger; refused where the data set or its `files` show signs of having had one (L11, L13).
@@ -56,7 +61,7 @@ class Ledger:
 
         **Parameters**
 
-        - `path`: where the file will lie.
+        - `path`: where the file will lie, or `postgres:SERVICE/NAME`.
         - `dataset`: the public name of the data set.
         - `change`: the adjacency that all releases share.
         - `unit`: what the budget is counted in, for good: `"epsilon"`, or `"rho"` for zCDP.
@@ -64,45 +69,67 @@ class Ledger:
         - `outputs`: the folder of published releases, looked through for receipts.
         - `files`: the files of rows that the ledger is for.
         - `separate_budget`: start a budget beside another ledger's.
+        - `sign_off`: who has to approve each charge before it is made.
         - `allow_network`: accept a disk that is not this machine's.
         """
-        path = (
-            Path(path).parent.resolve() / Path(path).name
-        )  # the name itself may be a link, and is then taken
+        place = store_at(path, _PATIENCE, new=True)
         facts = entries.opening(
             dataset=dataset, change=change, unit=unit, budget=budget, separate=separate_budget
         )
         found = origins.resolved(files)
-        audit.check_unopened(path, dataset, None if separate_budget else outputs)
+        audit.check_unopened(
+            place, dataset, None if separate_budget else outputs, allow_network=allow_network
+        )
         if not separate_budget:
-            origins.check_name(path, dataset)
-            origins.check_files(path, "", found, outputs)
-        check_disk(path.parent, allow_network=allow_network)
-        start(path, facts)
+            origins.check_name(place, dataset)
+            origins.check_files(place, "", found, outputs)
+        start(place, facts, sign_off.opening() if sign_off else None)
         made = cls.open(path, allow_network=allow_network)
         made._mark(found)
         return made
 
     @classmethod
-    def open(cls, path: Path, *, timeout: float = 60.0, allow_network: bool = False) -> Self:
+    def open(cls, path: Path, *, timeout: float = _PATIENCE, allow_network: bool = False) -> Self:
         """A ledger that exists. Its chain is read through, its head file compared and brought up.
 
         **Parameters**
 
-        - `path`: the ledger file.
+        - `path`: the ledger file, or `postgres:SERVICE/NAME`.
         - `timeout`: how many seconds to wait for another writer.
         - `allow_network`: accept a disk that is not this machine's.
         """
-        path = Path(path).resolve()
-        check_file(path)
-        check_disk(path.parent, allow_network=allow_network)
-        book = LedgerBook(path, timeout)
+        place = store_at(path, timeout)
+        place.check_usable(allow_network=allow_network)
+        book = LedgerBook(place)
         with book.reading() as page:
-            head = read_head(path)
+            head = read_head(place.head)
             is_behind = head is None or head.entry < page.history.number
         if is_behind:
             book.mark()
         return cls(book)
+
+    @classmethod
+    def join(cls, path: Path, *, receipts: Iterable[Mapping[str, Any]] = ()) -> Self:
+        """Begin to use a ledger of a server from this machine, which then remembers its last entry.
+
+        Every receipt must agree with it. A ledger in a file has its head beside it and is not joined.
+
+        **Parameters**
+
+        - `path`: the ledger, `postgres:SERVICE/NAME`.
+        - `receipts`: of releases that were published from it.
+        """
+        place = store_at(path, _PATIENCE)
+        if ledger_service(os.fspath(path)) is None:
+            raise PlanError("a ledger in a file has its head beside it; put that back.", field="ledger")
+        place.check_usable(allow_network=False)
+        LedgerBook(place).join(receipts)
+        return cls.open(path)
+
+    @property
+    def name(self) -> str:
+        """The file's name, or `postgres:SERVICE/NAME`."""
+        return self._book.place.name
 
     @property
     def facts(self) -> Facts:
@@ -165,7 +192,7 @@ class Ledger:
         facts = self.facts
         if facts.separate:
             return
-        origins.check_files(self._book.path, facts.ledger, origins.resolved(files), out)
+        origins.check_files(self._book.place, facts.ledger, origins.resolved(files), out)
         if out is not None:
             origins.check_published(out, facts.ledger, facts.dataset)
 
@@ -208,12 +235,59 @@ class Ledger:
             if wave is not None:
                 body["wave"] = wave.charged(origins.marks(page.history.key, found))
                 _panel(page, wave, body)
+            if not page.history.is_approved(body):
+                raise _unsigned(page.history, body)
             if page.history.more(amount, body) > page.history.left:
                 raise _too_little(page.history, amount, page.history.more(amount, body))
             _source(page, found)
             page.add("reserve", body)
         self._claim(page.history.known(), found)
         return _right(release_id, page.history.releases[release_id])
+
+    def growth(
+        self, amount: Fraction, *, piece: ChargedPiece | None = None, wave: ChargedWave | None = None
+    ) -> Fraction:
+        """How much a charge would add to what is spent: less than its amount where pieces or waves count but in part.
+
+        **Parameters**
+
+        - `amount`: what would be charged.
+        - `piece`: the piece of a partition that it would be charged to.
+        - `wave`: the wave of a panel that it would be charged to.
+        """
+        history = self._history()
+        if piece is not None:
+            known = piece.partition in history.cuts
+            return history.more(amount, {"piece": piece.charged}) if known else amount
+        return history.more(amount, {"wave": {"name": wave.name}}) if wave is not None else amount
+
+    def is_used_up(self, release_id: str) -> bool:
+        """Whether a release was cut off a second time, so that its charge gives no more right to an answer."""
+        standing = self._history().releases.get(release_id)
+        return standing is not None and standing.answer is None and standing.resumed
+
+    @property
+    def sign_off(self) -> SignOff | None:
+        """Who has to approve a charge, and who has; None where nobody has to."""
+        return self._history().sign_off
+
+    def approve(self, approval: Approval) -> None:
+        """Add a person's signed approval of a charge that is still to come; the same one again changes nothing."""
+        with self._book.adding() as page:
+            asked, facts = page.history.sign_off, page.history.known()
+            if asked is None:
+                raise PlanError("this ledger asks for no approval; release the plan.", field="sign-off")
+            problem = asked.refusal(approval, facts.ledger)
+            if problem:
+                raise PlanError(f"{problem}; nothing was added.", field="approval")
+            if approval.by in asked.by(approval.release, approval.plan, approval.amount):
+                return
+            if approval.release in page.history.releases:
+                raise PlanError(
+                    f"release {approval.release} was charged already; nothing is left to approve.",
+                    field="approval",
+                )
+            page.add("approve", approval.as_dict())
 
     def resume(self, release_id: str, plan_hash: str, *, files: Sequence[Origin] = ()) -> Reservation:
         """Finish what was cut off, on the curator's word.
@@ -391,6 +465,16 @@ def _standing(history: History, release_id: str) -> Standing:
     if standing is None:
         raise LedgerError(f"release {release_id} was never charged; release it first.", field="release")
     return standing
+
+
+def _unsigned(history: History, body: Mapping[str, Any]) -> BudgetError:
+    asked, given = history.sign_off, history.approved_by(body)
+    needed = asked.needed if asked else 0
+    return BudgetError(
+        f"the ledger asks for {needed} approvals of this release, plan and amount, and has {len(given)}"
+        f"{' (' + ', '.join(given) + ')' if given else ''}; add one with `reticent ledger approve`. Nothing was charged.",
+        field="sign-off",
+    )
 
 
 def _too_little(history: History, amount: Fraction, more: Fraction) -> BudgetError:

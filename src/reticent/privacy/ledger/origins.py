@@ -14,15 +14,17 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from reticent.errors import LedgerError
 from reticent.files import PUBLISHED, flush_folder, written_beside
-from reticent.privacy.ledger.book import LedgerBook, receipts_in
+from reticent.privacy.ledger.book import LedgerBook, receipts_in, store_at
 from reticent.privacy.ledger.entries import canonical, digest
 from reticent.privacy.ledger.history import History
-from reticent.privacy.ledger.store import HEAD, BusyError, read_head
+from reticent.privacy.ledger.sqlite import stores_in
+from reticent.privacy.ledger.store import BusyError, LedgerStore
 
 Origin = tuple[Path, str]
 """A file of rows and, in a database, the table."""
@@ -127,80 +129,70 @@ def _is_texts(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(each, str) for each in value)
 
 
-_PATIENCE = 5.0
+def ledgers_near(place: LedgerStore, folders: Iterable[Path]) -> Iterator[tuple[str, History]]:
+    """Every other ledger at the same place or with a head in the folders, and what its entries add up to.
+
+    One that cannot be used is passed over.
+    """
+    near = [*place.others(), *(each for folder in folders for each in stores_in(folder, but=None))]
+    for head, other in {each.head.resolve(): each for each in near}.items():
+        if head != place.head.resolve():
+            yield from _history_of(other)
 
 
-def ledgers_in(folders: Iterable[Path], *, but: Path) -> Iterator[tuple[Path, History]]:
-    """Every ledger with a head in the folders, and what its entries add up to. One that cannot be used is passed over."""
-    for folder in dict.fromkeys(each.resolve() for each in folders):
-        for head in sorted(folder.glob(f"*{HEAD}")):
-            path = head.with_name(head.name.removesuffix(HEAD))
-            if path.is_file() and path.resolve() != but:
-                yield from _history_of(path)
-
-
-def _history_of(path: Path) -> Iterator[tuple[Path, History]]:
+def _history_of(other: LedgerStore) -> Iterator[tuple[str, History]]:
     history = None
     try:
-        with LedgerBook(path.resolve(), _PATIENCE).reading() as page:
-            history = page.history
+        history = LedgerBook(other).peek()
     except BusyError:
         raise
     except LedgerError:
         pass
     if history is not None:
-        yield path, history
+        yield other.name, history
 
 
-def check_files(path: Path, ledger: str, origins: Sequence[Origin], out: Path | None) -> None:
+def check_files(place: LedgerStore, ledger: str, origins: Sequence[Origin], out: Path | None) -> None:
     """Refuse rows whose files another ledger was opened or charged for."""
     if not origins:
         return
-    folders = [path.parent, *(file.parent for file, _ in origins), *([out] if out else [])]
-    for other, history in ledgers_in(folders, but=path):
+    folders = [*(file.parent for file, _ in origins), *([out] if out else [])]
+    for other, history in ledgers_near(place, folders):
         facts = history.known()
         if facts.ledger == ledger or facts.separate:
             continue
         if history.marks & marks(history.key, origins):
             raise LedgerError(
-                f'the same file of rows belongs to {other.name}, for "{facts.dataset}"; {WAY_OUT}',
+                f'the same file of rows belongs to {other}, for "{facts.dataset}"; {WAY_OUT}',
                 field="ledger",
             )
     check_markers(ledger, origins)
 
 
-def same_rows(path: Path, fingerprint: str, folders: Sequence[Path]) -> list[tuple[str, str]]:
-    """CONFIDENTIAL: other ledgers that keep a fingerprint of the same rows, by file and data set."""
-    found = ledgers_in([path.parent, *folders], but=path)
+def same_rows(where: str | PathLike[str], fingerprint: str, folders: Sequence[Path]) -> list[tuple[str, str]]:
+    """CONFIDENTIAL: other ledgers that keep a fingerprint of the same rows, by name and data set."""
     return [
-        (other.name, history.known().dataset)
-        for other, history in found
+        (other, history.known().dataset)
+        for other, history in ledgers_near(store_at(where, _PATIENCE, new=True), folders)
         if keyed(history.key, fingerprint) in history.fingerprints
     ]
 
 
-def check_name(path: Path, dataset: str) -> None:
+_PATIENCE = 5.0
+
+
+def check_name(place: LedgerStore, dataset: str) -> None:
     """Refuse to start a ledger beside another one for the same data set, or beside the head of one that is lost."""
-    for head in sorted(path.parent.glob(f"*{HEAD}")):
-        if _is_orphan(head):
-            raise LedgerError(
-                f"{head.name} has lost its ledger, which may be the one for these rows; put that ledger back, or take "
-                "its head away if it was for others.",
-                field="ledger",
-            )
-    for other, history in ledgers_in([path.parent], but=path):
+    for head in place.orphans():
+        raise LedgerError(
+            f"{head} has lost its ledger, which may be the one for these rows; put that ledger back, or take "
+            "its head away if it was for others.",
+            field="ledger",
+        )
+    for other, history in ledgers_near(place, ()):
         facts = history.known()
         if facts.dataset == dataset and not facts.separate:
-            raise LedgerError(f'"{dataset}" has a ledger here, {other.name}; {WAY_OUT}', field="ledger")
-
-
-def _is_orphan(head: Path) -> bool:
-    """Whether it is a head of ours without its ledger."""
-    ledger = head.with_name(head.name.removesuffix(HEAD))
-    try:
-        return not os.path.lexists(ledger) and read_head(ledger) is not None
-    except LedgerError:
-        return False
+            raise LedgerError(f'"{dataset}" has a ledger here, {other}; {WAY_OUT}', field="ledger")
 
 
 def check_published(out: Path, ledger: str, dataset: str) -> None:

@@ -1,284 +1,133 @@
-"""The SQLite file under a ledger: rows in order, one writer at a time, each entry on disk before it counts.
+"""Where a ledger's entries are kept, as everything above it sees that, and the head file beside it.
 
-A connection lives for one step only. So a ledger may be used from any thread and after a fork, and nobody
-holds a lock while rows are read. The file is never opened except by SQLite: closing any other descriptor of
-it would drop the locks of this process.
+A store gives one consistent view to a reader, and lets one writer at a time add rows that are then on disk, or are not
+there. What the rows mean, which may follow, and whether anybody changed them is worked out above it, from the chain alone:
+an entry is the same text in every store. `sqlite.py` keeps them in a file of this machine, `postgres.py` on a server.
 
-A ledger is a plain file of ours, writable, on a disk of this machine (B107). SQLite's and the system's faults are told in
-words of ours: which status, and what to do (B107 to B110).
-
-The head file says which entry was last, and lies beside the ledger, so that an old copy put back is noticed (L10). It is written after each entry, under the writer's lock, so it is never ahead of the ledger it belongs to. A
-crash may leave it one step behind; whoever opens the ledger next brings it up.
+The head file says which entry was last, and lies on this machine, so that an old copy put back is noticed (L10). It is
+written after each entry, under the writer's lock, so it is never ahead of the ledger it belongs to. A crash may leave it a
+step behind; whoever opens the ledger next brings it up.
 """
 
 import json
 import os
 import re
-import sqlite3
-import stat
-from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from reticent.errors import LedgerError, ResourceError, ReticentError
-from reticent.files import PRIVATE, flush_folder, refusal, written_beside
+from reticent.errors import LedgerError
+from reticent.files import PRIVATE, flush_folder, written_beside
 from reticent.privacy.ledger.entries import START, Entry, canonical, digest, opened
 from reticent.privacy.ledger.history import History
+from reticent.services import SERVICE
+
+HEAD = ".head"
+FORMAT = 1
+"""Of entries and of what holds them: a newer one is refused by name (L17)."""
 
 
 class BusyError(LedgerError):
     """Somebody else held the lock for the whole waiting time."""
 
 
-def fault(error: sqlite3.Error, name: str, timeout: float) -> ReticentError:
-    """The error of ours for one of SQLite's. Its own text is dropped: it may hold paths."""
-    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
-    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return BusyError(
-            f"{name} was in use by another run for {timeout:g} seconds; nothing was added; try again.",
-            field="ledger",
-        )
-    if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_TOOBIG):
-        return ResourceError(
-            f"{name} could not be read or written to the end, as when a disk is full; make room, "
-            "then `reticent resume`.",
-            field="ledger",
-        )
-    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH):
-        return LedgerError(f"{name} or its folder cannot be written to; make both writable.", field="ledger")
-    return LedgerError(
-        f"{name} is no ledger, or is damaged; put back an undamaged copy of it and its head.", field="ledger"
-    )
+class StoredEntries(Protocol):
+    """The rows of one ledger, as one step sees them."""
+
+    def rows(self) -> Iterable[tuple[Any, ...]]:
+        """Number, kind, body, whether there is an answer, previous hash and hash, in order of numbers."""
+        ...
+
+    def insert(self, entry: Entry, body: str, answer: bytes | None) -> None:
+        """Add one row."""
+        ...
+
+    def answer(self, number: int) -> object:
+        """The bytes stored with an entry, or None."""
+        ...
+
+    def digest(self) -> str:
+        """A digest of everything that is stored, the unused parts too; empty where there is no such thing."""
+        ...
+
+    def check_whole(self) -> None:
+        """Refuse a store that does not hang together."""
+        ...
 
 
-@contextmanager
-def plain_faults(name: str, timeout: float) -> Iterator[None]:
-    """Let our own errors pass and replace all others; the original is not told."""
-    problem: ReticentError
-    try:
-        yield
-    except sqlite3.Error as error:
-        problem = fault(error, name, timeout)
-    except OSError as error:
-        problem = refusal(error, name, field="ledger")
-        if problem.status == 2:
-            problem = LedgerError(str(problem.args[0]), field="ledger")
-    else:
-        return
-    raise problem from None
+class LedgerStore(Protocol):
+    """One ledger's place."""
 
+    @property
+    def name(self) -> str:
+        """What it is called in texts: no folder, no host."""
+        ...
 
-APPLICATION = 0x72657469  # "reti"
-FORMAT = 1
-TABLE = (
-    "CREATE TABLE entry (number INTEGER PRIMARY KEY, kind TEXT NOT NULL, body TEXT NOT NULL, "
-    "answer BLOB, previous TEXT NOT NULL, hash TEXT NOT NULL)"
-)
-_ROWS = "SELECT number, kind, body, answer IS NOT NULL, previous, hash FROM entry ORDER BY number"
+    @property
+    def head(self) -> Path:
+        """Its head file, on this machine."""
+        ...
 
+    @property
+    def way_out(self) -> str:
+        """What to do where the head does not fit."""
+        ...
 
-class Store:
-    """One ledger file and how long to wait for its lock."""
+    def reading(self) -> AbstractContextManager[StoredEntries]:
+        """One consistent view, kept short."""
+        ...
 
-    def __init__(self, path: Path, timeout: float) -> None:
-        self.path = path
-        self.timeout = timeout
-
-    @contextmanager
-    def reading(self) -> Iterator[sqlite3.Connection]:
-        """One consistent view; writers wait for its end, so it is kept short."""
-        with self._step("BEGIN") as connection:
-            yield connection
-
-    @contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
+    def writing(self) -> AbstractContextManager[StoredEntries]:
         """The only writer from here to the end; what it added is then on disk, or nothing is."""
-        with self._step("BEGIN IMMEDIATE") as connection:
-            yield connection
+        ...
 
-    @contextmanager
-    def _step(self, begin: str) -> Iterator[sqlite3.Connection]:
-        with plain_faults(self.path.name, self.timeout), closing(self._connect()) as connection:
-            connection.execute(begin)
-            try:
-                _check_kind(connection, self.path.name)
-                yield connection
-                connection.execute("COMMIT")
-            except BaseException:
-                with suppress(sqlite3.Error):
-                    connection.execute("ROLLBACK")
-                raise
+    def start(self, first: Sequence[tuple[Entry, str]]) -> None:
+        """Make the ledger with its first entries and their bodies: whole under its name, or not there at all."""
+        ...
 
-    def _connect(self) -> sqlite3.Connection:
-        return connect(self.path, self.timeout)
+    def check_usable(self, *, allow_network: bool) -> None:
+        """Refuse what cannot be a ledger in use."""
+        ...
 
+    def check_vacant(self, *, allow_network: bool) -> None:
+        """Refuse to start a ledger over something, or where none can be."""
+        ...
 
-def connect(path: Path, timeout: float) -> sqlite3.Connection:
-    """A connection that makes no file, keeps no freed text, and returns from COMMIT when all is on disk."""
-    connection = sqlite3.connect(
-        path.as_uri() + "?mode=rw", uri=True, timeout=timeout, isolation_level=None, check_same_thread=False
-    )
-    try:
-        for setting in (
-            "trusted_schema=OFF",
-            "cell_size_check=ON",
-            "temp_store=MEMORY",
-            "secure_delete=ON",
-            "synchronous=EXTRA",
-        ):
-            connection.execute(f"PRAGMA {setting}")
-    except BaseException:
-        connection.close()
-        raise
-    return connection
+    def others(self) -> Iterator["LedgerStore"]:
+        """The other ledgers that are kept at the same place."""
+        ...
+
+    def orphans(self) -> Iterator[str]:
+        """Names of head files at the same place whose ledger is lost."""
+        ...
 
 
-def _check_kind(connection: sqlite3.Connection, name: str) -> None:
-    """Refuse another program's file, a newer format, and any table, index or trigger that is not ours."""
-    (application,) = connection.execute("PRAGMA application_id").fetchone()
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    (journal,) = connection.execute("PRAGMA journal_mode").fetchone()
-    if application != APPLICATION:
-        raise LedgerError(f"{name} is another program's file; give the path of a ledger.", field="ledger")
-    if version != FORMAT:
-        raise LedgerError(
-            f"{name} has ledger format {version}, this version of reticent reads format {FORMAT}; "
-            "use the version that wrote it, or a newer one.",
-            field="ledger",
-        )
-    if journal != "delete" or connection.execute("SELECT sql FROM sqlite_master").fetchall() != [(TABLE,)]:
-        raise LedgerError(
-            f"{name} was changed by another program; put back a copy of the ledger and its head.",
-            field="ledger",
-        )
-
-
-def build(path: Path) -> None:
-    """Make an empty ledger file at a temporary path, readable by its owner only."""
-    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    os.chmod(path, 0o600)
-    with closing(connect(path, 1.0)) as connection:
-        connection.execute("PRAGMA journal_mode=DELETE")
-        connection.execute(f"PRAGMA application_id={APPLICATION}")
-        connection.execute(f"PRAGMA user_version={FORMAT}")
-        connection.execute(TABLE)
-
-
-def entries(connection: sqlite3.Connection) -> Iterator[Entry]:
+def entries(held: StoredEntries) -> Iterator[Entry]:
     """Every entry in order, each checked against the hash of the one before."""
     previous = START
-    for number, row in enumerate(connection.execute(_ROWS), start=1):
+    for number, row in enumerate(held.rows(), start=1):
         entry = opened(row, number, previous)
         previous = entry.hash
         yield entry
 
 
-def replayed(connection: sqlite3.Connection) -> History:
+def replayed(held: StoredEntries) -> History:
     """What all entries add up to."""
     history = History()
-    for entry in entries(connection):
+    for entry in entries(held):
         history.add(entry)
     history.known()
     return history
 
 
-def insert(connection: sqlite3.Connection, entry: Entry, body: str, answer: bytes | None) -> None:
-    """Add one row."""
-    row = (entry.number, entry.kind, body, answer, entry.previous, entry.hash)
-    connection.execute("INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?)", row)
-
-
-def answer_at(connection: sqlite3.Connection, number: int, expected: str) -> bytes:
+def answer_at(held: StoredEntries, number: int, expected: str) -> bytes:
     """The bytes stored with a commit entry, if they are those whose digest the entry holds."""
-    row: tuple[Any] | None = connection.execute(
-        "SELECT answer FROM entry WHERE number = ?", (number,)
-    ).fetchone()
-    found = row[0] if row else None
+    found = held.answer(number)
     if not isinstance(found, bytes) or digest(found) != expected:
         raise LedgerError(f"the answer at entry {number} is not the one that was written.", field="ledger")
     return found
-
-
-def file_digest(connection: sqlite3.Connection) -> str:
-    """The digest of the whole file as SQLite sees it; empty where this SQLite cannot say."""
-    serialize = getattr(connection, "serialize", None)
-    return digest(serialize()) if serialize is not None else ""
-
-
-# Locks of one machine are not seen by another on these, or not kept; SQLite says so of its own files.
-_NETWORK = re.compile(
-    r"(fuse\.)?(9p|afs|afpfs|beegfs|ceph|cifs|coda|davfs2?|gcsfuse|glusterfs|gpfs|lustre|ncpfs|nfs[34]?|ocfs2|"
-    r"orangefs|rclone|s3fs|smb[23]?|smbfs|smbnetfs|sshfs|vboxsf|virtiofs|vmhgfs-fuse)"
-)
-
-
-def kind_of_disk(folder: Path, mounts: str) -> str:
-    """The type of the file system that holds `folder`, read from the text of `/proc/self/mountinfo`."""
-    best, kind = -1, ""
-    for line in mounts.splitlines():
-        left, _, right = line.partition(" - ")
-        if len(left.split()) < 5 or not right.split():
-            continue
-        point = Path(left.split()[4].encode().decode("unicode_escape", "replace"))
-        # A later line with the same mount point lies on top of the earlier one.
-        if folder.is_relative_to(point) and len(point.parts) >= best:
-            best, kind = len(point.parts), right.split()[0]
-    return kind
-
-
-def check_disk(folder: Path, *, allow_network: bool) -> None:
-    """Refuse a network disk, where two machines could both think they hold the lock."""
-    try:
-        mounts = Path("/proc/self/mountinfo").read_text(errors="replace")
-    except OSError:
-        return  # not Linux: nothing to ask
-    kind = kind_of_disk(folder, mounts)
-    if _NETWORK.fullmatch(kind) and not allow_network:
-        raise LedgerError(
-            f"the ledger lies on a network disk ({kind}), where locks may fail and a charge be lost; "
-            "keep it on a disk of this machine.",
-            field="ledger",
-        )
-
-
-def check_file(path: Path) -> None:
-    """Refuse what cannot be a ledger in use: missing, a folder, a device, read-only."""
-    name = path.name
-    problem = ""
-    try:
-        mode = os.stat(path).st_mode
-    except OSError:
-        mode = 0
-    if not mode:
-        problem = f"there is no ledger {name}; open one with `reticent ledger open`, or correct the path."
-    elif not stat.S_ISREG(mode):
-        problem = f"{name} is not a file; give the path of a ledger."
-    elif not mode & stat.S_IWUSR or not os.access(path, os.R_OK | os.W_OK):
-        problem = f"{name} is read-only, so nothing can be charged to it; make it writable."
-    elif not os.access(path.parent, os.W_OK | os.X_OK):
-        problem = f"the folder of {name} is read-only, so nothing can be charged safely; make it writable."
-    elif os.stat(path).st_size == 0:
-        problem = f"{name} is empty; put back a copy of the ledger and its head."
-    if problem:
-        raise LedgerError(problem, field="ledger")
-
-
-def check_vacant(path: Path) -> None:
-    """Refuse to start a ledger over something, or where there is no folder for it."""
-    problem = ""
-    if not path.parent.is_dir():
-        problem = f"the folder of {path.name} does not exist; make it first."
-    elif os.path.lexists(path):
-        problem = f"{path.name} exists already; a ledger is never started over another file."
-    elif not os.access(path.parent, os.W_OK | os.X_OK):
-        problem = f"the folder of {path.name} is read-only; choose another."
-    if problem:
-        raise LedgerError(problem, field="ledger")
-
-
-HEAD = ".head"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -291,14 +140,8 @@ class Head:
     file: str
 
 
-def head_path(ledger: Path) -> Path:
-    """`survey.ledger.db` has its head in `survey.ledger.db.head`."""
-    return ledger.with_name(ledger.name + HEAD)
-
-
-def read_head(ledger: Path) -> Head | None:
+def read_head(path: Path) -> Head | None:
     """The head, or None where there is none."""
-    path = head_path(ledger)
     head = None
     try:
         found = json.loads(path.read_bytes()[:10_000])
@@ -314,21 +157,20 @@ def read_head(ledger: Path) -> Head | None:
     return head
 
 
-def write_head(ledger: Path, head: Head) -> None:
+def write_head(path: Path, head: Head) -> None:
     """Put a new head in place of the old one, whole or not at all."""
-    path = head_path(ledger)
     plain = {name: getattr(head, name) for name in Head.__slots__}
     with written_beside(path, canonical(plain).encode() + b"\n", mode=PRIVATE) as temporary:
         os.replace(temporary, path)
     flush_folder(path.parent)
 
 
-def check_head(head: Head | None, history: History, name: str) -> None:
+def check_head(head: Head | None, history: History, place: LedgerStore) -> None:
     """Refuse a ledger older than its head, one of another history, and one whose head was lost."""
     problem = ""
     if head is None:
-        # A ledger with its first entry only may have been cut off while it was opened: nothing was charged.
-        problem = "" if history.number == 1 else "its head file is missing"
+        # A ledger in which nothing has happened may have been cut off while it was opened: nothing was charged.
+        problem = "" if history.is_new else "its head file is missing"
     elif head.ledger != history.known().ledger:
         problem = "its head file belongs to another ledger"
     elif head.entry > history.number:
@@ -339,6 +181,20 @@ def check_head(head: Head | None, history: History, name: str) -> None:
         problem = f"it and its head file differ at entry {head.entry}"
     if problem:
         raise LedgerError(
-            f"{name} cannot be used: {problem}; put back the newest ledger together with its head.",
+            f"{place.name} cannot be used: {problem}; {place.way_out}.",
             field="ledger",
         )
+
+
+_LEDGER = re.compile(rf"postgres:({SERVICE})/({SERVICE})")
+
+
+def ledger_service(where: str) -> tuple[str, str] | None:
+    """The service and the name of a ledger that is kept on a server; None for the path of a file."""
+    found = _LEDGER.fullmatch(where)
+    return (found[1], found[2]) if found else None
+
+
+def ledger_at(folder: Path, where: str) -> Path:
+    """A plan's ledger: a service's as it is written, a file in the plan's folder."""
+    return Path(where) if ledger_service(where) else folder / where
