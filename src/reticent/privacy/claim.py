@@ -311,3 +311,30 @@ def as_approximate(rho: Fraction, delta: Fraction = DELTA) -> Fraction:
 def in_words(rho: Fraction, delta: Fraction = DELTA) -> str:
     """`rho = 0.088, that is (2.0021, 0.000001)-DP`."""
     return f"rho = {show(rho)}, that is ({show(as_approximate(rho, delta))}, {show(delta)})-DP"
+
+
+def read_spent(
+    epsilon: str | None, rho: str | None, *, unit: Unit, no_rho: str, at: str
+) -> tuple[Fraction, bool]:
+    """An amount that is written as epsilon or as rho, and whether it is rho; refused where it is both, or cannot be rho.
+
+    `no_rho` says why what it pays for cannot have a budget in rho.
+    """
+    if rho is None:
+        if epsilon is None and unit == "rho":
+            raise PlanError(
+                "give it rho, or epsilon for pure noise, charged its square over two", field=f"{at}.rho"
+            )
+        return read_epsilon(epsilon, field=f"{at}.epsilon"), False
+    if epsilon is not None:
+        raise PlanError(
+            "stands beside epsilon: one statistic has one unit; remove one of them", field=f"{at}.rho"
+        )
+    if unit != "rho":
+        raise PlanError(
+            'goes with measure = "zcdp" in [protect] and a ledger in rho; write epsilon here',
+            field=f"{at}.rho",
+        )
+    if no_rho:
+        raise PlanError(no_rho, field=f"{at}.rho")
+    return amount(rho, field=f"{at}.rho"), True

@@ -160,9 +160,8 @@ def test_a_respondent_who_is_seen_by_an_odd_mask_alone_is_hidden_by_the_noise() 
                 length=LENGTH, step=lambda _: None,
             )  # fmt: skip
             exact = paid.rows.summed(JointGradient(networks)) / LENGTH @ way
-            drawn = np.array(
-                [paid.noisy(Frozen(JointGradient(networks), paid.rows)) @ way for _ in range(3000)]
-            )
+            once = Frozen(JointGradient(networks), paid.rows)
+            drawn = np.array([paid.noisy(once) @ way for _ in range(3000)])
             found.append(exact + (drawn - exact) / weaker)
         return float(
             (found[1].mean() - found[0].mean()) / np.concatenate([f - f.mean() for f in found]).std()
@@ -178,20 +177,11 @@ class Frozen:
 
     def __init__(self, work, rows) -> None:
         self.length = work.length
-        self.totals = _once(work, rows)
+        self.totals = rows.summed(work)
 
     def add(self, block, totals) -> None:
         if not totals.any():
             totals += self.totals
-
-
-_KEPT: dict[int, np.ndarray] = {}
-
-
-def _once(work, rows) -> np.ndarray:
-    if id(rows) not in _KEPT:
-        _KEPT[id(rows)] = rows.summed(work)
-    return _KEPT[id(rows)]
 
 
 def together(n: int, seed: int, lost: float) -> ArrayCounts:

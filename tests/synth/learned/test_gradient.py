@@ -90,15 +90,26 @@ def test_missing_cells_have_no_part() -> None:
         assert AVAILABLE.block(own, later)[AVAILABLE.lines(0)][1].any()
 
 
+def test_biases_and_whoever_answered_one_question_have_no_part() -> None:
+    """A row with a single answer says nothing of pairs: no vector. No row has a part in a bias."""
+    weights = weights_of(6, AVAILABLE)
+    for place in range(4):
+        row = np.array([[axis.silence] for axis in DOMAIN.axes], dtype=np.uint8)
+        row[place] = 1
+        assert not summed(AVAILABLE, weights, row).any()
+    whole = summed(AVAILABLE, weights, rows_of(1, 200))
+    assert not any(AVAILABLE.block(whole, place)[-1].any() for place in range(4))
+
+
 def float_gradient(layout: ChainLayout, weights: np.ndarray, row: np.ndarray) -> np.ndarray:
-    """The same by calculus in doubles, without a grid and without a bound on its length."""
+    """The same by calculus in doubles, without a grid and without a bound on its length; biases have no part."""
     found, real = np.zeros(layout.parameters), weights / GRID
     seen: list[int] = []
     for place, group in enumerate(row):
         if group >= 0:
             block, own = layout.block(real, place), layout.block(found, place)
-            used = [*(int(layout.offsets[k] + row[k]) for k in seen), len(block) - 1]
-            logit = block[used].sum(axis=0)
+            used = [int(layout.offsets[k] + row[k]) for k in seen]
+            logit = block[[*used, -1]].sum(axis=0)
             chance = np.exp(logit - logit.max())
             own[used] += chance / chance.sum() - np.eye(len(logit))[group]
             seen.append(place)
@@ -144,3 +155,23 @@ def test_chances_are_those_of_the_softmax() -> None:
     logit = block[-1] + block[AVAILABLE.lines(0)][2] + block[AVAILABLE.lines(1)][1]
     expected = np.exp(logit - logit.max()) / np.exp(logit - logit.max()).sum()
     assert np.allclose(out / 2**20, expected, rtol=0, atol=1e-5)
+
+
+@given(st.integers(-(2**20), 2**20), st.integers(2**40, 2**59))
+def test_division_in_doubles_is_whole_division(residual: int, square: int) -> None:
+    """Towards zero, at every residual and every length that a row can have; the worst ones just below a whole quotient."""
+    by = int(divisor(square))
+    for value in (
+        residual,
+        *(sign * -(-k * by // 2**14) + d for k in (1, 2**14 - 1) for sign in (1, -1) for d in (-1, 0)),
+    ):
+        if abs(value) <= 2**20:
+            whole = (abs(value) << 14) // by
+            assert int(np.int64((value << 14) / np.float64(by))) == (whole if value > 0 else -whole)
+
+
+@given(st.lists(st.integers(1, 2**20), min_size=1, max_size=40))
+def test_chances_are_divided_towards_zero(exponentials: list[int]) -> None:
+    total = np.float64(sum(exponentials))
+    for e in exponentials:
+        assert int(np.int64((e << 20) / total)) == (e << 20) // sum(exponentials)

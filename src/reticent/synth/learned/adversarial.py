@@ -18,16 +18,16 @@ from reticent.engine.protocol import Cells
 from reticent.errors import PlanError
 from reticent.noise.bits import Bits
 from reticent.privacy.claim import Claim
-from reticent.synth.base import Counts, Effort, Floats, MissingMethod, Spend, Step, SynthNoise
+from reticent.synth.base import Counts, Effort, FitTask, Floats, MissingMethod, Spend, Step
 from reticent.synth.domain import Domain
 from reticent.synth.fills import SHARE, check_spend, filling, prepared
 from reticent.synth.learned.chain import check_learned, columns
 from reticent.synth.learned.factors import LENGTH, JointGradient, RowNetwork
 from reticent.synth.learned.perceptron import MOST_WEIGHT, Perceptron
-from reticent.synth.learned.training import Adam, NoisySteps
+from reticent.synth.learned.training import Adam, NoisySteps, noise_of
 from reticent.synth.marginals.mst import MST
 from reticent.synth.marginals.study import plain
-from reticent.synth.spending import Accountant, claim_of
+from reticent.synth.spending import Accountant, claim_of, total_of
 
 PAGE = "proofs/synth/learned/adversarial.md"
 
@@ -206,6 +206,10 @@ class Adversarial:
         """Noisy sums, the columns, and what a model for filling takes."""
         return self.game.steps + 1 + MST().rounds(domain)
 
+    def step_noise(self, domain: Domain, missing: MissingMethod, spend: Spend) -> float:
+        """That of the critics, whichever networks share the amount with them."""
+        return noise_of(self.game.steps, (1 - self.ones) * total_of(spend), spend)
+
     def effort(self, domain: Domain, missing: MissingMethod) -> Effort:
         """Made-up rows take the same whatever the table; a pass over rows goes with their number."""
         width = sum(plain(domain, missing).shape)
@@ -216,21 +220,12 @@ class Adversarial:
             seconds_each=2.5e-6 * 1e4 / 32 * self.game.steps * self.game.hidden * len(domain.axes) / 15,
         )
 
-    def open(
-        self,
-        counts: Counts,
-        domain: Domain,
-        missing: MissingMethod,
-        spend: Spend,
-        noise: SynthNoise,
-        step: Step,
-    ) -> GameStart:
+    def open(self, task: FitTask) -> GameStart:
         """Rows prepared as the strategy says, and columns one by one measured with a quarter of what is left."""
-        rows, left = prepared(
-            counts, domain, missing, spend, noise=noise, model=MST(), share=self.share, step=step
-        )
-        purse = Accountant(spend=left, noise=noise)
-        how = self.counted(missing)
+        ready = prepared(task, model=MST(), share=self.share)
+        rows, purse = ready.counts, Accountant(spend=ready.spend, noise=ready.noise)
+        domain, how = ready.domain, self.counted(ready.missing)
         total, shares = columns(rows, plain(domain, how), how, purse, amount=self.ones * purse.total)
-        step("columns")
-        return GameStart(rows=rows, purse=purse, total=total, shares=shares, bits=noise.bits, step=step)
+        task.step("columns")
+        bits, step = task.noise.bits, task.step
+        return GameStart(rows=rows, purse=purse, total=total, shares=shares, bits=bits, step=step)

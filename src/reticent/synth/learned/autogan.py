@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from reticent.noise.bits import Bits
-from reticent.synth.base import Counts, Floats, MissingMethod, Spend, Step, SynthNoise
+from reticent.synth.base import FitTask, Floats, MissingMethod
 from reticent.synth.domain import Domain
 from reticent.synth.learned.adversarial import Adversarial, Forged, GameStart, play
 from reticent.synth.learned.factors import JointGradient, RowNetwork, Whole
@@ -124,16 +124,7 @@ class AutoGan(Adversarial):
     def rounds(self, domain: Domain) -> int:
         return Adversarial.rounds(self, domain) + self.game.steps
 
-    def fit(
-        self,
-        counts: Counts,
-        domain: Domain,
-        missing: MissingMethod,
-        spend: Spend,
-        *,
-        noise: SynthNoise,
-        step: Step,
-    ) -> AutoGanModel:
+    def fit(self, task: FitTask) -> AutoGanModel:
         """Measure columns, learn encoder and decoder together, play the game with codes, set biases to the columns' shares.
 
         Guarantee   that of `spend`, for the model and all that is drawn from it.
@@ -143,7 +134,7 @@ class AutoGan(Adversarial):
         Assumes     `counts` maps rows one by one.
         Keeps back  all sums and tables before the noise, and the number of rows.
         """
-        start = self.open(counts, domain, missing, spend, noise, step)
+        domain, missing, start = task.domain, task.missing, self.open(task)
         view, bits = plain(domain, missing), start.bits
         layout = OneHot.of(domain, view)
         decoder = self.decoder(start, layout)
@@ -158,7 +149,7 @@ class AutoGan(Adversarial):
             holes=missing,
             parameters=np.concatenate([forger.network.values, decoder.values]),
             total=start.total,
-            claim=self.claim(domain, missing, spend),
+            claim=self.claim(domain, missing, task.spend),
         )
 
     def decoder(self, start: GameStart, layout: OneHot) -> Perceptron:

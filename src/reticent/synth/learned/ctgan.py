@@ -14,7 +14,7 @@ import numpy as np
 
 from reticent.engine.protocol import Cells
 from reticent.noise.bits import Bits, below
-from reticent.synth.base import Counts, Floats, MissingMethod, Spend, Step, SynthNoise
+from reticent.synth.base import FitTask, Floats, MissingMethod
 from reticent.synth.domain import Domain
 from reticent.synth.learned.adversarial import Adversarial, Forged, play
 from reticent.synth.learned.factors import Factor, RowNetwork, Whole
@@ -172,16 +172,7 @@ class CtGan(Adversarial):
     def numbers(self, width: int, columns: int) -> int:
         return self.game.hidden * (2 * width + 2)
 
-    def fit(
-        self,
-        counts: Counts,
-        domain: Domain,
-        missing: MissingMethod,
-        spend: Spend,
-        *,
-        noise: SynthNoise,
-        step: Step,
-    ) -> CtGanModel:
+    def fit(self, task: FitTask) -> CtGanModel:
         """Measure columns, play the game under conditions, set biases so that columns keep their shares.
 
         Guarantee   that of `spend`, for the model and all that is drawn from it.
@@ -191,7 +182,7 @@ class CtGan(Adversarial):
         Assumes     `counts` maps rows one by one.
         Keeps back  all sums and tables before the noise, and the number of rows.
         """
-        start = self.open(counts, domain, missing, spend, noise, step)
+        domain, missing, start = task.domain, task.missing, self.open(task)
         layout, bits = OneHot.of(domain, plain(domain, missing)), start.bits
         network = Perceptron.started(widths(layout), bits)
         bias_of(network)[:] = log_shares(start.shares)
@@ -209,5 +200,5 @@ class CtGan(Adversarial):
             holes=missing,
             parameters=np.concatenate([forger.network.values, shares]),
             total=start.total,
-            claim=self.claim(domain, missing, spend),
+            claim=self.claim(domain, missing, task.spend),
         )

@@ -3,10 +3,12 @@
 Columns stand in a public order. The logits of a column are its bias plus, for every earlier column that the row answered, a
 line of weights; a softmax makes chances of them. The gradient of a row's loss has, for every column that the row answered
 and every line of weights that it used there, the chances less the row's own cell. A column that the row left open has no
-loss and no line: it is absent, not filled.
+loss and no line: it is absent, not filled. Biases have no part in the gradient: what is known of single columns is
+measured by itself, and a row's length is spent on what it says of pairs.
 
-All of it is whole numbers: logits on a grid of 1/256, exponentials from a table, chances by whole division. So the sum over
-rows does not depend on their order, on how they are cut into blocks, or on the machine.
+All of it is whole numbers: logits on a grid of 1/256, exponentials from a table, chances by division towards zero, in doubles
+that hold the whole numbers (a processor divides these several at a time). So the sum over rows does not depend on their
+order, on how they are cut into blocks, or on the machine.
 """
 
 from dataclasses import dataclass, field
@@ -65,14 +67,6 @@ class ChainLayout:
     @property
     def parameters(self) -> int:
         return int(self.starts[-1])
-
-    @property
-    def is_bias(self) -> NDArray[np.bool_]:
-        """Which parameters are biases."""
-        found = np.zeros(self.parameters, dtype=np.bool_)
-        for end, size in zip(self.starts[1:], self.sizes, strict=True):
-            found[end - size : end] = True
-        return found
 
     def block(self, parameters: Floats, place: int) -> Floats:
         """The lines of one column, its bias last; a view, so that what is written there stays."""
@@ -217,8 +211,9 @@ def chances(
     for v in range(width):
         out[v] = table[min(top - out[v], len(table) - 1)]
         total += out[v]
+    whole = np.float64(total)
     for v in range(width):
-        out[v] = (out[v] << 20) // total
+        out[v] = np.int64((out[v] << 20) / whole)
 
 
 @compiled
@@ -243,29 +238,30 @@ def add_gradients(
     table: Whole,
     totals: Whole,
 ) -> None:
-    """Row by row: residuals of every answered column, their common length, and the shortened vector into the sum."""
+    """Row by row: residuals of every answered column after the first, their length, and the shortened vector into the sum."""
     columns = len(sizes)
     row = np.empty(columns, np.int64)
     residuals = np.empty(sizes.sum(), np.int64)
     for i in range(block.shape[1]):
         for j in range(columns):
             row[j] = into[j, block[j, i]]
-        square, lines = np.int64(0), np.int64(1)
+        square, lines, first = np.int64(0), np.int64(0), columns
         for j in range(columns):
             if row[j] >= 0:
-                own = residuals[offsets[j] : offsets[j] + sizes[j]]
-                chances(row, j, sizes, offsets, starts, weights, table, own)
-                own[row[j]] -= 1 << 20
-                for v in range(sizes[j]):
-                    square += lines * own[v] * own[v]
+                first = min(first, j)
+                if lines > 0:
+                    own = residuals[offsets[j] : offsets[j] + sizes[j]]
+                    chances(row, j, sizes, offsets, starts, weights, table, own)
+                    own[row[j]] -= 1 << 20
+                    for v in range(sizes[j]):
+                        square += lines * own[v] * own[v]
                 lines += 1
-        by = divisor(square)
-        for j in range(columns):
+        by = np.float64(divisor(square))
+        for j in range(first + 1, columns):
             if row[j] >= 0:
                 own = residuals[offsets[j] : offsets[j] + sizes[j]]
                 for v in range(sizes[j]):
-                    short = (abs(own[v]) << 14) // by
-                    own[v] = short if own[v] > 0 else -short
+                    own[v] = np.int64((own[v] << 14) / by)
                 _add_lines(row, j, own, sizes, offsets, starts, totals)
 
 
@@ -273,11 +269,8 @@ def add_gradients(
 def _add_lines(
     row: Whole, column: int, own: Whole, sizes: Whole, offsets: Whole, starts: Whole, totals: Whole
 ) -> None:
-    """The residuals of one column to its bias and to every line that the row used."""
+    """The residuals of one column to every line that the row used."""
     width, start = sizes[column], starts[column]
-    bias = start + offsets[column] * width
-    for v in range(width):
-        totals[bias + v] += own[v]
     for k in range(column):
         if row[k] >= 0:
             line = start + (offsets[k] + row[k]) * width

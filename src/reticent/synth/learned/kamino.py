@@ -18,7 +18,7 @@ from reticent.engine.protocol import RowFill
 from reticent.errors import PlanError
 from reticent.noise.bits import Bits
 from reticent.privacy.claim import Claim
-from reticent.synth.base import Counts, Effort, Floats, MissingMethod, Spend, Step, SynthNoise
+from reticent.synth.base import Effort, FitTask, Floats, MissingMethod, Spend
 from reticent.synth.domain import Domain, uniforms
 from reticent.synth.fills import SHARE, check_spend, filling, prepared
 from reticent.synth.learned.attention import (
@@ -29,19 +29,25 @@ from reticent.synth.learned.attention import (
     AttentionGradient,
     ColumnOrder,
 )
-from reticent.synth.learned.chain import check_learned, columns
-from reticent.synth.learned.descent import LEAST, SIMULATED, shifted
+from reticent.synth.learned.chain import LEFT_OUT, check_learned, columns
+from reticent.synth.learned.descent import LEAST, shifted
 from reticent.synth.learned.gradient import GRID, LENGTH, Whole
 from reticent.synth.learned.model import LearnedModel, drawn, fill_cells_of, group_sizes
-from reticent.synth.learned.training import Adam, NoisySteps
+from reticent.synth.learned.training import Adam, NoisySteps, noise_of
 from reticent.synth.marginals.mst import MST
 from reticent.synth.marginals.study import View, plain
-from reticent.synth.spending import Accountant, claim_of
+from reticent.synth.spending import Accountant, claim_of, total_of
 
 PAGE = "proofs/synth/learned/kamino.md"
 KAMINO, KAMINO_I = "kamino", "kamino-i"
+DRAWN = (
+    "column after column, missing answers were drawn from the model learned so far and the row's own earlier answers, and the "
+    "next column was learned from rows so filled"
+)
 STARTING = 1.0
 """Embeddings begin evenly between minus and plus this."""
+SIMULATED, ROUNDS = 1 << 15, 8
+"""Rows that biases are set by, so that columns keep their noisy shares, and rounds of fitting them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,6 +178,15 @@ class Kamino:
     def rounds(self, domain: Domain) -> int:
         return self.pace.steps * (len(domain.axes) - 1) + 1 + MST().rounds(domain)
 
+    def done(self, missing: MissingMethod) -> str:
+        if missing is not MissingMethod.AVAILABLE:
+            return ""
+        return DRAWN if self.fills else LEFT_OUT
+
+    def step_noise(self, domain: Domain, missing: MissingMethod, spend: Spend) -> float:
+        steps = self.pace.steps * (len(domain.axes) - 1)
+        return noise_of(steps, (1 - self.ones) * total_of(spend), spend)
+
     def effort(self, domain: Domain, missing: MissingMethod) -> Effort:
         """From what was measured on one processor: a column's part of a row takes 40 nanoseconds for each of its numbers."""
         sizes = group_sizes(domain, missing)
@@ -183,16 +198,7 @@ class Kamino:
             seconds_each=1e4 * steps * touched * 1e-9,
         )
 
-    def fit(
-        self,
-        counts: Counts,
-        domain: Domain,
-        holes: MissingMethod,
-        spend: Spend,
-        *,
-        noise: SynthNoise,
-        step: Step,
-    ) -> KaminoModel:
+    def fit(self, task: FitTask) -> KaminoModel:
         """Measure columns one by one, train a model for each by noisy gradients and, for KaminoI, fill it before the next.
 
         Guarantee   that of `spend`, for the model and all that is drawn from it.
@@ -202,10 +208,10 @@ class Kamino:
         Assumes     `counts` maps rows one by one.
         Keeps back  all sums and tables before the noise, the number of rows, and what was filled.
         """
-        rows, left = prepared(
-            counts, domain, holes, spend, noise=noise, model=MST(), share=self.share, step=step
-        )
-        purse, view = Accountant(spend=left, noise=noise), plain(domain, holes)
+        domain, holes, noise, step = task.domain, task.missing, task.noise, task.step
+        ready = prepared(task, model=MST(), share=self.share)
+        rows, purse = ready.counts, Accountant(spend=ready.spend, noise=noise)
+        view = plain(domain, holes)
         total, shares = columns(rows, view, holes, purse, amount=self.ones * purse.total)
         step("columns")
         at = ColumnOrder.of(view, sequence(domain, self.tied))
@@ -222,7 +228,7 @@ class Kamino:
                 )
                 part = _trained(paid, at, column, _started(at, column, embeddings, bias), total, self.pace)
                 embeddings[: WIDE * at.offsets[column]] = part[column : at.ends(column)[1]]
-                shift = shifted(odds_of(at, column, part, made), np.maximum(shares[place], LEAST))
+                shift = shifted(odds_of(at, column, part, made), np.maximum(shares[place], LEAST), ROUNDS)
                 part[-len(shift) :] += shift
             parts.append(np.clip(part, -FARTHEST_LOGIT, FARTHEST_LOGIT))
             made[:, place] = drawn(odds_of(at, column, parts[-1], made), noise.bits)
@@ -233,7 +239,7 @@ class Kamino:
             holes=holes,
             parameters=_listed(at, parts, KaminoModel.size(domain, holes)),
             total=total,
-            claim=self.claim(domain, holes, spend),
+            claim=self.claim(domain, holes, task.spend),
         )
 
 

@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from reticent.noise.bits import Bits
-from reticent.synth.base import Counts, Floats, MissingMethod, Spend, Step, SynthNoise
+from reticent.synth.base import FitTask, Floats, MissingMethod
 from reticent.synth.domain import Domain, uniforms
 from reticent.synth.learned.adversarial import Adversarial, Forged, Game, play
 from reticent.synth.learned.factors import RowNetwork, Whole
@@ -182,16 +182,7 @@ class MisGan(Adversarial):
     def numbers(self, width: int, columns: int) -> int:
         return self.game.hidden * (width + 2 + columns + 2)
 
-    def fit(
-        self,
-        counts: Counts,
-        domain: Domain,
-        missing: MissingMethod,
-        spend: Spend,
-        *,
-        noise: SynthNoise,
-        step: Step,
-    ) -> MisGanModel:
+    def fit(self, task: FitTask) -> MisGanModel:
         """Measure columns, play the game with two critics, set biases so that columns and masks keep their shares.
 
         Guarantee   that of `spend`, for the model and all that is drawn from it.
@@ -201,7 +192,7 @@ class MisGan(Adversarial):
         Assumes     `counts` maps rows one by one.
         Keeps back  all sums and tables before the noise, and the number of rows.
         """
-        start = self.open(counts, domain, missing, spend, noise, step)
+        domain, missing, start = task.domain, task.missing, self.open(task)
         layout = OneHot.of(domain, plain(domain, MissingMethod.AVAILABLE))
         shares, silent = apart(domain, start.shares)
         forger = started(layout, domain, shares, silent, self.game, start.bits)
@@ -217,7 +208,7 @@ class MisGan(Adversarial):
             holes=missing,
             parameters=np.concatenate([forger.data.values, forger.mask.values]),
             total=start.total,
-            claim=self.claim(domain, missing, spend),
+            claim=self.claim(domain, missing, task.spend),
         )
 
 
