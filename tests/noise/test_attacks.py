@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from reticent.lab import noise as twins
-from reticent.noise import cauchy, lomax
+from reticent.noise import cauchy, laplace
 from reticent.noise import cauchy as student
 from reticent.noise.bits import SystemBits, line
 from reticent.noise.source import SystemNoise
@@ -90,7 +90,7 @@ FINE = line(Fraction(1, 3), scale=Fraction(10**15), grid=Fraction(1))
 @pytest.mark.parametrize(
     "draw",
     [
-        lambda n: [lomax.draw_steps(FINE, m=8, bits=BITS) for _ in range(n)],
+        lambda n: [laplace.draw_steps(FINE, m=8, bits=BITS) for _ in range(n)],
         lambda n: [student.draw_student_steps(FINE, bits=BITS) for _ in range(n)],
         lambda n: [cauchy.draw_steps(FINE, gamma=Fraction(4), bits=BITS) for _ in range(n)],
         lambda n: [cauchy.draw_steps(FINE, gamma=Fraction(5, 2), bits=BITS) for _ in range(n)],
@@ -155,7 +155,7 @@ def test_our_outputs_lie_on_the_public_grid(pair: tuple[int, int]) -> None:  # c
 def test_heavy_tails_are_released_in_whole_steps_of_any_grid(answer: Fraction) -> None:  # covers T02
     """A grid of 1/10, which no double holds."""
     where, bits = line(answer, scale=Fraction(7, 3), grid=Fraction(1, 10)), chosen_bits(5)
-    assert all(type(lomax.draw_steps(where, m=8, bits=bits)) is int for _ in range(1000))
+    assert all(type(laplace.draw_steps(where, m=8, bits=bits)) is int for _ in range(1000))
 
 
 # --- T07: a wrong scale -----------------------------------------------------------------------------------------
@@ -173,7 +173,7 @@ def test_half_the_noise_fails_the_coin_audit(epsilon: Fraction) -> None:  # cove
 
 
 HEAVY = {
-    "lomax": (Fraction(1157, 10**4), lambda where: lomax.draw_steps(where, m=8, bits=BITS)),
+    "lomax": (Fraction(1157, 10**4), lambda where: laplace.draw_steps(where, m=8, bits=BITS)),
     "student": (Fraction(4501, 10**4), lambda where: student.draw_student_steps(where, bits=BITS)),
     "cauchy 4": (Fraction(3429, 10**4), lambda where: cauchy.draw_steps(where, gamma=Fraction(4), bits=BITS)),
 }

@@ -9,7 +9,7 @@ from reticent.errors import PlanError
 from reticent.noise import calibrate
 from reticent.noise import vector as lomax_many
 from reticent.noise.bits import Largest, line, words
-from reticent.noise.lomax import settle_lomax
+from reticent.noise.laplace import settle_lomax
 from reticent.noise.vector import add_lomax_many
 from tests.audit import ALARM, chi_square
 from tests.noise.laws import lomax, on_grid

@@ -8,12 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reticent.errors import PlanError
-from reticent.noise import calibrate, cauchy, lomax
+from reticent.noise import calibrate, cauchy, laplace
 from reticent.noise.bits import Largest, exp_bracket, line, power_bracket, root, words
 from reticent.noise.cauchy import add_cauchy, add_published, add_student
 from reticent.noise.gaussian import add_gaussian, add_gaussian_many, gaussian_scale
-from reticent.noise.laplace import add_laplace, add_laplace_many, laplace_scale
-from reticent.noise.lomax import add_lomax
+from reticent.noise.laplace import add_laplace, add_laplace_many, add_lomax, laplace_scale
 from reticent.noise.source import SystemNoise
 from reticent.noise.vector import _GEOMETRIC, draw_laplace, draw_lomax
 from reticent.sensitivity.bounds import Global, Smooth
@@ -98,7 +97,7 @@ def test_lomax_uses_the_scale_of_its_calibration() -> None:
     a = calibrate.lomax(epsilon=Fraction(1), beta=Fraction(1, 8))
     for seed in range(20):
         where = line(7, scale=SMOOTH.bound / a, grid=CENTS)
-        by_hand = lomax.draw_steps(where, m=8, bits=SeededBits(seed))
+        by_hand = laplace.draw_steps(where, m=8, bits=SeededBits(seed))
         assert by_hand == add_lomax(
             7, sensitivity=SMOOTH, epsilon=Fraction(1), grid=CENTS, bits=SeededBits(seed)
         )
@@ -195,7 +194,7 @@ def test_draws_that_words_cannot_decide_are_finished_exactly() -> None:
     # All eight words are leaders still: the scalar code, from there and with the same bits, ends alike.
     bits, where = SeededBits(1), line(0, scale=Fraction(10), grid=Fraction(1))
     signs = [1 if word < 2**63 else -1 for word in words(3, bits).tolist()]
-    assert drawn == [lomax.settle_lomax(where, sign, Largest(bits, 8, 0, 64)) for sign in signs]
+    assert drawn == [laplace.settle_lomax(where, sign, Largest(bits, 8, 0, 64)) for sign in signs]
     # At scale 1 the second request is for the geometric part; 2**-64 lies between exp(-45) and exp(-44).
     drawn = draw_laplace(20, scale=Fraction(1), bits=ZerosAt(1, 1))
     assert all(type(x) is int and 44 <= abs(x) < 60 for x in drawn)

@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import binom
 
 from reticent.lab import noise as twins
-from reticent.noise import cauchy, lomax
+from reticent.noise import cauchy, laplace
 from reticent.noise import cauchy as student
 from reticent.noise.bits import Bits, RoundedLine, line
 from reticent.noise.gaussian import add_gaussian_many
@@ -99,7 +99,7 @@ def scalar(draw: Callable[[RoundedLine, Bits], int]) -> Callable[[int, Fraction]
 
 
 FAMILIES = {
-    "lomax 8": (scalar(lambda where, bits: lomax.draw_steps(where, m=8, bits=bits)), laws.lomax(8)),
+    "lomax 8": (scalar(lambda where, bits: laplace.draw_steps(where, m=8, bits=bits)), laws.lomax(8)),
     "student": (scalar(lambda where, bits: student.draw_student_steps(where, bits=bits)), laws.student),
     "cauchy 4": (
         scalar(lambda where, bits: cauchy.draw_steps(where, gamma=Fraction(4), bits=bits)),

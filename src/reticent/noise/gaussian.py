@@ -22,8 +22,8 @@ from opendp.metrics import absolute_distance, l2_distance
 from opendp.mod import enable_features
 
 from reticent.errors import PlanError
+from reticent.exact import check_whole, float_up
 from reticent.noise.bits import Bits, SystemBits, Uniform, exp_bracket, words
-from reticent.noise.laplace import check_whole, float_up
 from reticent.noise.vector import draw_gaussian
 from reticent.sensitivity.bounds import Global
 

@@ -1,6 +1,8 @@
-"""Discrete Laplace noise for whole numbers with a global bound."""
+"""Laplace noise, discrete, for whole numbers with a global bound, and double Lomax noise for a smooth bound.
 
-import math
+Double Lomax noise is Laplace noise whose rate is drawn from a gamma law: density (m/2) (1 + |x|)**-(m+1), on a public grid.
+"""
+
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
@@ -12,12 +14,12 @@ from opendp.metrics import absolute_distance, l1_distance
 from opendp.mod import enable_features
 
 from reticent.errors import PlanError
-from reticent.sensitivity.bounds import Global
+from reticent.exact import check_whole, float_up
+from reticent.noise import calibrate
+from reticent.noise.bits import Bits, Largest, RoundedLine, line
+from reticent.sensitivity.bounds import Global, Smooth
 
 enable_features("contrib")  # OpenDP's integer samplers are behind this door
-
-LIMIT = 1 << 62
-"""Answers lie within this distance of zero; the plan's public numbers have seen to it."""
 
 
 def add_laplace(answer: int, *, sensitivity: Global, epsilon: Fraction) -> int:
@@ -57,29 +59,6 @@ def laplace_scale(sensitivity: Global, epsilon: Fraction) -> float:
     return float_up(sensitivity.bound / epsilon)
 
 
-def float_up(exact: Fraction) -> float:
-    """The least double that is not below `exact`."""
-    try:
-        scale = float(exact)
-    except OverflowError:
-        raise PlanError(
-            "the noise would be larger than any number we can write; use a larger epsilon"
-        ) from None
-    if Fraction(scale) < exact:
-        scale = math.nextafter(scale, math.inf)
-    if math.isinf(scale):
-        raise PlanError("the noise would be larger than any number we can write; use a larger epsilon")
-    return scale
-
-
-def check_whole(answers: Sequence[int]) -> None:
-    """Refuse what is no whole number within the limit; the text says the rule and not the number."""
-    if any(type(answer) is not int for answer in answers):
-        raise TypeError("an answer is a whole number of grid steps")
-    if any(not -LIMIT <= answer <= LIMIT for answer in answers):
-        raise ValueError("an answer lies beyond 2**62 grid steps")
-
-
 @lru_cache(maxsize=64)
 def _scalar(scale: float) -> Any:
     return make_laplace(atom_domain(T="i64"), absolute_distance(T="i64"), scale=scale)
@@ -88,3 +67,44 @@ def _scalar(scale: float) -> Any:
 @lru_cache(maxsize=64)
 def _vector(scale: float) -> Any:
     return make_laplace(vector_domain(atom_domain(T="i64")), l1_distance(T="i64"), scale=scale)
+
+
+def add_lomax(
+    answer: Fraction | int, *, sensitivity: Smooth, epsilon: Fraction, grid: Fraction, bits: Bits
+) -> int:
+    """Add double Lomax noise scaled to a smooth bound; the result counts steps of the public `grid`.
+
+    Guarantee   epsilon-DP for one call.
+    Adjacency   the one `sensitivity` was bounded for.
+    Theorem     THEORY 2.1, 2.2 and 2.6.
+    Proof       proofs/noise/lomax.md
+    Assumes     sensitivity.beta = epsilon / m for an integer m >= 3; the answer and the bound are exact.
+    Keeps back  the bound and the scale: both were read off the rows.
+    """
+    scale = sensitivity.bound / calibrate.lomax(epsilon=epsilon, beta=sensitivity.beta)
+    m = epsilon / sensitivity.beta  # a whole number, or the calibration has refused it
+    return draw_steps(line(answer, scale=scale, grid=grid), m=int(m), bits=bits)
+
+
+def draw_steps(where: RoundedLine, *, m: int, bits: Bits) -> int:
+    """The grid step that `where` gives at x = +-(1/w - 1), w the largest of m uniform numbers."""
+    sign = 1 - 2 * bits.take(1)
+    w = Largest(bits, m)
+    w.refine(24)
+    return settle_lomax(where, sign, w)
+
+
+def settle_lomax(where: RoundedLine, sign: int, w: Largest) -> int:
+    """The grid step of x = sign * (1/w - 1), from as many digits of w as it takes."""
+    while (step := _settled(where, sign, w)) is None:
+        w.refine(16)
+    return step
+
+
+def _settled(where: RoundedLine, sign: int, w: Largest) -> int | None:
+    """The grid step, if both ends of what is known of w lie on the same one."""
+    p, one = w.prefix, 1 << w.known
+    if p == 0:
+        return None
+    near, far = where.steps(sign * (one - p - 1), p + 1), where.steps(sign * (one - p), p)
+    return near if near == far else None

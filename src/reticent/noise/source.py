@@ -8,8 +8,7 @@ from typing import Protocol
 from reticent.noise.bits import SystemBits
 from reticent.noise.cauchy import add_cauchy, add_published, add_student
 from reticent.noise.gaussian import add_gaussian, add_gaussian_many
-from reticent.noise.laplace import add_laplace, add_laplace_many
-from reticent.noise.lomax import add_lomax
+from reticent.noise.laplace import add_laplace, add_laplace_many, add_lomax
 from reticent.noise.selection import exponential, permute_and_flip
 from reticent.sensitivity.bounds import Global, Smooth
 

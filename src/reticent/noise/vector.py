@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.exact import check_whole
 from reticent.noise import calibrate
 from reticent.noise.bits import (
     LARGEST,
@@ -29,8 +30,7 @@ from reticent.noise.bits import (
     line,
     words,
 )
-from reticent.noise.laplace import check_whole
-from reticent.noise.lomax import settle_lomax
+from reticent.noise.laplace import settle_lomax
 
 Whole = NDArray[np.int64]
 
