@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reticent.engine.donors import capped, circle, filling
+from reticent.engine.donors import capped, circle, filling, levels, serving
 from reticent.engine.donors import records as labels
-from reticent.engine.donors.capped import serve
+from reticent.engine.donors.serving import OnRing, SomeServed, serve
 from reticent.engine.wants import Aggregate, PointsByCell, Rows, Sum, Table
 from reticent.errors import PlanError
 from reticent.prepare.repair import CappedDonors, Default, Match, MatchLevel, Repair
@@ -124,6 +124,83 @@ def test_the_engine_serves_as_the_definition_does():
     for seed, caps in product(range(30), CAPS):
         bodies = universe(Random(seed), len(caps), size=12)
         assert by_engine(bodies, caps) == reference.filled(bodies, caps)
+
+
+# --- some recipients, from what is near them --------------------------------------------------------------------------------
+
+TOP = circle.PRIME
+
+
+def some_standing(dice: np.random.Generator, size: int, cells: int, *, ties: bool) -> OnRing:
+    """Donors and recipients on the rings of some cells, places even or in a few heaps."""
+    heaps = dice.integers(0, TOP, 4)
+    place = heaps[dice.integers(0, 4, size)] if ties else dice.integers(0, TOP, size)
+    share = dice.choice([0.1, 0.5, 0.95])
+    cell = np.minimum(dice.integers(0, cells, size), dice.integers(0, cells, size))
+    return OnRing(cell, place, dice.permutation(size), dice.random(size) > share, (np.arange(size),))
+
+
+def found_near(here: OnRing, who: np.ndarray, cap: int, portions: int) -> tuple[dict[int, int], int]:
+    """Whom of `who` the look at what is near finds served, and by whom; and how many looks it took."""
+    sizes = np.bincount(here.cell)
+    some = SomeServed(here.cell[who], here.place[who], here.label[who], sizes, cap)
+    looks = 0
+    while some.is_open:
+        some.look()
+        for part in np.array_split(np.arange(len(here.cell)), portions):
+            some.meet(here.only(part))
+        some.settle()
+        looks += 1
+    return {int(x): int(d) for label, (y,) in some.found for x, d in zip(label, y, strict=True)}, looks
+
+
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("seed", range(12))
+def test_a_look_at_what_is_near_finds_what_the_sort_of_all_finds(
+    seed: int, ties: bool, monkeypatch: pytest.MonkeyPatch
+):
+    """Sizes to 3,000 records, one to forty cells, short arcs and long ones, caps to 5, records in one portion or three."""
+    dice = np.random.default_rng([seed, ties])
+    monkeypatch.setattr(serving, "FEWEST", int(dice.integers(1, 9)))
+    monkeypatch.setattr(serving, "LONGEST", int(dice.integers(1, 9)))
+    monkeypatch.setattr(serving, "LONGER", int(dice.integers(2, 17)))
+    for size in (1, 2, 7, 60, 3_000):
+        here = some_standing(dice, size, int(dice.integers(1, 41)), ties=ties)
+        cap = int(dice.integers(1, 6))
+        taker, donor = serve(here.cell, here.place, here.label, here.gives, cap)
+        silent = np.flatnonzero(~here.gives)
+        who = dice.permutation(silent)[: dice.integers(0, len(silent) + 1)]
+        meant = {int(here.label[x]): int(d) for x, d in zip(taker, donor, strict=True) if x in set(who)}
+        assert found_near(here, who, cap, 1)[0] == meant
+        assert found_near(here, who, cap, 3)[0] == meant
+
+
+def test_short_arcs_take_another_look_where_too_few_stand_in_front(monkeypatch: pytest.MonkeyPatch):
+    """The other test would prove little if one look were always enough; nor may one look be taken for enough."""
+    monkeypatch.setattr(serving, "FEWEST", 1)
+    monkeypatch.setattr(serving, "LONGEST", 1)
+    here = some_standing(np.random.default_rng(1), 3_000, 1, ties=False)
+    assert found_near(here, np.flatnonzero(~here.gives), 1, 1)[1] > 1
+
+
+def test_cells_of_a_wide_domain_are_numbered_before_they_are_counted():
+    cell = np.array([2**31 - 2, 5, 2**31 - 2, 70])
+    numbers = levels.CellNumbers(cell)
+    assert numbers.sizes.tolist() == [1, 1, 2] and numbers.of(cell).tolist() == [2, 0, 2, 1]
+
+
+def test_places_of_many_keys_are_those_of_the_cubic():
+    """Random spots and the ends of their range, random keys and the largest coefficients there are."""
+    dice = np.random.default_rng(3)
+    ends = [0, 1, 2**30, 2**31 - 1, 2**31, 2**61 - 2, 2**61 - 1, 2**61, 2**61 + 7]
+    spots = np.concatenate([np.array(ends), dice.integers(0, 2**61 + 8, 70_000)])
+    powers = circle.Powers(spots)
+    for key in ([TOP - 1] * 4, [0, 0, 0, 1], [0] * 4, *(circle.coefficients(f"k{i}", 4) for i in range(5))):
+        found = powers.places(key)
+        assert (found == circle.cubic(spots, key)).all()
+        assert [int(z) for z in found[: len(ends)]] == [
+            sum(c * z**i for i, c in enumerate(key)) % TOP for z in ends
+        ]
 
 
 # --- three rules that look alike: they have no such bound -------------------------------------------------------------------
@@ -282,14 +359,17 @@ def test_places_that_tie_are_settled_by_labels(seed: int, monkeypatch: pytest.Mo
     assert engine_says(people, schema, wants, repair, threads=2) == meant
 
 
-@pytest.mark.parametrize("lot", [1, 30])
-def test_no_bit_depends_on_how_many_cells_are_taken_up_at_a_time(lot: int, monkeypatch: pytest.MonkeyPatch):
-    dice, schema = Random(5), book("pid", 2)
+@pytest.mark.parametrize("seed", [5, 6, 7, 8])
+@pytest.mark.parametrize("lot", [1, 7, 30])
+def test_no_bit_depends_on_how_many_cells_are_taken_up_at_a_time(
+    lot: int, seed: int, monkeypatch: pytest.MonkeyPatch
+):
+    dice, schema = Random(seed), book("pid", 2)
     people = some_people(dice, 150, hush=0.5)
     repair = some_capped(dice, schema)
     wants = linear(dice, schema, repair)
     once = engine_says(people, schema, wants, repair)
-    for module in (circle, filling, capped):
+    for module in (capped, circle, filling, levels):
         monkeypatch.setattr(module, "LOT", lot)
     dice.shuffle(people)
     assert engine_says(people, schema, wants, repair, threads=2) == once

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis.strategies import binary, integers
+from pydantic import ValidationError
 
 from reticent.engine.confidential import read
 from reticent.engine.open import open_engine
@@ -14,8 +15,10 @@ from reticent.engine.sources.dialect import plain_numbers, transcoded
 from reticent.engine.sources.open import open_source
 from reticent.engine.sql import build as sql
 from reticent.errors import SchemaError, SourceError
+from reticent.plan.sections import SurveySection
 from reticent.schema import Schema
-from reticent.schema.codebook import CsvDialect, schema_from
+from reticent.schema.codebook import schema_from
+from reticent.schema.schema import CsvDialect
 
 COLUMNS = {
     "pay": {"kind": "decimal", "bounds": [-10000, 10000], "grid": "0.01"},
@@ -92,6 +95,13 @@ def test_a_number_means_the_same_in_either_writing(cents: int) -> None:
     assert plain_numbers(pa.array([written]), GERMAN).to_pylist() == [f"{cents / 100:.2f}"]
 
 
+@pytest.mark.parametrize("cell", ["3.5", ".5", "1.234,5", "1.2.3", "1e3.5", "."])
+def test_a_cell_of_another_writing_is_no_number_and_keeps_its_text(cell: str) -> None:
+    """So that `check` can show it."""
+    (made,) = plain_numbers(pa.array([cell]), CsvDialect(decimal=",")).to_pylist()
+    assert made.endswith(cell) and made != cell
+
+
 @given(binary(max_size=60))
 def test_a_code_page_keeps_lines_and_separators(data: bytes) -> None:
     """Whatever the bytes: no byte reaches over a separator or the end of its line."""
@@ -108,6 +118,16 @@ def test_an_address_gets_a_sentence_of_its_own_and_is_not_repeated(source: str) 
     with pytest.raises(SourceError) as refused:
         open_source(source)
     assert "postgres:SERVICE" in str(refused.value) and "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("source", ["postgresql://u:secret@host/db", "host=h dbname=d"])
+def test_a_plan_with_an_address_gets_the_same_sentence(source: str) -> None:
+    """And not that it lies outside the plan's folder."""
+    survey = {"source": source, "codebook": "c.toml", "ledger": "l.db"}
+    with pytest.raises(ValidationError) as refused:
+        SurveySection(**survey)
+    (problem,) = refused.value.errors()
+    assert "postgres:SERVICE" in problem["msg"] and "secret" not in problem["msg"]
 
 
 def test_a_file_that_is_not_there_is_named() -> None:

@@ -7,7 +7,7 @@ import duckdb
 import pytest
 from sqlglot import exp
 
-from reticent.engine.duckdb.words import DUCKDB as dialect
+from reticent.engine.duckdb.engine import DUCKDB as dialect
 
 TEXTS = ("a", " a\t", "\u00a0a\u00a0", "12\n", "12", "1e400", "0x1F", "1_000", "", "ä€", "A")
 

@@ -107,3 +107,52 @@ def test_a_codebook_is_not_finished_while_a_todo_is_left(sav: Path, tmp_path: Pa
     assert "1 TODO left" in run.output and "finished\n" not in run.output.replace("not finished", "")
     book.write_text(book.read_text().replace("  # TODO: really?", ""), encoding="utf-8")
     assert "; finished" in CliRunner().invoke(app, ["codebook", "check", str(book)]).output
+
+
+def test_missing_values_of_stata_are_never_levels(tmp_path: Path) -> None:
+    """.a to .z stand beside all numbers: what they mean is told, and a level that no cell can have is not drafted."""
+    path = tmp_path / "survey.dta"
+    frame = pd.DataFrame({"happy": [1, 2, "a", "b"], "hours": [40, 38, "r", 20]}, dtype=object)
+    labels = {
+        "happy": {1: "very", 2: "pretty", 3: "not", "a": "Don't know", "b": "Refused"},
+        "hours": {"r": "refused"},
+    }
+    missing = {"happy": ["a", "b"], "hours": ["r"]}
+    pyreadstat.write_dta(frame, str(path), variable_value_labels=labels, missing_user_values=missing)
+    columns, text = drafted(path)
+    assert columns["happy"]["levels"] == ["1", "2", "3"] and "a" not in columns["happy"]["labels"]
+    assert "read as missing, as the file says: .a Don't know; .b Refused" in text
+    assert "levels" not in columns["hours"] and ".r refused" in text
+
+
+def test_a_format_that_nobody_chose_is_a_guess(tmp_path: Path) -> None:
+    """SPSS prints F8.2 where nobody said anything: two decimals of a year are a guess, and an order without labels is one."""
+    path = tmp_path / "survey.sav"
+    frame = pd.DataFrame({"year": [2021.0, 2022.0], "pay": [1.5, 2.5]})
+    measured = {"year": "ordinal", "pay": "scale"}
+    pyreadstat.write_sav(frame, str(path), variable_measure=measured, variable_format={"pay": "F9.2"})
+    _, text = drafted(path)
+    year, pay = text.split("[columns.pay]")
+    assert "as it is printed; TODO" in year and "TODO: measured as ordinal" in year
+    assert 'grid = "0.01"    # as it is printed\n' in pay
+
+
+def test_the_header_of_a_text_file_tells_no_kind(tmp_path: Path) -> None:
+    (tmp_path / "rows.tsv").write_text("age\ttown\n3\tbonn\n", encoding="utf-8")
+    columns, text = drafted(tmp_path / "rows.tsv")
+    assert list(columns) == ["age", "town"] and text.count('# TODO: or ordinal; or "integer"') == 2
+
+
+@pytest.mark.parametrize("mark", [";", "\t", "|"])
+def test_another_separator_is_read_off_the_header(tmp_path: Path, mark: str) -> None:
+    """The draft declares it, and asks for what the header cannot tell."""
+    header = mark.join(["age", '"what ever"', "town"])
+    (tmp_path / "rows.csv").write_text(f"{header}\n{mark.join(['3', '1', 'bonn'])}\n", encoding="utf-8")
+    text = draft_codebook(str(tmp_path / "rows.csv"))
+    made = tomllib.loads(text)
+    assert made["survey"]["csv"]["separator"] == mark and 'TODO: ","' in text
+    assert [each.get("source", name) for name, each in made["columns"].items()] == [
+        "age",
+        "what ever",
+        "town",
+    ]

@@ -5,7 +5,8 @@ The compiled loops are given cells that lie within their tables; whoever calls s
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from math import prod
+from fractions import Fraction
+from math import floor, prod
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numba
@@ -137,6 +138,13 @@ class LocalCodedRows:
         """The sum over all rows of what `work` makes of each, exactly: whole numbers, so in any order."""
         return self._added(work.length, work.add)
 
+    def sampled_sum(self, work: RowSum, rate: Fraction, bits: Fair) -> Whole:
+        """The same over a Poisson sample: every row is in by a coin of its own, with chance `rate`."""
+        totals = np.zeros(work.length, np.int64)
+        for block in self._held:
+            work.add(block[:, coins(block.shape[1], rate, bits)], totals)
+        return totals
+
     def batches(self, size: int, bits: Fair) -> Iterator[Cells]:
         """All rows once, `size` at a time, in an order that `bits` alone settle. One batch is held beside the rows."""
         if size < 1:
@@ -217,6 +225,26 @@ def _uniforms(n: int, bits: Fair) -> NDArray[np.float64]:
     """`n` multiples of 2^-53 below one."""
     words = np.frombuffer(bits.take(64 * n).to_bytes(8 * n), dtype=np.uint64)
     return np.asarray((words >> np.uint64(11)) * 2.0**-53, np.float64)
+
+
+def coins(n: int, rate: Fraction, bits: Fair) -> NDArray[np.bool_]:
+    """`n` independent coins that fall heads with chance `rate`, exactly: a word of 64 bits each, and more where that is a tie."""
+    words = np.frombuffer(bits.take(64 * n).to_bytes(8 * n), dtype=np.uint64)
+    bound = floor(rate * 2**64)
+    heads = words < np.uint64(bound)
+    for i in np.flatnonzero(words == np.uint64(bound)):
+        heads[i] = _settled(rate * 2**64 - bound, bits)
+    return heads
+
+
+def _settled(rest: Fraction, bits: Fair) -> bool:
+    """A coin of chance `rest`, word by word."""
+    while rest:
+        word, bound = bits.take(64), floor(rest * 2**64)
+        if word != bound:
+            return word < bound
+        rest = rest * 2**64 - bound
+    return False
 
 
 def shuffled(n: int, bits: Fair) -> Whole:

@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from reticent.engine.protocol import CuratorEngine
+from reticent.engine.sources.dialect import NO_NUMBER
 from reticent.engine.sql import build as sql
 from reticent.engine.sql.build import Dialect, Sql, Values
 from reticent.engine.sql.clean import Clean, code, needed
-from reticent.engine.sql.codes import level_code, number_code
-from reticent.engine.sql.reading import canonical_text, double_of, folded_text, quantity_of, trimmed
+from reticent.engine.sql.codes import folded_text, level_code, number_code
+from reticent.engine.sql.reading import canonical_text, double_of, quantity_of, trimmed
 from reticent.engine.sql.tallies import cell_of
 from reticent.engine.wants import Key, Rows, Sum
 from reticent.schema import Levels, Number, Schema
@@ -50,12 +51,14 @@ def inspect(engine: CuratorEngine, schema: Schema) -> list[Finding]:
     states = {
         name: [Sum(rows=Rows(where=Is(name, kind))) for kind in ("answered", "missing", "structural")]
         for name in schema.coded
+        if name not in schema.computed
     }
     wants = [everyone, *(want for three in states.values() for want in three)]
     sums = engine.tally(schema, wants).statistics
     return [
         _finding(engine, column, sums[everyone], [sums[want] for want in states[name]])
         for name, column in schema.coded.items()
+        if name in states
     ]
 
 
@@ -92,7 +95,8 @@ def _examples(engine: CuratorEngine, column: Levels | Number) -> tuple[str, ...]
         _unfit(engine.dialect, column, raw, kind, values)
     )
     query = query.distinct().order_by(sql.column("cell")).limit(EXAMPLES)
-    return tuple(str(cell)[:40] for (cell,) in engine.fetch(query, values))
+    mark = NO_NUMBER if isinstance(column, Number) else ""  # it says what the text beside it says
+    return tuple(str(cell).removeprefix(mark)[:40] for (cell,) in engine.fetch(query, values))
 
 
 def _unfit(dialect: Dialect, column: Levels | Number, raw: Sql, kind: str, values: Values) -> Sql:

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from reticent.engine.protocol import CodedRows, CuratorEngine
 from reticent.engine.sources.open import POSTGRES, SPARK, RemoteTable, Source
-from reticent.engine.sql.coded import Coding, check_coding
 from reticent.engine.sql.sampling import Lot
 from reticent.engine.sql.tallies import Alike, point_tables, tallied
 from reticent.engine.wants import (
     Aggregate,
+    Coding,
     Key,
     PointsByCell,
     Ring,
@@ -27,6 +27,7 @@ from reticent.engine.wants import (
     Sum,
     Tallies,
     Unserved,
+    check_coding,
     keys_of,
 )
 from reticent.errors import SourceError

@@ -6,6 +6,7 @@ Today's engine does all four in local arrays. One that must not send its rows do
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -186,6 +187,10 @@ class CodedRows(Protocol):
 
     def summed(self, work: "RowSum") -> Whole:
         """The sum over all rows of what `work` makes of each, exactly."""
+        ...
+
+    def sampled_sum(self, work: "RowSum", rate: Fraction, bits: Fair) -> Whole:
+        """The same over a Poisson sample: every row is in by a coin of its own, with chance `rate`."""
         ...
 
     def batches(self, size: int, bits: Fair) -> Iterator[Cells]:

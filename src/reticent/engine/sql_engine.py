@@ -23,17 +23,28 @@ from reticent.engine.protocol import CellPoints, CodedRows, DonorMatcher, Engine
 from reticent.engine.sources.dialect import looks_separated_by
 from reticent.engine.sql.build import Dialect, Values
 from reticent.engine.sql.clean import Clean, RowView, needed
-from reticent.engine.sql.coded import Coding, check_coding, coded_rows
 from reticent.engine.sql.fingerprint import fingerprint_of, row_sums
 from reticent.engine.sql.predict import HELD, Drawn, LocalDraws, numbered, predicted
 from reticent.engine.sql.sampling import Lot
-from reticent.engine.sql.tallies import Alike, LocalPoints, statement, tallied
-from reticent.engine.wants import Aggregate, Key, PointsByCell, Ring, Sum, Table, Tallies, Unserved, added
+from reticent.engine.sql.tallies import Alike, LocalPoints, coded_rows, statement, tallied
+from reticent.engine.wants import (
+    Aggregate,
+    Coding,
+    Key,
+    PointsByCell,
+    Ring,
+    Sum,
+    Table,
+    Tallies,
+    Unserved,
+    added,
+    check_coding,
+)
 from reticent.errors import SourceError
 from reticent.prepare.distance import check_repair
 from reticent.prepare.repair import NO_REPAIR, Repair
 from reticent.schema import Schema
-from reticent.schema.codebook import ROW
+from reticent.schema.schema import ROW
 
 
 def _way_out(header: Mapping[str, str]) -> str:
@@ -115,7 +126,9 @@ class SqlEngine(ABC):
         return self.dialect.printed(statement, copy=False)
 
     def check(self, schema: Schema) -> None:
-        for column in schema.columns.values():
+        for name, column in schema.columns.items():
+            if name in schema.computed:
+                continue
             if column.source not in self.types:
                 raise SourceError(
                     f"the data have no column {column.source!r}; {_way_out(self.types)}",
@@ -336,7 +349,7 @@ class SqlEngine(ABC):
         lot: Lot | None = None,
     ) -> tuple[Clean, exp.Select]:
         values = Values()
-        raw = [schema.columns[column].source for column in columns]
+        raw = [schema.columns[column].source for column in columns if column not in schema.computed]
         raw += [schema.columns[schema.unit].source] if schema.unit != ROW else []
         source = self._in_order() if LINE in keep else source
         base, names = self.base(raw, values, source, line=LINE in keep)

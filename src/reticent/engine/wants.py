@@ -10,9 +10,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.prepare.repair import Donors, MatchLevel
-from reticent.schema import Schema
+from reticent.errors import PlanError
+from reticent.prepare.repair import Donors, MatchLevel, Repair
+from reticent.schema import Levels, Schema
 from reticent.schema.bind import Always, Bound
+from reticent.schema.replicates import REPLICATE
 
 MOST_CELLS = 1_000_000
 MOST_PLACES = 2**63 - 1
@@ -89,6 +91,7 @@ def level_keys(level: MatchLevel) -> tuple[Key, ...]:
 
 
 def has_universe(schema: Schema, column: str) -> bool:
+    """Whether a column was asked of a part of the respondents only."""
     return schema.columns[column].universe is not None
 
 
@@ -115,6 +118,43 @@ class Table:
         for key in self.keys:
             cells *= key.size(schema)
         return cells
+
+
+EVERY_ROW = Rows()
+MOST_CODED = 1_000
+MOST_CODES = 2**16  # of one column: more do not fit in two bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coding(Table):
+    """For every row its cell in each key. Answers come first, then silence, then those who were not asked."""
+
+    rows: Rows = EVERY_ROW
+
+    def sizes(self, schema: Schema) -> tuple[int, ...]:
+        return tuple(key.size(schema) for key in self.keys)
+
+    def silences(self, schema: Schema) -> tuple[int, ...]:
+        """The number of the silent cell of each key."""
+        return tuple(key.answers(schema) for key in self.keys)
+
+
+def check_coding(coding: Coding, schema: Schema, repair: Repair) -> None:
+    """Refuse from public numbers what cannot be coded, or what nothing is proved for."""
+    if not 1 <= len(coding.keys) <= MOST_CODED:
+        raise PlanError(f"rows are coded by 1 to {MOST_CODED} columns", field="columns")
+    for key in coding.keys:
+        if not key.silent:
+            raise PlanError(f"{key.column} has no cell for missing values; give it one", field="columns")
+        if key.size(schema) > MOST_CODES:
+            raise PlanError(f"{key.column} has more than {MOST_CODES:,} cells; bin it", field="columns")
+    if repair.donors:
+        raise PlanError(
+            "the nearest donors do not go together with counting rows as cells: one answer may stand in several rows, and "
+            "nothing here bounds how many; leave missing values to the synthesizer, which fills them after the noise, or "
+            "leave bound = 'hubs' out, so that donors are capped",
+            field="impute",
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,6 +242,20 @@ class Unserved:
 
 
 Aggregate = Sum | Table | Ring | PointsByCell | Bins | Unserved
+
+
+def is_replicate(schema: Schema, column: str) -> bool:
+    """Whether it is summed as deviations."""
+    return schema.coded[column].role == REPLICATE
+
+
+def is_scored(want: Aggregate, schema: Schema) -> bool:
+    """Whether what is summed is the position of a level."""
+    return (
+        isinstance(want, Sum | Table)
+        and want.value is not None
+        and isinstance(schema.coded.get(want.value), Levels)
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,14 +10,16 @@ import pwd
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from reticent.privacy.ledger.postgres import TABLE
+
 PORT = "54399"
-BOSS, READER = "boss", "reader"
+BOSS, READER, CURATOR = "boss", "reader", "curator"
 
 
 def binaries() -> Path | None:
@@ -49,7 +51,7 @@ def _user() -> str:
 
 
 class Server:
-    """A running server. `reader` may read tables of the schema `people`, and nothing else."""
+    """A running server. `reader` may read tables of the schema `people`, `curator` add to ledgers, and nothing else."""
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="reticent-pg-"))
@@ -62,11 +64,18 @@ class Server:
         self.start()
         self.run(
             f"CREATE ROLE {READER} LOGIN; CREATE SCHEMA people; GRANT USAGE ON SCHEMA people TO {READER};"
-            f"ALTER DEFAULT PRIVILEGES IN SCHEMA people GRANT SELECT ON TABLES TO {READER}"
+            f"ALTER DEFAULT PRIVILEGES IN SCHEMA people GRANT SELECT ON TABLES TO {READER};"
+            f"CREATE ROLE {CURATOR} LOGIN; {TABLE} GRANT USAGE ON SCHEMA reticent TO {CURATOR};"
+            f"GRANT SELECT, INSERT ON reticent.entry TO {CURATOR}"
         )
-        service = "\n".join(f"{key}={value}" for key, value in self.service(READER).items())
-        (self.folder / "pg_service.conf").write_text(f"[tests]\n{service}\n")
+        self.serve("tests", self.service(READER))
+        self.serve("ledgers", self.service(CURATOR))
         os.environ["PGSERVICEFILE"] = str(self.folder / "pg_service.conf")
+
+    def serve(self, name: str, words: Mapping[str, str]) -> None:
+        """One more service in the file that libpq reads."""
+        with open(self.folder / "pg_service.conf", "a") as file:
+            file.write("\n".join([f"[{name}]", *(f"{key}={value}" for key, value in words.items()), ""]))
 
     @property
     def data(self) -> Path:
@@ -89,7 +98,9 @@ class Server:
             connection.execute(statement, values)
 
     def start(self) -> None:
-        options = f"-c listen_addresses= -c unix_socket_directories={self.folder} -p {PORT} -c fsync=off -c log_statement=all"
+        options = (
+            f"-c listen_addresses= -c unix_socket_directories={self.folder} -p {PORT} -c log_statement=all"
+        )
         self._do("pg_ctl", "-D", str(self.data), "-w", "-l", str(self.folder / "log"), "-o", options, "start")
 
     def stop(self) -> None:

@@ -15,30 +15,13 @@ from reticent import Curator, Ledger, Survey
 from reticent.errors import EngineError, PlanError
 from tests.engine.conformance.openers import stored
 from tests.engine.conformance.server import BOSS, Server
+from tests.engine.faulty import ASKS, BOOK, PEOPLE, estimate
 
 fenced = pytest.importorskip(
     "reticent.engine.postgres.connection",
     reason="the driver of PostgreSQL is not installed",
     exc_type=ImportError,
 )
-
-BOOK = {
-    "format": 2,
-    "survey": {"name": "town", "unit": "row", "at_most": 1},
-    "columns": {
-        "age": {"kind": "integer", "bounds": [0, 99]},
-        "sex": {"kind": "categorical", "levels": ["f", "m"]},
-        "pay": {"kind": "integer", "bounds": [0, 100]},
-    },
-}
-PEOPLE = pa.table(
-    {
-        "age": pa.array([i % 100 for i in range(500)], pa.int32()),
-        "sex": [("f", "m", None)[i % 3] for i in range(500)],
-        "pay": pa.array([None if i % 7 == 0 else i % 101 for i in range(500)], pa.int64()),
-    }
-)
-ASKS = [{"name": "n", "query": {"count": "*"}, "epsilon": "0.5"}]
 
 
 def house(folder: Path, relation: str, **sections: Any) -> tuple[Survey, Any, Ledger, Path]:
@@ -48,10 +31,6 @@ def house(folder: Path, relation: str, **sections: Any) -> tuple[Survey, Any, Le
         folder / "town.ledger.db", dataset="town", change=plan.change.value, unit="epsilon", budget="3"
     )
     return survey, plan, ledger, folder / "out"
-
-
-def estimate(made: Any) -> float:
-    return float(made["n"][0]["value"])
 
 
 def test_a_release_from_a_server(pg: Server, tmp_path: Path):

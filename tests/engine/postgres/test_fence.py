@@ -18,6 +18,13 @@ from tests.engine.conformance.cases import book, repairs, wants_of
 from tests.engine.conformance.openers import stored
 from tests.engine.conformance.server import BOSS, Server
 
+fenced = pytest.importorskip(
+    "reticent.engine.postgres.connection",
+    reason="the driver of PostgreSQL is not installed",
+    exc_type=ImportError,
+)
+SnapshotStream, UNREAD = fenced.SnapshotStream, fenced.UNREAD
+
 SCHEMA = schema_from(
     {
         "survey": {"name": "s", "unit": "row", "at_most": 1},
@@ -117,6 +124,61 @@ def test_both_statements_see_the_same_rows(pg: Server):
     engine.close()
 
 
+CELLS = Table(rows=Rows(), keys=(Key(column="t", silent=True),))
+
+
+def test_a_stream_is_of_the_same_rows_as_the_statements_before_it(pg: Server):
+    """The second connection is in the snapshot of the first. One of its own, the naive twin, sees what was written since."""
+    pytest.importorskip("adbc_driver_postgresql", reason="ADBC's driver is not installed")
+    name = stored(PEOPLE)
+    engine = opened(name)
+    engine.tally(SCHEMA, [TOTAL])
+    pg.run(f"INSERT INTO {name} VALUES (9, 'a'), (9, 'a')")
+    assert engine.tally(SCHEMA, [CELLS]).tables[CELLS].cells == (1, 1, 2)
+    assert engine._second is not None
+    naive = SnapshotStream.opened("tests", str(engine._execute("SELECT pg_export_snapshot()")[0][0]), {})
+    assert naive is not None
+    counted = f"SELECT count(*) FROM {name}"
+    naive._connection.rollback()
+    assert [block.tolist() for block in naive.batches(counted, 1, 8)] == [[[6]]]
+    assert [block.tolist() for block in engine._second.batches(counted, 1, 8)] == [[[4]]]
+    naive.close()
+    engine.close()
+
+
+@pytest.mark.parametrize("rows", [0, 1, 7, 8, 9, 40])
+def test_both_streams_give_the_same_words_a_batch_at_a_time(
+    pg: Server, monkeypatch: pytest.MonkeyPatch, rows: int
+):
+    """By Arrow and by COPY, with batches of eight rows: every number once, in order, the extreme ones too."""
+    monkeypatch.setattr("reticent.engine.postgres.connection.BATCH", 8)
+    engine = opened(stored(PEOPLE))
+    statement = (
+        f"SELECT g::bigint AS a, (9223372036854775807 - g)::bigint AS b FROM generate_series(1, {rows}) g"
+    )
+    expected = [[n for n in range(1, rows + 1)], [2**63 - 1 - n for n in range(1, rows + 1)]]
+    for no_second in (False, True):
+        engine._no_second = no_second
+        blocks = list(engine.stream(statement, 2))
+        joined = [[cell for block in blocks for cell in block[side].tolist()] for side in range(2)]
+        assert joined == expected
+        assert not no_second or all(block.shape[1] <= 8 for block in blocks)
+    assert engine.tally(SCHEMA, [TOTAL]).statistics[TOTAL] == 6  # the connection goes on
+    engine.close()
+
+
+@pytest.mark.parametrize("no_second", [False, True])
+def test_a_stream_that_fails_is_told_in_one_text_and_nothing_more_is_read(pg: Server, no_second: bool):
+    engine = opened(stored(PEOPLE))
+    engine._no_second = no_second
+    with pytest.raises(EngineError) as problem:
+        list(engine.stream("SELECT 1 / (g - 5000) AS a FROM generate_series(1, 9000) g", 1))
+    assert str(problem.value) == f"source: {UNREAD}" and problem.value.__cause__ is None
+    with pytest.raises(EngineError):
+        engine.tally(SCHEMA, [TOTAL])
+    engine.close()
+
+
 def test_a_server_that_answers_another_isolation_is_refused(pg: Server, monkeypatch: pytest.MonkeyPatch):
     engine = opened(stored(PEOPLE))
     execute = engine._execute
@@ -160,6 +222,7 @@ def test_no_larger_than_the_codebook(pg: Server):
         for repair in ("none", "capped"):
             engine.tally(schema, wants, repairs(Random(1), schema)[repair])
         found.append(engine.received - start)
+        assert 0 < engine.streamed <= 8 * 4 * 2**16  # one batch of a few words a row
         engine.close()
     assert found[1] < 2 * found[0] + 100
 

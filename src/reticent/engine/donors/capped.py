@@ -9,55 +9,28 @@ PEOPLE holds the records by label: an `id` is larger where the label is, so ids 
 of columns and each ring, the digits that recipients are given; who is not served has no line there.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from math import prod
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from sqlglot import exp
 
-from reticent.engine.donors.circle import LOT, Whole, coefficients, cubic, lots, order_of
-from reticent.engine.donors.filling import FILL, ID, PACKED, PEOPLE, is_recipient, quietly, runs_of
-from reticent.engine.donors.records import LINE, SPOT, Packing, spotted, unpacked
+from reticent.engine.donors.circle import LOT, Whole, lots
+from reticent.engine.donors.filling import EVERY_CELL, FILL, PACKED, PEOPLE, is_recipient, quietly
+from reticent.engine.donors.levels import Gifts, GroupFill, RecordRuns
+from reticent.engine.donors.records import ID, LINE, SPOT, Packing, spotted, unpacked
 from reticent.engine.protocol import Tables
 from reticent.engine.sql import build as sql
 from reticent.engine.sql.build import Sql
 from reticent.engine.sql.clean import RowView, code
 from reticent.engine.sql.predict import predicted
 from reticent.engine.wants import Key, level_keys
-from reticent.prepare.repair import CappedDonors, Default, Repair
+from reticent.prepare.repair import CappedDonors, Default, MatchLevel, Repair
 from reticent.schema import Schema
 
-NOBODY = -1  # the digit of a recipient who is not served yet
-
-
-def serve(cell: Whole, place: Whole, label: Whole, gives: NDArray[np.bool_], cap: int) -> tuple[Whole, Whole]:
-    """Which recipients are served on the rings of some cells, and by whom: places in the arrays, side by side.
-
-    Everybody is a donor or a recipient, and cells are whole.
-
-    Guarantee   a donor who comes or goes changes who serves at most `cap` recipients of its cell; a recipient who comes
-                or goes, at most one other.
-    Adjacency   one record added or removed.
-    Theorem     THEORY 11.2, at one level.
-    Proof       proofs/engine/capped.md
-    Assumes     `place` and `label` are functions of the record, labels of different records differ.
-    Keeps back  all of it.
-    """
-    order = order_of(cell, place, [label])
-    held, donor = cell[order], gives[order]
-    at = np.arange(len(order))
-    new = np.append(True, held[1:] != held[:-1])[: len(order)]
-    firsts = np.flatnonzero(new)
-    who = np.flatnonzero(~donor)
-    ring = np.searchsorted(firsts, who, side="right") - 1
-    start, end = firsts[ring], np.append(firsts[1:], len(order))[ring] if len(firsts) else firsts[ring]
-    ahead = np.minimum.accumulate(np.where(donor, at, len(order))[::-1])[::-1]
-    onward, front = ahead[who], ahead[start]
-    around = onward >= end  # past the start of the circle, to the first donor of the cell
-    before = np.where(around, end - who - 1 + front - start, onward - who - 1)
-    served = (front < end) & (before < cap)
-    return order[who[served]], order[np.where(around, front, onward)[served]]
+ORDERED = "ordered_"
+MANY = 12  # runs
 
 
 class CappedStaging:
@@ -77,23 +50,35 @@ class CappedStaging:
         self.tables, self.schema, self.packing, self.repair = tables, schema, packing, repair
         self.cells: RowView = unpacked(schema, packing)
         self.columns = [name for group in repair.capped for name in group.columns]
+        self._ids, self._sizes, self._together = list[tuple[int, int]](), dict[str, Whole](), 1
+        self._held: dict[str, Whole] | None = None  # all records, where one run has them
 
     def place(self) -> None:
-        """PEOPLE: the records in PACKED, which is dropped, in the order of their labels."""
-        first = 0
-        for part, (low, high) in enumerate(runs_of(self.tables)):
-            found = self.tables.ask(f"SELECT * FROM {PACKED} WHERE cell0 BETWEEN {low} AND {high}")
+        """PEOPLE: the records in PACKED, which is dropped, with ids in the order of their labels."""
+        runs, self._together = self._runs_of_cells()
+        source = PACKED
+        if len(runs) > MANY:  # then it is quicker to put them in order once than to look for each run
+            source = ORDERED
+            self.tables.make(source, f"SELECT * FROM {PACKED} ORDER BY cell0")
+            self.tables.drop(PACKED)
+        for part, (low, high) in enumerate(runs):
+            found = self.tables.ask(f"SELECT * FROM {source} WHERE cell0 BETWEEN {low} AND {high}")
             people = quietly(spotted, found, self.packing.words, self.repair.key)
-            ids = np.arange(first, first + len(people), dtype=np.int64)
-            self.tables.give(PEOPLE, people.append_column(ID, pa.array(ids)), more=part > 0)
-            first += len(people)
-        self.tables.drop(PACKED)
+            first = self._ids[-1][1] + 1 if self._ids else 0
+            self._ids.append((first, first + len(people[ID]) - 1))
+            people[ID] += first
+            if len(runs) > 1:
+                self._count(people)
+            else:  # all of them are held; of PEOPLE only completed rows are made
+                self._held, people = people, {name: people[name] for name in people if _is_asked(name)}
+            self.tables.give(PEOPLE, pa.table(people), more=part > 0)
+        self.tables.drop(source)
 
     def fill(self) -> None:
         """Fill every group of columns, in every ring."""
         for number, group in enumerate(self.repair.capped):
-            for ring, table in enumerate(quietly(self._filled, group)):
-                self.tables.give(fill_name(number, ring), table)
+            quietly(self._fill, number, group)
+        self._held = None
 
     def unfilled(self, *more: Sql) -> exp.Select:
         """The records that lack nothing donors give, under the names that `cells` knows."""
@@ -143,7 +128,7 @@ class CappedStaging:
 
     def drop(self) -> None:
         fills = [fill_name(g, r) for g in range(len(self.repair.capped)) for r in range(self.repair.rings)]
-        for name in (PACKED, PEOPLE, *fills):
+        for name in (PACKED, ORDERED, PEOPLE, *fills):
             self.tables.drop(name)
 
     def _people(self, given: Mapping[str, Sql], more: Sequence[Sql]) -> exp.Select:
@@ -175,65 +160,62 @@ class CappedStaging:
         ]
         return sql.case(branches, sql.number(default.code - low))
 
-    def _filled(self, group: CappedDonors) -> list[pa.Table]:
-        """For each ring, who was served and with which digits."""
-        asks = self._status(group, gives=False)
-        ids = self.tables.ask(f"SELECT id FROM {PEOPLE} WHERE {asks} ORDER BY id")["id"]
-        given = [
-            [np.full(len(ids), NOBODY, np.int64) for _ in group.columns] for _ in range(self.repair.rings)
-        ]
-        for place, lines in self._lines(group):
-            for ring, digits in enumerate(given):
-                self._serve(group, place, ring, lines, ids, digits)
-        found = []
-        for digits in given:
-            served = np.flatnonzero(digits[0] != NOBODY)
-            found.append(
-                pa.table({ID: ids[served], **{f"g{i}": each[served] for i, each in enumerate(digits)}})
+    def _runs_of_cells(self) -> tuple[list[tuple[int, int]], int]:
+        """Runs of first cells that hold few enough records, and how many neighbouring cells always stand together in one.
+
+        Where coarser levels only give up the last attributes, their cells are neighbouring first cells.
+        """
+        (records,) = self.tables.ask(f"SELECT count(*) AS n FROM {PACKED}")["n"]
+        if records <= LOT:
+            return [EVERY_CELL], 1
+        found = self.tables.ask(f"SELECT cell0 AS cell, count(*) AS n FROM {PACKED} GROUP BY cell0")
+        widths = {self._width(level) for group in self.repair.capped for level in group.levels}
+        for width in sorted((each for each in widths if each), reverse=True):
+            sizes = np.bincount(found["cell"] // width, weights=found["n"]).astype(np.int64)
+            if width == 1 or sizes.max() <= LOT:
+                runs = lots(np.arange(len(sizes)), sizes)
+                return [(low * width, (high + 1) * width - 1) for low, high in runs], width
+        return lots(found["cell"], found["n"]), 1
+
+    def _width(self, level: MatchLevel) -> int | None:
+        """How many first cells make up a cell of the level, side by side; None where they are not side by side."""
+        first, keys = capped_domains(self.repair)[0], level_keys(level)
+        if first[: len(keys)] != keys:
+            return None
+        return prod(key.size(self.schema) for key in first[len(keys) :])
+
+    def _whole_levels(self, group: CappedDonors) -> int:
+        """How many of the group's levels, from the first, have every cell within one run."""
+        widths = [self._width(level) for level in group.levels]
+        within = [width is not None and width <= self._together for width in widths]
+        return within.index(False) if False in within else len(within)
+
+    def _count(self, people: Mapping[str, Whole]) -> None:
+        """How many records each cell has, by the name of its partition."""
+        for name in (each for each in people if each.startswith("cell")):
+            more, known = np.bincount(people[name]), self._sizes.get(name, np.zeros(0, np.int64))
+            longer = max(len(more), len(known))
+            self._sizes[name] = np.pad(more, (0, longer - len(more))) + np.pad(
+                known, (0, longer - len(known))
             )
-        return found
 
-    def _serve(
-        self,
-        group: CappedDonors,
-        level: int,
-        ring: int,
-        lines: dict[str, Whole],
-        ids: Whole,
-        digits: list[Whole],
-    ) -> None:
-        """Give those whom this level serves, and no level before it, their donors' digits."""
-        cell, gives = lines["cell"], lines["gives"] == 1
-        key = f"{self.repair.key}|{'|'.join(group.columns)}|level {level}|ring {ring}"
-        place = cubic(lines[SPOT], coefficients(key, 4))
-        taker, donor = serve(cell, place, lines["id"], gives, group.levels[level].serve)
-        at = np.searchsorted(ids, lines["id"][taker])
-        free = digits[0][at] == NOBODY
-        for item, each in enumerate(digits):
-            each[at[free]] = lines[f"y{item}"][donor[free]]
-
-    def _lines(self, group: CappedDonors) -> Iterator[tuple[int, dict[str, Whole]]]:
-        """Donors and recipients, some cells of a level at a time, with the number of the level."""
-        domains = capped_domains(self.repair)
-        gives, asks = self._status(group, gives=True), self._status(group, gives=False)
-        items = ", ".join(f"y{self.columns.index(name)} AS y{i}" for i, name in enumerate(group.columns))
-        for place, level in enumerate(group.levels):
-            cell = f"cell{domains.index(level_keys(level))}"
-            people = f"FROM {PEOPLE} WHERE ({gives} OR {asks})"
-            for low, high in self._lots(cell, people):
-                yield (
-                    place,
-                    self.tables.ask(
-                        f"SELECT id, {cell} AS cell, {SPOT}, CAST({gives} AS INTEGER) AS gives, {items} {people} "
-                        f"AND {cell} BETWEEN {low} AND {high}"
-                    ),
-                )
-
-    def _lots(self, cell: str, people: str) -> list[tuple[int, int]]:
-        found = self.tables.ask(f"SELECT {cell} AS cell, count(*) AS n {people} GROUP BY {cell}")
-        if int(found["n"].sum()) <= LOT:
-            return [(0, 2**31 - 1)]
-        return lots(found["cell"], found["n"])
+    def _fill(self, number: int, group: CappedDonors) -> bool:
+        """For each ring, who was served and with which digits: the tables of `fill_name`."""
+        domains, names = capped_domains(self.repair), "|".join(group.columns)
+        GroupFill(
+            self.tables,
+            group,
+            cells=[f"cell{domains.index(level_keys(level))}" for level in group.levels],
+            digits={
+                f"y{self.columns.index(name)}": self.packing.digits[name].answers for name in group.columns
+            },
+            keys=lambda level, ring: f"{self.repair.key}|{names}|level {level}|ring {ring}",
+            held=self._held,
+            runs=RecordRuns(self._ids, self._whole_levels(group), self._sizes),
+        ).run(
+            [Gifts(self.tables, fill_name(number, r), len(group.columns)) for r in range(self.repair.rings)]
+        )
+        return True
 
     def _status(self, group: CappedDonors, *, gives: bool) -> str:
         """Who answered everything in the group, or who lacks some of it."""
@@ -254,6 +236,11 @@ def together(parts: Sequence[exp.Select]) -> exp.Select:
 def capped_domains(repair: Repair) -> list[tuple[Key, ...]]:
     """The partitions that levels make, each once."""
     return list(dict.fromkeys(level_keys(level) for group in repair.capped for level in group.levels))
+
+
+def _is_asked(name: str) -> bool:
+    """Whether completed rows are made of a column of PEOPLE: not of cells and spots."""
+    return name != SPOT and not name.startswith("cell")
 
 
 def fill_name(group: int, ring: int) -> str:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 Whole = NDArray[np.int64]
 BITS = 62  # of places, and of sums that become places
-LOT = 2**22  # rows held in arrays at a time, unless one cell has more
+LOT = 2**21  # rows held in arrays at a time, unless one cell has more
 
 
 def order_of(major: NDArray[np.integer], minor: Whole, ties: Sequence[Whole]) -> Whole:
@@ -131,6 +131,73 @@ def placed(z: Elements, number: NDArray[np.int64], by: int, c: Sequence[int]) ->
 def cubic(z: Whole, c: Sequence[int]) -> Whole:
     """The cubic with the coefficients `c`, the constant first, of every z below 2^61 + 8; from 0 to p - 1."""
     return placed(z.view(np.uint64), np.zeros_like(z), 0, c)
+
+
+class Powers:
+    """z, z^2 and z^3 of spots, in halves of 31 bits, from which the places of any key are made by products with constants.
+
+    The same numbers as `cubic`. Halves are at most 2^31 and 2^30, those of a coefficient as well. So the three products of a
+    kind can be added before anything is reduced: high ones to 3 2^60, middle ones to 3 2^62, low ones to 3 2^62.
+    """
+
+    def __init__(self, z: Whole) -> None:
+        self._halves = np.empty((6, len(z)), np.uint64)
+        for start in range(0, len(z), _AT_ONCE):
+            piece = slice(start, start + _AT_ONCE)
+            first = z[piece].view(np.uint64)
+            second = _times(first, first)
+            for power, each in enumerate((first, second, _times(second, first))):
+                np.right_shift(each, _HALF, out=self._halves[2 * power, piece])
+                np.bitwise_and(each, _LOW, out=self._halves[2 * power + 1, piece])
+
+    def places(self, c: Sequence[int]) -> Whole:
+        """c_0 + c_1 z + c_2 z^2 + c_3 z^3; from 0 to p - 1."""
+        size = self._halves.shape[1]
+        found = np.empty(size, np.uint64)
+        high, middle, low, held = np.empty((4, min(size, _AT_ONCE)), np.uint64)
+        for start in range(0, size, _AT_ONCE):
+            out = found[start : start + _AT_ONCE]
+            high, middle, low, held = (each[: len(out)] for each in (high, middle, low, held))
+            self._add_up(self._halves[:, start : start + _AT_ONCE], c, high, middle, low, held)
+            _reduced(high, middle, low, held, np.uint64(c[0]), out)
+        return found.view(np.int64)
+
+    @staticmethod
+    def _add_up(
+        halves: Elements, c: Sequence[int], high: Elements, middle: Elements, low: Elements, held: Elements
+    ) -> None:
+        """The sums of the three powers' products, by the halves that they are made of."""
+        for power in range(3):
+            z_high, z_low = halves[2 * power], halves[2 * power + 1]
+            c_high, c_low = np.uint64(c[power + 1] >> 31), np.uint64(c[power + 1] & (2**31 - 1))
+            kinds = [(high, z_high, c_high), (low, z_low, c_low), (middle, z_high, c_low)]
+            for total, z, by in kinds:
+                np.multiply(z, by, out=held if power else total)
+                if power:
+                    np.add(total, held, out=total)
+            np.multiply(z_low, c_high, out=held)
+            np.add(middle, held, out=middle)
+
+
+def _reduced(
+    high: Elements, middle: Elements, low: Elements, held: Elements, start: np.uint64, out: Elements
+) -> None:
+    """`start` + high 2^62 + middle 2^31 + low modulo p, where 2^62 is 2, 2^61 is 1 and 2^30 2^31 is 1; into `out`."""
+    np.right_shift(low, _BITS, out=out)
+    np.bitwise_and(low, _ALL, out=low)
+    np.add(out, low, out=out)
+    np.left_shift(high, np.uint64(1), out=high)
+    np.add(out, high, out=out)
+    np.right_shift(middle, np.uint64(30), out=held)
+    np.add(out, held, out=out)
+    np.bitwise_and(middle, _LOWER, out=middle)
+    np.left_shift(middle, _HALF, out=middle)
+    np.add(out, middle, out=out)
+    np.add(out, start, out=out)
+    np.right_shift(out, _BITS, out=held)
+    np.bitwise_and(out, _ALL, out=out)
+    np.add(out, held, out=out)
+    np.subtract(out, _ALL, out=out, where=out >= _ALL)
 
 
 def spots(z: Elements, number: Whole, by: int) -> Whole:

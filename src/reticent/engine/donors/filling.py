@@ -19,7 +19,7 @@ from sqlglot import exp
 
 from reticent.engine.donors.circle import LOT, lots
 from reticent.engine.donors.matching import OWN, ClassTable, Counts, MatchPlan, offers, visits
-from reticent.engine.donors.records import LINE, Digit, Packing, labelled, order_of, unpacked
+from reticent.engine.donors.records import ID, LINE, Digit, Packing, labelled, order_of, unpacked
 from reticent.engine.protocol import DonorMatcher, Tables
 from reticent.engine.sql import build as sql
 from reticent.engine.sql.build import Dialect, Sql
@@ -32,7 +32,6 @@ from reticent.schema import Schema
 
 PACKED, PEOPLE, VISITS, FILL = "packed_", "people_", "visits_", "fill_"
 TAKEN, TIED, GAPS = "taken_", "tied_", "gaps_"
-ID = "id"  # of a record in PEOPLE, and of a recipient wherever it is named
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

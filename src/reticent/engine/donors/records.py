@@ -119,6 +119,7 @@ def unpacked(schema: Schema, packing: Packing) -> RowView:
 
 
 OWNER, PLACE, LINE, SPOT = "owner_", "place", "line_", "spot"
+ID = "id"  # of a record among those that stand on rings, and of a recipient wherever it is named
 
 
 def packed(
@@ -165,8 +166,10 @@ def labelled(found: dict[str, NDArray[np.int64]], words: Sequence[str], key: str
     return pa.table({**left, PLACE: placed(z, number, by_number, (c0, c1, c2, c3))})
 
 
-def spotted(found: dict[str, NDArray[np.int64]], words: Sequence[str], key: str) -> pa.Table:
-    """Rows as `packed` gives them, all of a cell or none, in the order of their labels, with a spot for each label.
+def spotted(
+    found: dict[str, NDArray[np.int64]], words: Sequence[str], key: str
+) -> dict[str, NDArray[np.int64]]:
+    """Rows as `packed` gives them, all of a cell or none, with a spot for each label and ids in the order of labels, from 0.
 
     From a spot the places of every level and ring are made. Where two spots tie, words, owner and number decide, so that
     the order is strict.
@@ -185,9 +188,10 @@ def spotted(found: dict[str, NDArray[np.int64]], words: Sequence[str], key: str)
     z = sums(label, a0, a)
     number = numbers(z.view(np.int64), label, [found[LINE]] if LINE in found else [])
     spot = spots(z, number, by_number)
-    order = rows_in_order(found["cell0"], spot, [*label, number])
-    left = {name: column[order] for name, column in found.items() if name != OWNER}
-    return pa.table({**left, SPOT: spot[order]})
+    ids = np.empty(len(spot), np.int64)
+    ids[rows_in_order(found["cell0"], spot, [*label, number])] = np.arange(len(spot))
+    left = {name: column for name, column in found.items() if name != OWNER}
+    return {**left, SPOT: spot, ID: ids}
 
 
 def order_of(packing: Packing) -> list[str]:

@@ -21,7 +21,7 @@ from reticent.engine.sql.build import Sql
 from reticent.engine.wants import level_keys
 from reticent.prepare.repair import CappedDonors, Repair
 from reticent.schema import Schema
-from reticent.schema.codebook import ROW
+from reticent.schema.schema import ROW
 
 AT_ONCE = 4  # levels in one statement: engines limit how deep it may go
 SERVED = "served_"

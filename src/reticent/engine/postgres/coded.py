@@ -1,6 +1,7 @@
 """Coded rows in a table of the server's, streamed anew for every count: nothing is held here but one batch."""
 
 from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
 from hashlib import shake_256
 
 import numpy as np
@@ -81,6 +82,13 @@ class StreamedCodedRows:
         total = np.zeros(work.length, np.int64)
         for rows in self._batches():
             total += rows.summed(work)
+        return total
+
+    def sampled_sum(self, work: RowSum, rate: Fraction, bits: Fair) -> Whole:
+        """The same over a Poisson sample: every row is in by a coin of its own, thrown in this one pass."""
+        total = np.zeros(work.length, np.int64)
+        for rows in self._batches():
+            total += rows.sampled_sum(work, rate, bits)
         return total
 
     def batches(self, size: int, bits: Fair) -> Iterator[Cells]:

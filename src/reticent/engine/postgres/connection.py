@@ -7,6 +7,7 @@ errors are dropped where they arise. Rows cross in COPY's binary form, a batch a
 
 import atexit
 import re
+import select
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -19,16 +20,17 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from sqlglot import exp
 
+from reticent.engine.postgres.arrow import SnapshotStream
 from reticent.engine.postgres.words import POSTGRES
 from reticent.engine.sources.open import RemoteTable
 from reticent.engine.sql import build as sql
 from reticent.engine.sql.build import Sql, Values
 from reticent.errors import EngineError, SourceError
+from reticent.services import check_transport, connected
 
 UNREAD = "the server could not carry out a step; check that it is up, has disk left, and that no time limit was met"
 BATCH = 2**16  # rows of a stream that are held at a time
 OLDEST = 140000  # as the server says its version
-LOCAL_HOSTS = ("", "localhost", "127.0.0.1", "::1")
 
 SETTINGS = {
     "search_path": "pg_catalog, pg_temp",
@@ -84,15 +86,21 @@ def word_of(name: str, kind: str, typmod: int) -> str:
 
 
 class PostgresConnection:
-    """What is behind the fence. `received` counts bytes that statements brought here, streams not among them."""
+    """What is behind the fence. `received` counts bytes that statements brought here; `streamed` is the largest batch."""
 
     def __init__(self, source: RemoteTable, *, threads: int | None = None) -> None:
         schema, name = relation_of(source.relation)
         self._given = source.given is not None
         self._dead = self._reading_began = False
-        self.received = 0
+        self.received = self.streamed = 0
         self._secrets = 0
-        self._connection: Any = source.given if self._given else connected(source.service)
+        self._service = source.service
+        self._temporary: set[str] = set()
+        self._second: SnapshotStream | None = None
+        self._no_second = False
+        self._connection: Any = (
+            source.given if self._given else connected(source.service, refused=SourceError, field="source")
+        )
         _open.add(self)
         try:
             self._fence()
@@ -115,6 +123,8 @@ class PostgresConnection:
     def close(self) -> None:
         """Leave the snapshot, and cancel what still runs."""
         _open.discard(self)
+        if self._second is not None:
+            self._second.close()
         with suppress(psycopg.Error, OSError):
             if self._connection.info.transaction_status == psycopg.pq.TransactionStatus.ACTIVE:
                 self._connection.cancel_safe(timeout=5)
@@ -159,11 +169,13 @@ class PostgresConnection:
 
     def make(self, name: str, statement: str, values: Values | None = None) -> None:
         self.drop(name)
+        self._temporary.add(name)
         self._run(POSTGRES.temp_table(_temp(name), statement), rows=False)
         self._run(f"ANALYZE {_temp(name)}", rows=False)
 
     def give(self, name: str, table: pa.Table, *, more: bool = False) -> None:
         """`table`, of whole numbers, under that name; with `more`, behind the rows that are there."""
+        self._temporary.add(name)
         if not more:
             self.drop(name)
             kinds = ", ".join(f"{POSTGRES.printed(sql.name(each))} BIGINT" for each in table.column_names)
@@ -185,30 +197,74 @@ class PostgresConnection:
                 self._run(f"DROP TABLE IF EXISTS {_temp(name)}", rows=False)
 
     def stream(self, statement: str, columns: int) -> Iterator[NDArray[np.int64]]:
-        """Whole numbers, never NULL, a line for each column, at most `BATCH` rows at a time."""
-        record = np.dtype([("n", ">i2"), *((f"f{i}", [("l", ">i4"), ("v", ">i8")]) for i in range(columns))])
+        """Whole numbers, never NULL, a line for each column, about `BATCH` rows at a time."""
         self._begin()
-        failed, held, rows = False, list[bytes](), 0
+        beside = self._beside() if not self._names_ours(statement) else None
+        blocks = (
+            self._copied(statement, columns) if beside is None else beside.batches(statement, columns, BATCH)
+        )
+        done = False
         try:
-            with (
-                self._connection.cursor() as cursor,
-                cursor.copy(f"COPY ({statement}) TO STDOUT (FORMAT BINARY)") as copy,
-            ):
-                for number, data in enumerate(copy):
-                    data = bytes(data)[19:] if number == 0 else bytes(data)
-                    if len(data) == 2 or not data:
-                        continue  # the mark of the end
-                    held.append(data)
-                    rows += 1
-                    if rows == BATCH:
-                        yield _columns(b"".join(held), record, columns)
-                        held, rows = [], 0
-        except (psycopg.Error, OSError, MemoryError):
-            failed = True
-        if failed:
-            raise self._lost()
+            with suppress(Exception):  # what they say may hold a respondent's answer
+                for block in blocks:
+                    self.streamed = max(self.streamed, block.nbytes)
+                    yield block
+                done = True
+        finally:
+            problem = None if done else self._lost()  # a stream that nobody reads to its end is lost, too
+        if problem is not None:
+            raise problem
+
+    def _names_ours(self, statement: str) -> bool:
+        """Whether a statement may read a table of this session, which no other connection sees."""
+        return "pg_temp" in statement or any(name in statement for name in self._temporary)
+
+    def _beside(self) -> SnapshotStream | None:
+        """The second connection, in the snapshot of this one; None where there is none."""
+        if self._given or self._no_second:
+            return None
+        if self._second is None:
+            ((snapshot,),) = self._execute("SELECT pg_catalog.pg_export_snapshot()")
+            self._second = SnapshotStream.opened(self._service, str(snapshot), SETTINGS)
+            self._no_second = self._second is None
+        return self._second
+
+    def _copied(self, statement: str, columns: int) -> Iterator[NDArray[np.int64]]:
+        """The same by this connection: what COPY sends is gathered as it comes, and taken apart a batch at a time."""
+        record = np.dtype([("n", ">i2"), *((f"f{i}", [("l", ">i4"), ("v", ">i8")]) for i in range(columns))])
+        channel = self._connection.pgconn
+        channel.send_query(f"COPY ({statement}) TO STDOUT (FORMAT BINARY)".encode())
+        self._answered(psycopg.pq.ExecStatus.COPY_OUT)
+        held, skip = list[Any](), 19  # the first piece begins with the form's own header
+        while True:
+            size, data = channel.get_copy_data(1)
+            if size > 0:
+                if size - skip > 2:  # no row is as short as the mark of the end
+                    held.append(data[skip:] if skip else data)
+                skip = 0
+                if len(held) == BATCH:
+                    yield _columns(b"".join(held), record, columns)
+                    held = []
+            elif size == 0:
+                select.select([channel.socket], [], [])
+                channel.consume_input()
+            else:
+                break
+        self._answered(psycopg.pq.ExecStatus.COMMAND_OK)
         if held:
             yield _columns(b"".join(held), record, columns)
+
+    def _answered(self, expected: Any) -> None:
+        """Wait for the server's word on a COPY; another than the expected one is a failure."""
+        channel = self._connection.pgconn
+        while channel.flush() or channel.is_busy():
+            select.select([channel.socket], [], [])
+            channel.consume_input()
+        found = channel.get_result()
+        if found is None or found.status != expected:
+            raise psycopg.OperationalError
+        while expected == psycopg.pq.ExecStatus.COMMAND_OK and channel.get_result() is not None:
+            pass
 
     def _begin(self) -> None:
         """One snapshot from the first statement over rows until the end; refused where the server gives another."""
@@ -302,7 +358,7 @@ class PostgresConnection:
             raise SourceError("is closed or in a transaction; give a connection that is idle", field="source")
         if self._connection.autocommit:
             raise SourceError("commits by itself; give a connection without autocommit", field="source")
-        check_transport(self._connection.info)
+        check_transport(self._connection.info, refused=SourceError, field="source")
         if self._connection.info.server_version < OLDEST:
             raise SourceError("is a server before PostgreSQL 14", field="source")
         with suppress(EngineError):
@@ -343,27 +399,6 @@ class PostgresConnection:
         if len({name.lower() for name in names}) < len(names):
             raise SourceError("has two columns that differ in capitals alone; rename one", field="source")
         return {column: word_of(*rest) for column, *rest in columns}
-
-
-def connected(service: str) -> Any:
-    """A connection by libpq's service file. What it says on failure may name hosts and users, so it is dropped."""
-    found = None
-    with suppress(psycopg.Error, OSError):
-        found = psycopg.connect(service=service, application_name="reticent", connect_timeout=30)
-    if found is None:
-        raise SourceError(
-            "the server cannot be reached by this service; check pg_service.conf and .pgpass with psql service=NAME",
-            field="source",
-        )
-    return found
-
-
-def check_transport(info: Any) -> None:
-    """Over a network, only with a certificate that names the host."""
-    parameters = info.get_parameters()
-    local = info.host.startswith("/") or info.host in LOCAL_HOSTS or info.hostaddr in LOCAL_HOSTS[1:]
-    if not local and parameters.get("sslmode") != "verify-full" and "gssencmode" not in parameters:
-        raise SourceError("is elsewhere on a network; set sslmode=verify-full in the service", field="source")
 
 
 def relation_of(relation: str) -> tuple[str, str]:

@@ -19,12 +19,11 @@ from reticent.engine.protocol import CodedRows, Engine, Tables
 from reticent.engine.sql import build as sql
 from reticent.engine.sql.build import Values
 from reticent.engine.sql.clean import RowView
-from reticent.engine.sql.coded import Coding, check_coding
 from reticent.engine.sql.predict import DRAWS, HELD, NUMBER
 from reticent.engine.sql.sampling import Lot
 from reticent.engine.sql.tallies import Alike, cell_of
 from reticent.engine.sql_engine import SqlEngine
-from reticent.engine.wants import Aggregate, Key, Table, Tallies
+from reticent.engine.wants import Aggregate, Coding, Key, Table, Tallies, check_coding
 from reticent.errors import PlanError, SourceError
 from reticent.prepare.repair import FARTHEST, NO_REPAIR, Repair
 from reticent.schema import Schema
@@ -57,7 +56,9 @@ class PostgresEngine(PostgresConnection, SqlEngine):
 
     def check(self, schema: Schema) -> None:
         super().check(schema)
-        for column in schema.columns.values():
+        for name, column in schema.columns.items():
+            if name in schema.computed:
+                continue
             spelled = isinstance(column, Identifier) or (isinstance(column, Levels) and column.literal)
             kind = self.types[column.source]
             if spelled and (kind == "float" or kind.startswith("decimal")):

@@ -6,8 +6,8 @@ equality join. Places are the field's polynomials (`circle.py`) in whole numbers
 
 from reticent.engine.donors.capped import CappedStaging, capped_domains, fill_name
 from reticent.engine.donors.circle import PRIME, coefficients
-from reticent.engine.donors.filling import ID, PACKED, PEOPLE
-from reticent.engine.donors.records import OWNER, SPOT
+from reticent.engine.donors.filling import PACKED, PEOPLE
+from reticent.engine.donors.records import ID, OWNER, SPOT
 from reticent.engine.wants import level_keys
 from reticent.prepare.repair import CappedDonors
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from reticent.engine.sources.dialect import plain_numbers, transcoded
 from reticent.errors import PlanError, ResourceError, SourceError
-from reticent.schema.codebook import PLAIN_CSV, CsvDialect
+from reticent.schema.schema import PLAIN_CSV, CsvDialect
 
 Positions = NDArray[np.int64]
 Flags = NDArray[np.bool_]

@@ -10,9 +10,10 @@ from collections.abc import Collection
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reticent.schema.codebook import CsvDialect
+from reticent.schema.schema import CsvDialect
 
 MARKS = (";", "\t", "|", ",")
+NO_NUMBER = "\N{REPLACEMENT CHARACTER}"
 
 
 def transcoded(chunk: bytes, encoding: str) -> bytes:
@@ -23,8 +24,8 @@ def transcoded(chunk: bytes, encoding: str) -> bytes:
 def plain_numbers(cells: pa.Array, dialect: CsvDialect) -> pa.Array:
     """Numbers as they are written everywhere else: no thousands mark, a point before the decimals.
 
-    A cell that is not written so in this dialect, such as `3.5` where the comma is declared, is no number: it is marked, and
-    counts as missing.
+    A cell that is not written so in this dialect, such as `3.5` where the comma is declared, is no number: a mark before it
+    says so, and it counts as missing.
     """
     if not dialect.has_numbers:
         return cells
@@ -35,8 +36,9 @@ def plain_numbers(cells: pa.Array, dialect: CsvDialect) -> pa.Array:
     bare = pc.replace_substring(bare, dialect.decimal, ".")
     is_number = pc.match_substring_regex(cells, pattern)
     holds_point = pc.match_substring(cells, ".")
-    kept = pc.if_else(holds_point, "\N{REPLACEMENT CHARACTER}", cells) if dialect.decimal != "." else cells
-    return pc.if_else(is_number, bare, kept)
+    if dialect.decimal != ".":
+        cells = pc.if_else(holds_point, pc.binary_join_element_wise(NO_NUMBER, cells, ""), cells)
+    return pc.if_else(is_number, bare, cells)
 
 
 def _one_of(text: str) -> str:

@@ -4,6 +4,7 @@ Of an SPSS, Stata or SAS file the header says more: which values mean "no answer
 what its codes stand for. Where that still leaves a guess, the draft says TODO.
 """
 
+import csv
 import json
 import re
 from collections.abc import Mapping
@@ -13,7 +14,8 @@ from typing import Any
 
 from reticent.engine.duckdb.engine import types_of
 from reticent.engine.sources.arrow import read_header
-from reticent.engine.sources.open import STATISTICAL, open_path
+from reticent.engine.sources.dialect import looks_separated_by
+from reticent.engine.sources.open import STATISTICAL, TEXT_FILES, open_path
 from reticent.errors import SourceError
 from reticent.files import is_printable
 from reticent.schema.predicate import is_column_name
@@ -29,6 +31,12 @@ unit = ""              # TODO: "row" (one record, one respondent), or the identi
 # at_most = 1          # with an identifier: the most records one respondent may own
 # sample_size = 1000   # only where the number of respondents is public
 """
+DIALECT = """
+[survey.csv]
+separator = {mark}
+decimal = "."          # TODO: "," where numbers are written 3,5; and thousands = "." where 1.234,5
+# encoding = "cp1252"  # where the file is not UTF-8
+"""
 IDENTIFIER = re.compile(r"(^|_)(id|serialno|seqn|caseid|pid)$", re.IGNORECASE)
 DATE = re.compile(
     r"%?-?[0-9]*(t[cCdwmqhy].*|[AESJ]?DATE[0-9.]*|DATETIME.*|TIME[0-9.]*|DTIME.*|YMDHMS.*|MOYR.*|QYR.*|WKYR.*|DDMMYY.*|MMDDYY.*|"
@@ -40,6 +48,7 @@ SILENT = re.compile(
     re.IGNORECASE,
 )
 FEW_LABELS = 2
+DEFAULT_FORMAT = "F8.2"  # what SPSS writes where nobody said anything
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +69,20 @@ class FileVariable:
     @property
     def answers(self) -> dict[Any, str]:
         """The labelled codes that are answers."""
-        return {code: label for code, label in self.levels.items() if not self.is_silent(code)}
+        return {
+            code: label
+            for code, label in self.levels.items()
+            if not self.is_silent(code) and code not in self.extended
+        }
+
+    @property
+    def extended(self) -> dict[Any, str]:
+        """The missing values that Stata and SAS keep beside all numbers, .a to .z: they are read as missing, and have no code."""
+        return {
+            code: label
+            for code, label in self.levels.items()
+            if self.kind != "text" and isinstance(code, str)
+        }
 
     @property
     def is_number(self) -> bool:
@@ -90,13 +112,27 @@ def _is_special(code: Any) -> bool:
 
 def draft_codebook(text: str, elsewhere: Mapping[str, str] | None = None) -> str:
     """TOML text for the file at the path `text`, or for a header `elsewhere`, marked unfinished."""
-    told = None if elsewhere is None else {name: FileVariable(kind=kind) for name, kind in elsewhere.items()}
-    variables = _header(text) if told is None else told
+    if elsewhere is not None:
+        return HEAD + _columns({name: FileVariable(kind=kind) for name, kind in elsewhere.items()})
+    variables, mark = header_of(text), ""
+    if text.lower().endswith(TEXT_FILES):
+        mark = looks_separated_by(variables)
+        variables = {name: FileVariable(kind="untyped") for name in _separated(list(variables), mark)}
+    return HEAD + (DIALECT.format(mark=json.dumps(mark)) if mark else "") + _columns(variables)
+
+
+def _columns(variables: Mapping[str, FileVariable]) -> str:
     names = _names(list(variables))
-    return HEAD + "".join(_column(names[header], header, each) for header, each in variables.items())
+    return "".join(_column(names[header], header, each) for header, each in variables.items())
 
 
-def _header(text: str) -> dict[str, FileVariable]:
+def _separated(header: list[str], mark: str) -> list[str]:
+    """The names of a header; those inside its one name where that holds another mark than the comma."""
+    return next(csv.reader(header, delimiter=mark)) if mark else header
+
+
+def header_of(text: str) -> dict[str, FileVariable]:
+    """What the header of the file at the path `text` says of each variable. No row is read."""
     ending = "." + text.rsplit(".", 1)[-1].lower()
     if ending not in STATISTICAL:
         return {name: FileVariable(kind=kind) for name, kind in types_of(open_path(text)).items()}
@@ -166,6 +202,11 @@ def _domain(name: str, found: FileVariable) -> list[str]:
         return ['kind = "identifier"    # TODO: or remove this column']
     if found.kind == "boolean":
         return ['kind = "categorical"', 'levels = ["false", "true"]']
+    if found.kind == "untyped":
+        return [
+            'kind = "categorical"    # TODO: or ordinal; or "integer" or "decimal", with bounds = [low, high]',
+            "levels = []    # TODO: every possible answer",
+        ]
     if found.kind == "text":
         return ['kind = "categorical"', "levels = []    # TODO: every possible answer"]
     return _number(found)
@@ -199,18 +240,28 @@ def _number(found: FileVariable) -> list[str]:
         if special
         else []
     )
+    if found.measure in ("nominal", "ordinal"):
+        told.append(f"# TODO: measured as {found.measure}; kind and levels rather than a number?")
     if is_whole:
         return ['kind = "integer"', bounds, *told]
-    grid = (
-        f'grid = "{10 ** -min(places, 6):.{min(places, 6)}f}"    # as it is printed'
-        if places
-        else 'grid = "0.01"    # TODO'
-    )
-    return ['kind = "decimal"', bounds, grid, *told]
+    return ['kind = "decimal"', bounds, _grid(places, found.written), *told]
+
+
+def _grid(places: int | None, written: str) -> str:
+    """The step of a decimal number; a guess where the file says nothing, or what it says without being asked."""
+    doubt = 'TODO: or kind = "integer" without a grid; or levels, if these are codes'
+    if not places:
+        return f'grid = "0.01"    # {doubt}'
+    step = f"{10 ** -min(places, 6):.{min(places, 6)}f}"
+    said = f"as it is printed; {doubt}" if written == DEFAULT_FORMAT else "as it is printed"
+    return f'grid = "{step}"    # {said}'
 
 
 def _silences(found: FileVariable) -> list[str]:
     """The codes that mean no answer, with what they are called; of a range those that have a label."""
+    if found.extended:
+        called = "; ".join(f".{code} {label}" for code, label in found.extended.items())
+        return [f"# read as missing, as the file says: {_plain(called)}"]
     if not found.missing:
         return ['# missing_codes = ["-9"]    # codes that mean "no answer"']
     single = [low for low, high in found.missing if low == high]

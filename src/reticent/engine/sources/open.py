@@ -35,10 +35,11 @@ from reticent.engine.sources.objects import as_texts
 from reticent.errors import SourceError
 from reticent.files import matching
 from reticent.schema import Number, Schema
-from reticent.schema.codebook import PLAIN_CSV
+from reticent.schema.schema import PLAIN_CSV
+from reticent.services import SERVICE
 
 POSTGRES, SPARK = "postgres", "spark"
-_SERVICE = re.compile(r"postgres:[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}")
+_SERVICE = re.compile(rf"postgres:{SERVICE}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,7 +235,7 @@ def _single(path: Path, ending: str, table: str | None) -> Source:
     if ending in STATISTICAL:
         return StatisticalFile(path)
     raise SourceError(
-        f"has the ending {ending or 'none'}; use .csv, .parquet, .arrow, .duckdb, .sav, .dta or .sas7bdat",
+        f"has the ending {ending or 'none'}; use .csv, .tsv, .parquet, .arrow, .duckdb, {', '.join(sorted(STATISTICAL))}",
         field="source",
     )
 

@@ -31,7 +31,8 @@ CHANGED = "the files changed while they were read; let nobody write to them, the
 ROWS, KEYS = "rows_", "keys_"
 
 
-NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*([.][A-Za-z_][A-Za-z0-9_]*){0,3}")
+NAME = re.compile(r"([A-Za-z_][A-Za-z0-9_]*(?:[.][A-Za-z_][A-Za-z0-9_]*){0,3})(?:@([0-9]{1,19}))?")
+"""A table, and the version of it where its format keeps versions (Delta, Iceberg): `census.people@12`."""
 
 
 def is_path(relation: str) -> bool:
@@ -45,12 +46,26 @@ def check_relation(source: RemoteTable) -> None:
     if source.given is not None and hasattr(source.given, "sparkSession"):
         return
     if is_path(relation):
-        if re.search(r"[\x00-\x1f{}\[\]*?]", relation):
+        if re.search(r"[\x00-\x1f{}\[\]*?`]", relation):
             raise SourceError("is a path without wildcards", field="relation")
     elif NAME.fullmatch(relation) is None:
         raise SourceError(
-            "is the name of a table, such as schema.name, or a path to Parquet", field="relation"
+            "is the name of a table, such as schema.name or schema.name@12, or a path to Parquet",
+            field="relation",
         )
+
+
+def read_at(session: Any, relation: str) -> Any:
+    """The frame of a relation: Parquet, a table, or a table at the version that its format keeps under that number."""
+    named = NAME.fullmatch(relation)
+    if is_path(relation) or named is None:
+        return session.read.parquet(relation)
+    table, version = named.groups()
+    return (
+        session.table(table)
+        if version is None
+        else session.sql(f"SELECT * FROM {table} VERSION AS OF {version}")
+    )
 
 
 def word_of(kind: Any) -> str:
@@ -189,8 +204,7 @@ class SparkConnection:
             name = f"reticent_{uuid4().hex}"
             self._given_frame.createGlobalTempView(name)
             return self._session.table(f"global_temp.{name}")
-        relation = self._source.relation
-        return self._session.read.parquet(relation) if is_path(relation) else self._session.table(relation)
+        return read_at(self._session, self._source.relation)
 
     def _check_headers(self) -> None:
         lower = [name.lower() for name in self.types]

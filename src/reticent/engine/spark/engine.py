@@ -20,17 +20,25 @@ from reticent.engine.sql import keyed
 from reticent.engine.sql.blocks import counted
 from reticent.engine.sql.build import Sql, Values
 from reticent.engine.sql.clean import Clean, RowView, needed
-from reticent.engine.sql.coded import Coding, check_coding, coded_rows
 from reticent.engine.sql.predict import HELD, predicted
 from reticent.engine.sql.sampling import Lot
-from reticent.engine.sql.tallies import NOWHERE, Alike, point_tables, points
+from reticent.engine.sql.tallies import NOWHERE, Alike, coded_rows, point_tables, points
 from reticent.engine.sql_engine import SqlEngine
-from reticent.engine.wants import Aggregate, Key, PointsByCell, PointTable, Table, Tallies
+from reticent.engine.wants import (
+    Aggregate,
+    Coding,
+    Key,
+    PointsByCell,
+    PointTable,
+    Table,
+    Tallies,
+    check_coding,
+)
 from reticent.errors import PlanError
 from reticent.prepare.distance import check_repair
 from reticent.prepare.repair import NO_REPAIR, Repair
 from reticent.schema import Schema
-from reticent.schema.codebook import ROW
+from reticent.schema.schema import ROW
 
 STAGED, OWNER, CODED = "staged_", "s_owner_", "coded_"
 
@@ -225,7 +233,8 @@ class SparkEngine(SparkConnection, SqlEngine):
         """The codes of every declared column, once for a codebook."""
         if self._staged == schema:
             return
-        values, columns = Values(), schema.in_universe_order
+        values, made = Values(), schema.computed
+        columns = [column for column in schema.in_universe_order if column not in made]
         raw = [schema.columns[column].source for column in columns]
         raw += [schema.columns[schema.unit].source] if schema.unit != ROW else []
         base, names = self.base(list(dict.fromkeys(raw)), values)

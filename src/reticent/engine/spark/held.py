@@ -1,6 +1,7 @@
 """Coded rows that stay on the cluster: counted by blocks there, drawn by keyed digests, streamed a slice at a time."""
 
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from math import prod
 from typing import Any
 
@@ -9,6 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from sqlglot import exp
 
+from reticent.engine.coded import coins
 from reticent.engine.protocol import Cells, Fair, Fill, Places, RowFill, RowSum, Whole
 from reticent.engine.spark.connection import SparkConnection
 from reticent.engine.spark.words import SPARK
@@ -91,6 +93,13 @@ class ClusterRows:
             work.add(block, totals)
         return totals
 
+    def sampled_sum(self, work: RowSum, rate: Fraction, bits: Fair) -> Whole:
+        """The same over a Poisson sample: coins are thrown here for the rows of each slice."""
+        totals = np.zeros(work.length, np.int64)
+        for block in self._slices(None):
+            work.add(block[:, coins(block.shape[1], rate, bits)], totals)
+        return totals
+
     def batches(self, size: int, bits: Fair) -> Iterator[Cells]:
         """All rows once, `size` at a time, in an order that `bits` alone settle. One slice is held here."""
         if size < 1:
@@ -150,7 +159,8 @@ class ClusterRows:
         met = "size(filter(sums, s -> s <= even_ * last_ AND s < last_))"
         kept = [f"t.k{place}" for place in range(len(self._sizes)) if place != fill.place]
         cell = f"CASE WHEN t.k{fill.place} = {self._silences[fill.place]} THEN {met} ELSE t.k{fill.place} END"
-        return f"""SELECT {", ".join(kept)}, CAST({cell} AS BIGINT) AS k{fill.place}, t.{LABEL} FROM (
+        kept += [f"CAST({cell} AS BIGINT) AS k{fill.place}", f"t.{LABEL}"]
+        return f"""SELECT {", ".join(kept)} FROM (
             SELECT *, {line} AS line_, {even} AS even_ FROM ({rows}) t) t
             JOIN {LINES}{self._name}{number} l ON l.line = t.line_"""
 

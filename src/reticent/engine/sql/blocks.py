@@ -86,7 +86,7 @@ def counted(
         lines = fetch(statement(cells, rows, some), values)
         for number, block in enumerate(some):
             found |= rolled_up(block, [line[1:] for line in lines if line[0] == number], cells.schema)
-    return found
+    return {want: found[want] for want in wants}
 
 
 def statement(cells: RowView, rows: exp.Select, blocks: Sequence[Block]) -> exp.Select:

@@ -24,6 +24,7 @@ def name(text: str) -> exp.Identifier:
 
 
 def column(text: str) -> Sql:
+    """A column by its quoted name."""
     return exp.Column(this=name(text))
 
 
@@ -61,10 +62,12 @@ class Values:
 
 
 def call(function: str, *arguments: Sql) -> Sql:
+    """A function by its name, printed as it is."""
     return exp.Anonymous(this=function, expressions=list(arguments))
 
 
 def case(branches: Iterable[tuple[Sql, Sql]], default: Sql | None = None) -> Sql:
+    """The value of the first condition that holds; else `default`, NULL where none is given."""
     ifs = [exp.If(this=condition, true=value) for condition, value in branches]
     return exp.Case(ifs=ifs, default=default) if ifs else (default or exp.Null())
 
@@ -75,26 +78,32 @@ def both(conditions: Sequence[Sql]) -> Sql:
 
 
 def is_null(value: Sql) -> Sql:
+    """Whether a value is NULL."""
     return exp.Is(this=value, expression=exp.Null())
 
 
 def not_null(value: Sql) -> Sql:
+    """Whether a value is not NULL."""
     return exp.Not(this=is_null(value))
 
 
 def among(value: Sql, options: Sequence[Sql]) -> Sql:
+    """Whether a value is one of the options."""
     return exp.In(this=value, expressions=list(options))
 
 
 def plus(left: Sql, right: Sql) -> Sql:
+    """A sum, both sides in brackets."""
     return exp.Add(this=exp.Paren(this=left), expression=exp.Paren(this=right))
 
 
 def minus(left: Sql, right: Sql) -> Sql:
+    """A difference, both sides in brackets."""
     return exp.Sub(this=exp.Paren(this=left), expression=exp.Paren(this=right))
 
 
 def times(left: Sql, right: Sql) -> Sql:
+    """A product, both sides in brackets."""
     return exp.Mul(this=exp.Paren(this=left), expression=exp.Paren(this=right))
 
 

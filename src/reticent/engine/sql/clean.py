@@ -15,13 +15,13 @@ from reticent.engine.sql import build as sql
 from reticent.engine.sql.build import Dialect, Sql, Values
 from reticent.engine.sql.codes import level_code, number_code
 from reticent.engine.sql.reading import identifier
-from reticent.engine.sql.sampling import Lot, drawn
+from reticent.engine.sql.sampling import Lot, dealt_into, drawn
 from reticent.engine.wants import Aggregate, PointsByCell, Ring, Rows, Sum, Table, Unserved
 from reticent.prepare.repair import NO_REPAIR, Edit, Repair
 from reticent.schema import Levels, Schema
 from reticent.schema.bind import AllOf, Always, AnyOf, Bound, CodeIn, Is, Negation, Ranges
-from reticent.schema.codebook import ROW
 from reticent.schema.columns import Identifier
+from reticent.schema.schema import ROW
 
 Condition: TypeAlias = exp.Expression
 OfColumn: TypeAlias = Callable[[str], exp.Expr]
@@ -89,6 +89,7 @@ def _atom(expression: exp.Expr) -> Condition:
 
 
 def code(name: str) -> Sql:
+    """The encoded column of the clean rows."""
     return sql.column(f"c_{name}")
 
 
@@ -138,9 +139,18 @@ def needed(schema: Schema, wants: Sequence[Aggregate], repair: Repair = NO_REPAI
     while open_:
         name = open_.pop()
         found.add(name)
+        open_ |= set(_beside(schema, name)) - found
         universe = schema.universe(name)
         open_ |= set(named(universe)) - found if universe is not None else set()
     return tuple(c for c in schema.in_universe_order if c in found)
+
+
+def _beside(schema: Schema, name: str) -> tuple[str, ...]:
+    """What the number of a group is made of: all answers; and a replicate's deviation: the weight and all replicates."""
+    if name in schema.dealt:
+        return schema.in_universe_order
+    held = schema.replicates
+    return (held.weight, *held.columns) if held is not None and name in held.columns else ()
 
 
 def _spoken_of(want: Aggregate) -> set[str]:
@@ -225,11 +235,18 @@ class Clean(RowView):
 
     def select(self, source: exp.Select, columns: Sequence[str]) -> exp.Select:
         """`source` with the codes of `columns`, at most `at_most` rows a respondent, edits and universes applied."""
-        codes = [sql.alias(self._code(c), f"c_{c}") for c in columns]
+        dealt = [c for c in columns if c in self.schema.dealt]
+        read = [c for c in columns if c not in self.schema.computed]
+        codes = [sql.alias(self._code(c), f"c_{c}") for c in read]
         kept = [sql.column(name) for name in self.keep if name != UNIT]
         query = source.select(*(codes or [sql.number(0)]), *kept)  # to count everybody, any row will do
         if self.schema.unit != ROW:
-            query = self._bounded(query, columns)
+            query = self._bounded(query, read)
+        first = self.schema.first
+        if first is not None and first in columns:
+            query, read = self._marked(query, first, read), [*read, first]
+        if dealt:
+            query = self._dealt(query, dealt, read)
         if self.lot is not None:
             query = self._drawn(query, self.lot, columns)
         for edit in self.edits:
@@ -275,6 +292,22 @@ class Clean(RowView):
         unit = UNIT if self.schema.unit != ROW else None
         columns = [f"c_{name}" for name in self.schema.coded]
         return drawn(self.dialect, query, lot, columns, unit, self.values)
+
+    def _marked(self, query: exp.Select, first: str, read: Sequence[str]) -> exp.Select:
+        """With a mark for the first record of each owner, by their own codes; who has no owner is alone."""
+        alone = sql.is_null(sql.column(UNIT))
+        leads = exp.EQ(this=sql.column("place_"), expression=sql.number(1))
+        mark = sql.alias(sql.case([(exp.or_(alone, leads), sql.number(0))], sql.number(1)), f"c_{first}")
+        return sql.select([*map(code, read), *map(sql.column, self.keep), mark], query)
+
+    def _dealt(self, query: exp.Select, dealt: Sequence[str], read: Sequence[str]) -> exp.Select:
+        """With the groups that records are dealt into: by the owner, or by all codes before anything is deduced or filled."""
+        if set(read) | set(self.schema.computed) != set(self.schema.coded):
+            raise ValueError("groups are dealt from all codes of a record")
+        unit = UNIT if self.schema.unit != ROW else None
+        groups = {f"c_{name}": self.schema.coded[name].high + 1 for name in dealt}
+        label = [f"c_{name}" for name in read]
+        return dealt_into(self.dialect, query, groups, label, unit, self.schema.name, keep=self.keep)
 
     def _edited(self, query: exp.Select, edit: Edit, columns: Sequence[str]) -> exp.Select:
         """A record's deduction from its own answers. Nobody knows yet who was asked: what has no code is missing."""

@@ -18,13 +18,13 @@ from reticent.engine.sql.build import Dialect, Sql, Values
 from reticent.engine.sql.reading import (
     canonical_text,
     double_of,
-    folded_text,
     matches,
     quantity_of,
     trimmed,
 )
 from reticent.schema import Levels, Number
 from reticent.schema.columns import (
+    BLANKS,
     CODE,
     LAST_WHOLE,
     MOMENT,
@@ -301,3 +301,13 @@ def _abs(x: Sql) -> Sql:
 
 def _double(dialect: Dialect, value: float) -> Sql:
     return dialect.cast(exp.Literal.string(repr(float(value))), "DOUBLE")
+
+
+def folded_text(dialect: Dialect, column: Levels, text: Sql, values: Values) -> Sql:
+    """`schema.columns.folded` of a text: what the codebook says to ignore among levels taken out."""
+    if "spacing" in column.ignore:
+        text = trimmed(dialect, dialect.replaced_all(text.copy(), f"[{BLANKS}]+", " "))
+    if column.letters:
+        capitals, small = ("".join(part) for part in (column.letters, column.letters.values()))
+        text = dialect.translated(text, values.put(capitals), values.put(small))
+    return text

@@ -42,7 +42,8 @@ def fingerprint_of(schema: Schema, found: Sequence[int | None]) -> str:
 
 def in_order(schema: Schema) -> list[Levels | Number]:
     """The columns by their headers, which do not change when a codebook names or orders them otherwise."""
-    return sorted(schema.coded.values(), key=lambda column: column.source)
+    read = (column for name, column in schema.coded.items() if name not in schema.computed)
+    return sorted(read, key=lambda column: column.source)
 
 
 def _told(dialect: Dialect, column: Levels | Number, values: Values) -> Sql:

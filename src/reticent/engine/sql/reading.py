@@ -7,8 +7,8 @@ is the same whichever of them holds the cell.
 from sqlglot import exp
 
 from reticent.engine.sql import build as sql
-from reticent.engine.sql.build import Dialect, Sql, Values
-from reticent.schema.columns import BLANKS, CODE, LAST_WHOLE, MOMENT, QUANTITY, TRUTHS, Identifier, Levels
+from reticent.engine.sql.build import Dialect, Sql
+from reticent.schema.columns import BLANKS, CODE, LAST_WHOLE, MOMENT, QUANTITY, TRUTHS, Identifier
 
 SHORT = "[+-]?[0-9]{1,15}"  # most identifiers that are numbers
 
@@ -19,6 +19,7 @@ def trimmed(dialect: Dialect, text: Sql) -> Sql:
 
 
 def matches(dialect: Dialect, text: Sql, pattern: str) -> Sql:
+    """Whether the whole text matches a regular expression."""
     return dialect.full_match(text, pattern)
 
 
@@ -54,16 +55,6 @@ def canonical_text(dialect: Dialect, raw: Sql, source: str, *, literal: bool = F
     if source != "text":
         return _double_text(dialect, double_of(dialect, raw, source))
     return raw if literal else _text(dialect, raw)
-
-
-def folded_text(dialect: Dialect, column: Levels, text: Sql, values: Values) -> Sql:
-    """`schema.columns.folded` of a text: what the codebook says to ignore among levels taken out."""
-    if "spacing" in column.ignore:
-        text = trimmed(dialect, dialect.replaced_all(text.copy(), f"[{BLANKS}]+", " "))
-    if column.letters:
-        capitals, small = ("".join(part) for part in (column.letters, column.letters.values()))
-        text = dialect.translated(text, values.put(capitals), values.put(small))
-    return text
 
 
 def identifier(dialect: Dialect, column: Identifier, raw: Sql, source: str) -> Sql:

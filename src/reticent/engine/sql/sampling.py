@@ -4,11 +4,14 @@ A respondent's lot is the SHA-256 of the key and of the respondent's label: the 
 one, else all codes of the record with a running number among equal records without one. The label does not depend on what a
 plan asks or repairs, so every plan under one codebook and key sees the same pieces.
 
+Respondents are dealt into groups by the same labels, under a public text in place of the key.
+
 A piece may also be those who have certain codes in a column; then no lot is drawn and the key does not matter.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 
 from sqlglot import exp
 
@@ -49,25 +52,60 @@ def drawn(
     if lot.column is not None:
         codes = [sql.number(code) for code in lot.codes]
         return sql.select([exp.Star()], rows, sql.among(sql.column(f"c_{lot.column}"), codes))
-    label = _joined(dialect, [sql.column(name) for name in columns])
-    # Among equals only: those who have no identifier are not counted with those who have one.
-    equal = [sql.column(name) for name in (*columns, *([] if unit is None else [unit]))]
-    number = exp.Window(this=exp.RowNumber(), partition_by=equal or None)
-    numbered = sql.select([exp.Star(), sql.alias(number, NUMBER)], rows)
-    own = _text(
-        values.put_secret(f"{lot.key}|r|"), label, exp.Literal.string("|"), _word(dialect, sql.column(NUMBER))
-    )
-    text = own
-    if unit is not None:
-        named = _text(values.put_secret(f"{lot.key}|u|"), sql.column(unit))
-        text = sql.case([(sql.is_null(sql.column(unit)), own)], named)
-    lots = sql.select([exp.Star(), sql.alias(dialect.digest(text), LOT)], numbered)
+    lots = _labelled(dialect, rows, columns, unit, lambda kind: values.put_secret(f"{lot.key}|{kind}|"))
     placed = sql.select([exp.Star(), sql.alias(_place(dialect, lot), PLACE)], lots)
     here = exp.and_(
         exp.GTE(this=sql.column(PLACE), expression=sql.number(lot.first)),
         exp.LT(this=sql.column(PLACE), expression=sql.number(lot.last)),
     )
     return sql.select([exp.Star()], placed, here)
+
+
+def dealt_into(
+    dialect: Dialect,
+    rows: exp.Select,
+    groups: Mapping[str, int],
+    columns: Sequence[str],
+    unit: str | None,
+    name: str,
+    *,
+    keep: Sequence[str] = (),
+) -> exp.Select:
+    """The rows with a number below `groups` under each of its names, from the label and the public name of the survey.
+
+    Guarantee   all rows of a respondent are in one group; a record that comes or goes moves no other.
+    Adjacency   either.
+    Theorem     THEORY 13.2 rests on it.
+    Proof       proofs/engine/lots.md
+    Assumes     `columns` hold all codes of a record as they were read.
+    Keeps back  who is in which group.
+    """
+    public = sha256(name.encode()).hexdigest()
+    lots = _labelled(dialect, rows, columns, unit, lambda kind: exp.Literal.string(f"{public}|{kind}|"))
+    bits = dialect.digest60(sql.column(LOT))
+    found = [sql.alias(_left_over(dialect, bits, size), each) for each, size in groups.items()]
+    return sql.select([*(sql.column(each) for each in (*columns, *keep)), *found], lots)
+
+
+def _left_over(dialect: Dialect, number: Sql, size: int) -> Sql:
+    """The number modulo `size`; it is not negative."""
+    whole = dialect.whole_part(number.copy(), size)
+    return sql.minus(number.copy(), sql.times(whole, sql.number(size)))
+
+
+def _labelled(
+    dialect: Dialect, rows: exp.Select, columns: Sequence[str], unit: str | None, key: Callable[[str], Sql]
+) -> exp.Select:
+    """The rows with the digest of their label: of the codes and a number among equals, or of the identifier."""
+    label = _joined(dialect, [sql.column(name) for name in columns])
+    # Among equals only: those who have no identifier are not counted with those who have one.
+    equal = [sql.column(name) for name in (*columns, *([] if unit is None else [unit]))]
+    number = exp.Window(this=exp.RowNumber(), partition_by=equal or None)
+    numbered = sql.select([exp.Star(), sql.alias(number, NUMBER)], rows)
+    text = _text(key("r"), label, exp.Literal.string("|"), _word(dialect, sql.column(NUMBER)))
+    if unit is not None:
+        text = sql.case([(sql.is_null(sql.column(unit)), text)], _text(key("u"), sql.column(unit)))
+    return sql.select([exp.Star(), sql.alias(dialect.digest(text), LOT)], numbered)
 
 
 def _place(dialect: Dialect, lot: Lot) -> Sql:

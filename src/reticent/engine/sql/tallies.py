@@ -7,6 +7,8 @@ numbers sorts cells, then x, then y, so the order of the file, chunks and thread
 **Base cells of a weighted survey**: records, base weights, and the largest of them. A record without a base weight, or of
 weight 0, is in no cell. Sums of base weights must fit 62 bits and are refused from public numbers if they could not; what
 is multiplied by a value is summed in 128 bits.
+
+**Replicate weights** are summed as a record's own deviations from its base weight, scaled down where they are too long.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,12 +22,14 @@ from sqlglot import exp
 from reticent.engine.sql import build as sql
 from reticent.engine.sql.build import TURN, Dialect, Sql, Values
 from reticent.engine.sql.clean import RowView, code
+from reticent.engine.sql.deviations import with_deviations
 from reticent.engine.wants import (
     ALWAYS,
     MOST_PLACES,
     Aggregate,
     Bins,
     BinTable,
+    Coding,
     ContingencyTable,
     Key,
     PointsByCell,
@@ -38,9 +42,11 @@ from reticent.engine.wants import (
     Table,
     Tallies,
     has_universe,
+    is_replicate,
 )
 from reticent.errors import EngineError, PlanError
 from reticent.schema import Schema
+from reticent.schema.replicates import WHOLE_LENGTH
 
 LARGEST_PRODUCT = 2**63 - 1  # past this a product of codes is formed in 128 bits
 
@@ -50,6 +56,8 @@ def sums(clean: RowView, rows: exp.Select, wants: Sequence[Sum]) -> exp.Select:
 
     Where all want the same columns answered and known, rows that lack them are left out first, once for all.
     """
+    if any(is_replicate(clean.schema, factor) for want in wants for factor in factors_of(want)):
+        rows = with_deviations(clean, rows)
     alike = {Rows(known=want.rows.known, answered=want.rows.answered) for want in wants}
     if len(alike) > 1:
         conditions = [clean.chosen(want.rows, summed=factors_of(want)) for want in wants]
@@ -83,32 +91,53 @@ def _summed(clean: RowView, factors: Sequence[str]) -> Sql:
     """The exact sum of the products."""
     dialect, largest = clean.dialect, largest_product(clean.schema, factors)
     width = "BIGINT" if largest <= LARGEST_PRODUCT else dialect.wide_int()
-    product, *rest = (dialect.cast(code(f), width) if len(factors) > 1 else code(f) for f in factors)
+    codes = [factor_code(clean.schema, factor) for factor in factors]
+    product, *rest = (dialect.cast(each, width) if len(codes) > 1 else each for each in codes)
     for next_factor in rest:
         product = sql.times(product, next_factor)
     return dialect.total(product, largest)
+
+
+def factor_code(schema: Schema, column: str) -> Sql:
+    """What is multiplied and summed: the code, or the deviation of a replicate weight."""
+    return sql.column(f"d_{column}") if is_replicate(schema, column) else code(column)
 
 
 def largest_product(schema: Schema, factors: Sequence[str]) -> int:
     """A bound on the product of a row's codes in `factors`, from the codebook."""
     largest = 1
     for factor in factors:
-        largest *= max(abs(schema.coded[factor].low), abs(schema.coded[factor].high))
+        reach = 2 * WHOLE_LENGTH if is_replicate(schema, factor) else 1
+        largest *= reach * max(abs(schema.coded[factor].low), abs(schema.coded[factor].high))
     return largest
 
 
 def tables(clean: RowView, rows: exp.Select, wants: Sequence[Table]) -> exp.Select:
-    """One row for every non-empty cell of every table: the cell in the place of its table, then `totals`."""
-    cells = [sql.alias(_cell(clean, want), f"k{i}") for i, want in enumerate(wants)]
+    """One row for every non-empty cell of every table: the cell in the place of its table, then `totals`.
+
+    Tables of the same rows over the same cells, which differ in what they sum, have one place.
+    """
+    over = cells_over(wants)
+    cells = [sql.alias(_cell(clean, want), f"k{i}") for i, want in enumerate(over.values())]
     summed = totals_statement(wants)
     columns = dict.fromkeys(factor for factors in summed for factor in factors)
-    inner = sql.select([*cells, *(code(column) for column in columns)], rows)
-    keys = [sql.column(f"k{i}") for i in range(len(wants))]
+    if any(is_replicate(clean.schema, column) for column in columns):
+        rows = with_deviations(clean, rows)
+    inner = sql.select([*cells, *(factor_code(clean.schema, column) for column in columns)], rows)
+    keys = [sql.column(f"k{i}") for i in range(len(over))]
     sums = [total_of(clean, factors) for factors in summed]
     query = sql.select([*keys, *sums], inner)
     sets = exp.GroupingSets(expressions=[exp.Tuple(expressions=[key.copy()]) for key in keys])
     query.set("group", exp.Group(grouping_sets=[sets]))
     return query
+
+
+def cells_over(wants: Sequence[Table]) -> dict[tuple[Rows, tuple[Key, ...]], Table]:
+    """The first table of each set of rows and cells, in order."""
+    found: dict[tuple[Rows, tuple[Key, ...]], Table] = {}
+    for want in wants:
+        found.setdefault((want.rows, want.keys), want)
+    return found
 
 
 def totals_statement(wants: Sequence[Table]) -> list[tuple[str, ...]]:
@@ -366,14 +395,29 @@ def _fill(
     """The tables from the lines of `tables`; an engine that counts otherwise gives them as they are."""
     if isinstance(rows, dict):
         return rows
-    cells = [[0] * want.size(schema) for want in wants]
-    totals = totals_statement(wants)
-    places = [len(wants) + totals.index(tuple(factors_of(want))) for want in wants]
+    over, totals = cells_over(wants), totals_statement(wants)
+    lines: dict[Any, list[tuple[int, tuple[Any, ...]]]] = {key: [] for key in over}
     for row in rows:
-        for cell, table, place in zip(row, cells, places, strict=False):
+        for cell, held in zip(row, lines.values(), strict=False):
             if cell is not None:
-                table[cell] = int(row[place])
-    return {
-        want: ContingencyTable(want=want, cells=tuple(table))
-        for want, table in zip(wants, cells, strict=True)
-    }
+                held.append((cell, row))
+    found: dict[Table, ContingencyTable] = {}
+    for want in wants:
+        cells = [0] * want.size(schema)
+        at = len(over) + totals.index(tuple(factors_of(want)))
+        for cell, row in lines[want.rows, want.keys]:
+            cells[cell] = int(row[at])
+        found[want] = ContingencyTable(want=want, cells=tuple(cells))
+    return found
+
+
+def coded_rows(cells: RowView, rows: exp.Select, coding: Coding) -> exp.Select:
+    """One row for each row: its cell in every key, never NULL."""
+    keys = coding.keys
+    widest = max(key.size(cells.schema) for key in keys)
+    kind = cells.dialect.small_int(widest)
+    found = [
+        sql.alias(cells.dialect.cast(cell_of(cells, (key,)), kind), f"k{place}")
+        for place, key in enumerate(keys)
+    ]
+    return sql.select(found, rows)
