@@ -1,13 +1,19 @@
-"""MST and AIM from counted tables to drawn rows, beside the same steps on mbi (Private-PGM), at epsilon 1.
+"""Synthesizers from counted tables to drawn rows, ours beside mbi (Private-PGM) and dpmm, at epsilon 1.
 
-Run as `python -m bench.synth`. Adult where RETICENT_DATA names its folder, else a simulated table of the same shape.
-Ours adds exact noise from the system and draws as many rows as there are. `others` follows the authors' programs on mbi's
-own estimator: MST with 5,000 passes at the end, AIM with 1,000 in every round, up to a limit of the processor's time,
-where it is given up. `pairs` is the mean distance of all two-way tables from the truth. mbi is installed under bench/out by
-`bench.graph`; where it cannot be, it is left out.
+Run as `python -m bench synth`. Adult where RETICENT_DATA names its folder, else a simulated table of the same shape. Once from
+complete rows and once with a fifth of all answers missing by chance. Every method draws as many rows as there are. `cpu` is
+processor time from rows to rows, `pairs` the mean distance of all two-way tables from the truth.
+
+Ours adds exact noise from the system; with missing answers by the default strategy of each method and by available cells.
+mbi is given MST and AIM as the authors' programs have them, on its own estimator: 5,000 passes at the end of MST, 1,000 in every
+round of AIM. dpmm is given its own MST and AIM with their defaults. Both take a missing answer as one more level of its
+column; what they say of a pair is read from the rows that have both answers. Each runs to its end. Their AIM takes from
+many minutes to hours: it is run with `--large`, with models of at most RETICENT_BENCH_MIB (80 where not said). They are
+installed under bench/out, in environments of their own; where they cannot be, they are left out.
 """
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -24,21 +30,27 @@ import numpy as np
 from bench.graph import OTHERS, PACKAGES, adult, simulated
 from bench.others import installed
 from reticent.schema.codebook import schema_from
-from reticent.synth.base import MissingMethod, Spend
+from reticent.synth.base import FitTask, MissingMethod, Spend
 from reticent.synth.domain import Domain, domain_of
-from reticent.synth.registry import find
+from reticent.synth.registry import find, usual_missing
 from reticent.synth.spending import SystemSynthNoise
 
 HERE = Path(__file__).parent
 SPEND = Spend(epsilon=Fraction(1), delta=Fraction(1, 10**6))
-LIMIT = 600
-METHODS = ("independent", "mst", "aim", "aim-printed")
+HOLES, SEED = 0.2, 2026
+METHODS = ("independent", "mst", "pairs", "aim", "aim-printed")
 BESIDE = ("mst", "aim")
+SLOW = ("aim",)
+DPMM = HERE / "out" / "synth-others"
+LIBRARIES = {
+    "mbi": (OTHERS, PACKAGES, "synth_others.py"),
+    "dpmm": (DPMM, ("dpmm==0.1.9",), "synth_dpmm.py"),
+}
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Cells as an array; nothing is silent."""
+    """Cells as an array; a missing answer is the last cell of its column."""
 
     cells: np.ndarray
     domain: Domain
@@ -65,59 +77,89 @@ def declared(shape: tuple[int, ...]) -> Domain:
 
 
 def apart(rows: np.ndarray, made: np.ndarray, shape: tuple[int, ...]) -> float:
-    """The mean over pairs of half the L1 distance of their tables."""
+    """The mean over pairs of half the L1 distance of their tables, each among rows that have both answers."""
     off = []
     for a, b in combinations(range(len(shape)), 2):
-        one, two = (
-            np.bincount(each[:, a] * shape[b] + each[:, b], minlength=shape[a] * shape[b]) / len(each)
-            for each in (rows, made)
-        )
+        one, two = (_table(each[:, a], each[:, b], shape[a], shape[b]) for each in (rows, made))
         off.append(float(np.abs(one - two).sum()) / 2)
     return float(np.mean(off))
 
 
-def ours(name: str, rows: np.ndarray, shape: tuple[int, ...]) -> dict[str, Any]:
-    """Seconds of the processor, from rows to rows."""
+def _table(one: np.ndarray, other: np.ndarray, size: int, width: int) -> np.ndarray:
+    both = (one < size) & (other < width)
+    counts = np.bincount(one[both] * width + other[both], minlength=size * width)
+    return counts / max(1, both.sum())
+
+
+def with_holes(rows: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """The same rows with a fifth of all answers missing by chance, the same ones in every run."""
+    lost = np.random.default_rng(SEED).random(rows.shape) < HOLES
+    return np.where(lost, np.array(shape), rows)
+
+
+def ours(
+    name: str, rows: np.ndarray, shape: tuple[int, ...], missing: MissingMethod = MissingMethod.COMPLETE
+) -> dict[str, Any]:
+    """Seconds of the processor, from rows to rows; with holes where something is to be done about missing answers."""
     domain, noise = declared(shape), SystemSynthNoise()
-    wall, cpu = time.perf_counter(), time.process_time()
-    network = find(name).fit(
-        Rows(rows, domain), domain, MissingMethod.COMPLETE, SPEND, noise=noise, step=lambda _: None
-    )
+    held = Rows(rows if missing is MissingMethod.COMPLETE else with_holes(rows, shape), domain)
+    cpu = time.process_time()
+    network = find(name).fit(FitTask(held, domain, missing, SPEND, noise=noise, step=lambda _: None))
     made = network.draw(len(rows), noise.bits)
-    took = time.perf_counter() - wall, time.process_time() - cpu
-    return {"seconds": took[0], "cpu": took[1], "pairs": apart(rows, made.astype(np.int64), shape)}
+    took = time.process_time() - cpu
+    return {"cpu": took, "pairs": apart(rows, made.astype(np.int64), shape)}
 
 
-def theirs(name: str, rows: np.ndarray, shape: tuple[int, ...]) -> dict[str, Any]:
-    """The same by mbi, in an interpreter of its own; empty where it is not there or gave up."""
-    if name not in BESIDE or not installed(OTHERS, PACKAGES):
+def theirs(library: str, name: str, rows: np.ndarray, shape: tuple[int, ...]) -> dict[str, Any]:
+    """The same by another library, in an interpreter of its own, to its end; empty where it is not there."""
+    folder, packages, program = LIBRARIES[library]
+    if not installed(folder, packages):
         return {}
+    with_missing = with_holes(rows, shape)
+    made = {}
+    for label, given, sizes in (
+        ("", rows, shape),
+        (", a fifth missing", with_missing, tuple(size + 1 for size in shape)),
+    ):
+        made[label] = _elsewhere([str(folder / "bin" / "python"), str(HERE / program), name], given, sizes)
+    return {label: {"cpu": cpu, "pairs": apart(rows, cells, shape)} for label, (cpu, cells) in made.items()}
+
+
+def _elsewhere(call: list[str], rows: np.ndarray, shape: tuple[int, ...]) -> tuple[float, np.ndarray]:
     with tempfile.TemporaryDirectory() as folder:
         given, found = Path(folder) / "given.npz", Path(folder) / "found.npy"
         np.savez(given, rows=rows, shape=shape)
-        program = [str(OTHERS / "bin" / "python"), str(HERE / "synth_others.py")]
-        call = ["prlimit", f"--cpu={LIMIT}", *program, name, str(given), str(found)]
-        done = subprocess.run(call, check=False, capture_output=True, text=True)
-        if done.returncode:
-            return {"mbi cpu": float(LIMIT), "mbi": f"gave up ({done.returncode})"}
-        return {**json.loads(done.stdout), "mbi pairs": apart(rows, np.load(found), shape)}
+        done = subprocess.run([*call, str(given), str(found)], check=True, capture_output=True, text=True)
+        return float(json.loads(done.stdout.splitlines()[-1])["cpu"]), np.load(found)
 
 
 def lines() -> Iterator[dict[str, Any]]:
     """One row for each method, as it is done."""
     real = adult()
     rows, shape = simulated() if real is None else real
-    find("mst").fit(  # compiles, once for all
-        Rows(rows[:50], declared(shape)),
-        declared(shape),
-        MissingMethod.COMPLETE,
-        SPEND,
-        noise=SystemSynthNoise(),
-        step=lambda _: None,
+    find("mst").fit(
+        FitTask(  # compiles, once for all
+            Rows(rows[:50], declared(shape)),
+            declared(shape),
+            MissingMethod.COMPLETE,
+            SPEND,
+            noise=SystemSynthNoise(),
+            step=lambda _: None,
+        )
     )
+    data = "simulated" if real is None else "Adult"
     for name in METHODS:
-        data = "simulated" if real is None else "Adult"
-        yield {"data": data, "method": name, **ours(name, rows, shape), **theirs(name, rows, shape)}
+        yield {"data": data, "library": "reticent", "method": name, **ours(name, rows, shape)}
+    for name in METHODS:
+        for missing in dict.fromkeys((MissingMethod.AVAILABLE, usual_missing(find(name)))):
+            label = f"{name}, {missing.value}"
+            found = ours(name, rows, shape, missing)
+            yield {"data": f"{data}, a fifth missing", "library": "reticent", "method": label, **found}
+    is_large = bool(os.environ.get("RETICENT_BENCH_LARGE"))
+    for library in LIBRARIES:
+        for name in BESIDE if is_large else [each for each in BESIDE if each not in SLOW]:
+            for label, found in theirs(library, name, rows, shape).items():
+                yield {"data": f"{data}{label}", "library": library, "method": name, **found}
 
 
 def run() -> list[dict[str, Any]]:
@@ -125,17 +167,21 @@ def run() -> list[dict[str, Any]]:
     return list(lines())
 
 
-COLUMNS = (("seconds", 9, 2), ("cpu", 8, 2), ("pairs", 8, 4), ("mbi cpu", 9, 1), ("mbi pairs", 11, 4))
+COLUMNS = (("cpu", 10, 2), ("pairs", 8, 4))
 
 
 def main() -> None:
     """Print the table."""
-    print(f"{'data':<11}{'method':<13}{''.join(f'{name:>{width}}' for name, width, _ in COLUMNS)}")
+    heads = "".join(f"{name:>{width}}" for name, width, _ in COLUMNS)
+    print(f"{'data':<28}{'library':<10}{'method':<32}{heads}")
     for row in lines():
-        cells = (f"{row[k]:>{w},.{d}f}" if k in row else f"{'':>{w}}" for k, w, d in COLUMNS)
-        print(f"{row['data']:<11}{row['method']:<13}{''.join(cells)}  {row.get('mbi', '')}", flush=True)
-    if not (OTHERS / "ready").exists():
-        print("mbi could not be installed; it needs a network once.")
+        cells = (f"{row[k]:>{w},.{d}f}" for k, w, d in COLUMNS)
+        print(f"{row['data']:<28}{row['library']:<10}{row['method']:<32}{''.join(cells)}", flush=True)
+    for library, (folder, _, _) in LIBRARIES.items():
+        if not (folder / "ready").exists():
+            print(f"{library} could not be installed; it needs a network once.")
+    if not os.environ.get("RETICENT_BENCH_LARGE"):
+        print("AIM of the other libraries takes hours; --large runs it, to its end.")
 
 
 if __name__ == "__main__":

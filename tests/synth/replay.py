@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from reticent.synth.base import MissingMethod, Model, Spend, SynthesisMethod, SynthNoise
+from reticent.synth.base import FitTask, MissingMethod, Model, Spend, SynthesisMethod, SynthNoise
 from reticent.synth.domain import Domain
 from reticent.synth.network import Network
 from reticent.synth.spending import total_of
@@ -16,6 +16,7 @@ PURE = Spend(epsilon=Fraction(1))
 APPROXIMATE = Spend(epsilon=Fraction(1), delta=Fraction(1, 10**6))
 RHO = Spend(rho=Fraction("0.02"))
 NOT_FILLED = (MissingMethod.COMPLETE, MissingMethod.AVAILABLE, MissingMethod.VALUES)
+COUNTED = (*NOT_FILLED, MissingMethod.WEIGHTED)
 
 
 def random_rows(domain: Domain, rows: int, seed: int) -> ArrayCounts:
@@ -44,7 +45,9 @@ def run(
     domain: Domain | None = None,
 ) -> Model:
     """Fit. `domain` is that of the model, where rows are counted by more axes than it has."""
-    return method.fit(counts, domain or counts.domain, holes, spend, noise=noise, step=lambda _: None)
+    return method.fit(
+        FitTask(counts, domain or counts.domain, holes, spend, noise=noise, step=lambda _: None)
+    )
 
 
 def faults(

@@ -8,6 +8,7 @@ from math import ceil, log, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.engine.coded import coins
 from reticent.engine.protocol import RowFill, RowSum
 from reticent.noise.bits import Bits, words
 from reticent.schema import Schema
@@ -80,6 +81,9 @@ class ArrayCounts:
         totals = np.zeros(work.length, dtype=np.int64)
         work.add(self.cells.T.astype(np.uint16), totals)
         return totals
+
+    def sampled_sum(self, work: RowSum, rate: Fraction, bits: Bits) -> Counted:
+        return ArrayCounts(self.cells[coins(len(self.cells), rate, bits)], self.domain).summed(work)
 
     def without(self, row: int) -> "ArrayCounts":
         """The neighbour that lacks one record."""

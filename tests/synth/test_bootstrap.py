@@ -10,7 +10,7 @@ import reticent
 from reticent.errors import PlanError
 from reticent.synth import bootstrap as module
 from reticent.synth.answer import answer_directly
-from reticent.synth.base import MissingMethod, Spend
+from reticent.synth.base import FitTask, MissingMethod, Spend
 from reticent.synth.bootstrap import bootstrap
 from reticent.synth.marginals.pairs import AllPairs
 from reticent.synth.questions import read_question
@@ -30,7 +30,9 @@ def fitted(silent: float = 0.0):
     method = AllPairs(iterations=20, last=20)
     counts = ArrayCounts(cells, domain)
     return method.fit(
-        counts, domain, MissingMethod.AVAILABLE, SPEND, noise=QuickSynthNoise(seed=1), step=lambda _: None
+        FitTask(
+            counts, domain, MissingMethod.AVAILABLE, SPEND, noise=QuickSynthNoise(seed=1), step=lambda _: None
+        )
     )
 
 

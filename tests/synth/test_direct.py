@@ -10,10 +10,10 @@ import pytest
 from reticent.errors import PlanError
 from reticent.schema.codebook import schema_from
 from reticent.synth.answer import answer_directly, answered
-from reticent.synth.base import MissingMethod, Spend
+from reticent.synth.base import FitTask, MissingMethod, Spend
 from reticent.synth.direct import NoInterval, estimated, shares_of
 from reticent.synth.domain import domain_of
-from reticent.synth.lists import Lists, ListsPart, NoisyList, lists_from, lists_told
+from reticent.synth.lists import Lists, ListsPart, NoisyList, lists_from, lists_section
 from reticent.synth.marginals.mst import MST
 from reticent.synth.marginals.pairs import AllPairs
 from reticent.synth.marginals.study import plain
@@ -214,7 +214,9 @@ QUESTIONS = (
 
 def fitted(counts, domain, noise, **more):
     method = AllPairs(most_pairs=0, iterations=1, last=1, **more)
-    return method.fit(counts, domain, MissingMethod.AVAILABLE, SPEND, noise=noise, step=lambda _: None)
+    return method.fit(
+        FitTask(counts, domain, MissingMethod.AVAILABLE, SPEND, noise=noise, step=lambda _: None)
+    )
 
 
 def test_without_noise_answers_are_those_of_the_rows():
@@ -287,10 +289,17 @@ def test_what_has_no_interval_says_why():
     few = fitted(village(30, 1)[1], domain, QuickSynthNoise(seed=3)).lists
     with pytest.raises(NoInterval, match="own standard errors"):
         ask(few, {"mean": "hours", "where": "region = 'w'"})
-    with pytest.raises(PlanError, match="cuts a bin"):
+    with pytest.raises(PlanError, match=r"cuts a bin.*those of hours begin at 0, 13, 25"):
         ask(net.lists, {"proportion": "hours < 20"})
+    for asked in ("sex is missing", "sex is answered", "not (sex is answered or region = 's')"):
+        with pytest.raises(
+            NoInterval, match="it asks who answered"
+        ):  # of those who answered it would be none, or all
+            ask(net.lists, {"proportion": asked})
     tree = MST(iterations=1).fit(
-        counts, domain, MissingMethod.AVAILABLE, SPEND, noise=QuickSynthNoise(seed=3), step=lambda _: None
+        FitTask(
+            counts, domain, MissingMethod.AVAILABLE, SPEND, noise=QuickSynthNoise(seed=3), step=lambda _: None
+        )
     )
     unmeasured = [pair for pair in ((0, 1), (0, 2), (1, 2)) if not tree.lists.of(pair)]
     assert unmeasured  # a tree leaves one out
@@ -324,7 +333,7 @@ def test_laplace_noise_has_longer_tails():
 def test_lists_come_back_from_a_file_and_wrong_ones_do_not():
     domain, counts, _ = village(200, 1)
     lists = fitted(counts, domain, QuickSynthNoise(seed=1)).lists
-    words, numbers = lists_told(lists)
+    words, numbers = lists_section(lists)
     part = ListsPart.model_validate(words)
     again = lists_from(part, numbers, domain, lists.plain)
     assert again is not None

@@ -10,7 +10,7 @@ from reticent.synth.base import MissingMethod, Spend
 from reticent.synth.marginals import privbayes
 from reticent.synth.marginals.privbayes import PrivBayes
 from reticent.synth.marginals.privbayes_printed import information, information_reach
-from reticent.synth.marginals.study import UNIT, distance
+from reticent.synth.marginals.scores import UNIT, distance
 from reticent.synth.registry import KNOWN, find
 from tests.synth.replay import neighbours, random_rows, run
 from tests.synth.standins import FrozenSynthNoise, toy

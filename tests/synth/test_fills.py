@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from reticent.errors import PlanError
 from reticent.schema.codebook import schema_from
-from reticent.synth.base import Conditional, MissingMethod, Spend
+from reticent.synth.base import Conditional, FitTask, MissingMethod, Spend
 from reticent.synth.domain import Domain, domain_of
 from reticent.synth.fills import PAGE, check_spend, even_fills, mean_fills, model_fills, parts, prepared
 from reticent.synth.marginals.independent import Independent
@@ -22,22 +22,17 @@ from tests.synth.replay import APPROXIMATE, PURE, RHO, random_rows
 from tests.synth.standins import ArrayCounts, FrozenSynthNoise, NoSynthNoise, toy
 
 EVERY = list(MissingMethod)
+UNTOUCHED = (MissingMethod.AVAILABLE, MissingMethod.WEIGHTED, MissingMethod.VALUES)
 
 
 def ready(
     counts: ArrayCounts, holes: MissingMethod, spend: Spend = PURE, noise: NoSynthNoise | None = None
 ) -> tuple[ArrayCounts, Spend]:
-    made, left = prepared(
-        counts,
-        counts.domain,
-        holes,
-        spend,
-        noise=noise or NoSynthNoise(),
-        model=Independent(),
-        step=lambda _: None,
-    )
-    assert isinstance(made, ArrayCounts)
-    return made, left
+    task = FitTask(counts, counts.domain, holes, spend, noise=noise or NoSynthNoise(), step=lambda _: None)
+    made = prepared(task, model=Independent())
+    assert isinstance(made.counts, ArrayCounts)
+    assert (made.domain, made.missing, made.noise) == (task.domain, holes, task.noise)
+    return made.counts, made.spend
 
 
 @pytest.mark.parametrize("holes", EVERY)
@@ -46,7 +41,7 @@ def test_filling_changes_silent_cells_only_and_leaves_none(holes: MissingMethod)
     domain = toy([3, 4, 2], universes={"b": "a = '1'"})
     counts = random_rows(domain, 200, 1)
     made, _ = ready(counts, holes)
-    if holes in (MissingMethod.AVAILABLE, MissingMethod.VALUES):
+    if holes in UNTOUCHED:
         assert made is counts
         return
     silence = np.array([axis.silence for axis in domain.axes])
@@ -198,34 +193,27 @@ def test_every_answer_is_alike_when_drawn_from_the_domain() -> None:
 class Copier:
     """A network that copies a to b, and nothing else."""
 
-    def fit(self, counts, domain, holes, spend, *, noise, step):  # type: ignore[no-untyped-def]
-        assert holes is MissingMethod.AVAILABLE
+    def fit(self, task: FitTask) -> Network:
+        assert task.missing is MissingMethod.AVAILABLE
         copying = np.vstack([np.eye(2, 3), [[0.5, 0.5, 0]]])
         steps = (
             Conditional(place=0, given=(), table=np.array([0.0, 1, 0])),
             Conditional(place=1, given=(0,), table=copying),
         )
-        claim = Independent().claim(domain, holes, spend)
-        return Network(domain=domain, steps=steps, total=1.0, claim=claim)
+        claim = Independent().claim(task.domain, task.missing, task.spend)
+        return Network(domain=task.domain, steps=steps, total=1.0, claim=claim)
 
 
 def test_a_model_fills_in_its_own_order_from_the_row_itself() -> None:
     """b is copied from a, and where a is silent too, from what a was filled with."""
     domain = toy([2, 2])
     cells = np.array([[0, 2], [1, 2], [2, 2], [0, 1]])
-    made, left = prepared(
-        ArrayCounts(cells, domain),
-        domain,
-        MissingMethod.MODEL,
-        PURE,
-        noise=NoSynthNoise(),
-        model=Copier(),
-        share=Fraction(1, 4),
-        step=lambda _: None,
-    )
-    assert isinstance(made, ArrayCounts)
-    assert made.cells.tolist() == [[0, 0], [1, 1], [1, 1], [0, 1]]
-    assert left.epsilon == Fraction(3, 4)
+    rows = ArrayCounts(cells, domain)
+    task = FitTask(rows, domain, MissingMethod.MODEL, PURE, noise=NoSynthNoise(), step=lambda _: None)
+    made = prepared(task, model=Copier(), share=Fraction(1, 4))
+    assert isinstance(made.counts, ArrayCounts)
+    assert made.counts.cells.tolist() == [[0, 0], [1, 1], [1, 1], [0, 1]]
+    assert made.spend.epsilon == Fraction(3, 4)
 
 
 def test_a_network_that_draws_silence_fills_with_answers() -> None:
@@ -279,5 +267,5 @@ def test_a_claim_names_the_page_on_filling_where_rows_are_mapped_first(
 ) -> None:
     """And every page that it names is there."""
     pages = {page for _, page in find(name).claim(toy([2, 2]), holes, PURE).rests_on}
-    assert (PAGE in pages) == (holes not in (MissingMethod.AVAILABLE, MissingMethod.VALUES))
+    assert (PAGE in pages) == (holes not in UNTOUCHED)
     assert all((Path(__file__).parents[2] / page).is_file() for page in pages) and len(pages) >= 2

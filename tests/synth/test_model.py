@@ -16,7 +16,7 @@ from reticent.privacy.claim import Claim
 from reticent.privacy.ledger import Ledger
 from reticent.schema import Schema
 from reticent.synth import registry, saved
-from reticent.synth.base import Counts, MissingMethod, Spend, Step, SynthNoise
+from reticent.synth.base import FitTask, MissingMethod, Spend
 from reticent.synth.domain import Domain, domain_of
 from reticent.synth.network import Network
 from reticent.synth.saved import load, save
@@ -79,19 +79,11 @@ class Taught:
     def rounds(self, domain: Domain) -> int:
         return 1
 
-    def fit(
-        self,
-        counts: Counts,
-        domain: Domain,
-        holes: MissingMethod,
-        spend: Spend,
-        *,
-        noise: SynthNoise,
-        step: Step,
-    ) -> Learned:
+    def fit(self, task: FitTask) -> Learned:
+        domain, noise, spend = task.domain, task.noise, task.spend
         sizes = [axis.size for axis in domain.axes]
         tables = [np.zeros(size, np.int64) for size in sizes]
-        for batch in counts.batches(64, noise.bits):
+        for batch in task.counts.batches(64, noise.bits):
             for table, line, size in zip(tables, batch, sizes, strict=True):
                 table += np.bincount(line, minlength=size)
         flat = np.concatenate(tables).tolist()
@@ -100,9 +92,9 @@ class Taught:
         for axis, cells in zip(domain.axes, np.split(np.array(noisy), np.cumsum(sizes)[:-1]), strict=True):
             positive = np.maximum(cells[: axis.answers], 0) + 1.0
             chances.append(tuple((positive / positive.sum()).tolist()))
-        step("columns")
+        task.step("columns")
         return Learned(
-            domain, tuple(chances), float(sum(noisy)) / len(sizes), self.claim(domain, holes, spend)
+            domain, tuple(chances), float(sum(noisy)) / len(sizes), self.claim(domain, task.missing, spend)
         )
 
 

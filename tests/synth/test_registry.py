@@ -8,7 +8,7 @@ import pytest
 
 from reticent.errors import PlanError
 from reticent.privacy.claim import Change
-from reticent.synth.base import MissingMethod, Spend, SynthesisMethod
+from reticent.synth.base import FitTask, MissingMethod, Spend, SynthesisMethod
 from reticent.synth.domain import Domain
 from reticent.synth.learned.adversarial import Adversarial, Game
 from reticent.synth.registry import KNOWN, find
@@ -88,7 +88,9 @@ def test_the_claim_is_known_before_and_no_more_is_spent(name, holes, pure):
     """Amounts of all calls, added by the rules of their kind; steps within the bar; a network that can be drawn from."""
     method, spend = quick(name), spend_for(name, pure=pure)
     noise, calls = FrozenSynthNoise(), []
-    network = method.fit(random_rows(DOMAIN, 24, 1), DOMAIN, holes, spend, noise=noise, step=calls.append)
+    network = method.fit(
+        FitTask(random_rows(DOMAIN, 24, 1), DOMAIN, holes, spend, noise=noise, step=calls.append)
+    )
     claim = method.claim(DOMAIN, holes, spend)
     assert network.claim == claim
     assert (claim.epsilon, claim.delta, claim.change) == (spend.epsilon, spend.delta, spend.change)

@@ -13,6 +13,7 @@ from statistics import NormalDist
 import numpy as np
 
 from reticent.errors import PlanError
+from reticent.refine.total import DesignFactor
 from reticent.synth.base import MissingMethod, Places
 from reticent.synth.direct import MeasuredTables, NoInterval, shares_of, variance_of
 from reticent.synth.domain import Rows
@@ -22,7 +23,9 @@ from reticent.synth.model_only import rows_answer
 from reticent.synth.moments import PairMoments
 from reticent.synth.questions import LEVEL, TableQuestion
 
-USED = (MissingMethod.AVAILABLE, MissingMethod.VALUES)
+USED = (MissingMethod.AVAILABLE, MissingMethod.WEIGHTED, MissingMethod.VALUES)
+ASKED = "declared with the question"
+"""The source of a design effect that came with a question, before whatever a release tells of the survey."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +34,8 @@ class DirectAnswer:
 
     `noise` and `sampling` are the standard errors of the two by themselves. `columns` name the tables it rests on,
     `deviation` is the noise of one of their cells in rows, `is_chosen` whether a look at the data decided that they were
-    measured, `answered` the share of rows that answered them.
+    measured, `answered` the share of rows that answered them. `design` is the factor that `sampling` was multiplied by, and
+    where it comes from; None where rows were taken to be drawn one by one.
     """
 
     words: str
@@ -48,6 +52,7 @@ class DirectAnswer:
     merged: float = 0.0
     is_model_only: bool = False
     reason: str = ""
+    design: DesignFactor | None = None
 
     @property
     def standard_error(self) -> float | None:
@@ -57,15 +62,16 @@ class DirectAnswer:
 
 def answered(
     question: TableQuestion,
-    lists: Lists | None,
+    lists: Lists | MeasuredTables | None,
     rows: Callable[[], Rows],
     *,
     level: float = LEVEL,
     design_effect: float | None = None,
+    released: DesignFactor | None = None,
 ) -> tuple[DirectAnswer, ...]:
     """The answer from measured tables or, where these have none, the number that synthetic `rows` give, marked *model only*."""
     try:
-        return answer_directly(question, lists, level=level, design_effect=design_effect)
+        return answer_directly(question, lists, level=level, design_effect=design_effect, released=released)
     except NoInterval as why:
         reason, estimate = why.reason, why.estimate
     except (ArithmeticError, np.linalg.LinAlgError):
@@ -80,11 +86,18 @@ def answered(
 
 
 def answer_directly(
-    question: TableQuestion, lists: Lists | None, *, level: float = LEVEL, design_effect: float | None = None
+    question: TableQuestion,
+    lists: Lists | MeasuredTables | None,
+    *,
+    level: float = LEVEL,
+    design_effect: float | None = None,
+    released: DesignFactor | None = None,
 ) -> tuple[DirectAnswer, ...]:
     """The answer from measured tables: one, or for a regression one for each coefficient.
 
-    Raises `NoInterval` where the tables do not have one.
+    The sampling part is multiplied by `design_effect` where the question declares one, else by the survey's factor that was
+    `released`, with its degrees of freedom. Raises `NoInterval` where the tables do not have an answer. `lists` given as
+    `MeasuredTables` are worked out once for many questions.
     """
     if not 0 < level < 1:
         raise PlanError("lies between 0 and 1, such as 0.95", field="level")
@@ -94,20 +107,23 @@ def answer_directly(
         raise NoInterval("this method keeps no noisy tables; use mst, aim or pairs")
     if lists.missing not in USED:
         raise NoInterval(
-            f"rows were changed before they were counted (missing = {lists.missing.value!r}); use 'available' or 'category'"
+            f"rows were changed before they were counted (missing = {lists.missing.value!r}); use 'response-weighted', 'available' or "
+            "'category'"
         )
-    _check_design(lists, design_effect)
-    told = _Teller(tables=MeasuredTables(lists), level=level, design_effect=design_effect or 1.0)
+    tables = lists if isinstance(lists, MeasuredTables) else MeasuredTables(lists)
+    design = released if design_effect is None else DesignFactor(deft=sqrt(design_effect), source=ASKED)
+    _check_design(tables.lists, design)
+    told = _Teller(tables=tables, level=level, design=design)
     if question.kind == "regression" and len(question.on) > 1:
         return _several(question, told)
     return (_one(question, told),)
 
 
-def _check_design(lists: Lists, design_effect: float | None) -> None:
-    if lists.is_complex and design_effect is None:
+def _check_design(lists: Lists, design: DesignFactor | None) -> None:
+    if lists.is_complex and design is None:
         raise NoInterval(
             "the codebook declares weights, strata or sampling units, and rows are counted as if they were drawn one by one; "
-            "give the design effect of the survey"
+            "give the design effect of the survey, or buy its design factor under [design]"
         )
 
 
@@ -117,7 +133,7 @@ class _Teller:
 
     tables: MeasuredTables
     level: float
-    design_effect: float
+    design: DesignFactor | None
 
     @property
     def lists(self) -> Lists:
@@ -132,7 +148,7 @@ class _Teller:
         places: Sequence[Places],
         is_share: bool,
     ) -> DirectAnswer:
-        sampling *= self.design_effect
+        sampling *= self._factor.effect
         half = self._half(noise, sampling)
         low, high = value - half, value + half
         if is_share:
@@ -154,14 +170,20 @@ class _Teller:
             is_chosen=any(each.is_chosen for each in lists),
             answered=min(float(shares_of(each, self.lists).response.min()) for each in lists),
             merged=max(self._merged(at) for at in places),
+            design=self.design,
         )
+
+    @property
+    def _factor(self) -> DesignFactor:
+        return self.design or DesignFactor(deft=1.0)
 
     def _half(self, noise: float, sampling: float) -> float:
         tail = (1 - self.level) / 2
         normal = NormalDist().inv_cdf(1 - tail)
         # Laplace noise has longer tails than normal noise of the same variance: quantile b ln(1/(2 tail)), variance 2 b^2.
         law = normal if self.lists.is_gaussian else max(normal, log(1 / (2 * tail)) / sqrt(2))
-        return sqrt(law**2 * noise + normal**2 * sampling)
+        # A bought factor is an estimate: Student's quantile, with the degrees of freedom it was bought with (THEORY 13.3).
+        return sqrt(law**2 * noise + self._factor.quantile(self.level) ** 2 * sampling)
 
     def _merged(self, places: Places) -> float:
         """The share of rows in cells of a pair that stand for several of the domain's cells."""
@@ -180,7 +202,7 @@ def _one(question: TableQuestion, told: _Teller) -> DirectAnswer:
     places = _places(question, told.lists)
     table = told.tables.of(places)
     made = KINDS[question.kind](question, table)
-    noise = table.noise(made.gradient) + made.noise
+    noise = table.noise(made.gradient + made.residual_gradient) + made.noise
     sampling = table.sampling(made.gradient) + made.sampling
     is_share = question.kind == "proportion"
     return told.tell(question.words, made.value, noise, sampling, [places], is_share)

@@ -30,6 +30,7 @@ class MissingMethod(StrEnum):
     MEAN = "impute-mean"
     MODEL = "impute-model"
     AVAILABLE = "available"
+    WEIGHTED = "response-weighted"
     VALUES = "category"
 
 
@@ -69,6 +70,10 @@ class Counts(Protocol):
 
     def summed(self, work: RowSum) -> Counted:
         """The sum over all rows of the whole numbers that `work` makes of each by itself."""
+        ...
+
+    def sampled_sum(self, work: RowSum, rate: Fraction, bits: Bits) -> Counted:
+        """The same over a Poisson sample: every row is in by a coin of its own, with chance `rate`."""
         ...
 
     def batches(self, size: int, bits: Bits) -> Iterator[NDArray[Any]]:
@@ -123,6 +128,28 @@ class Spend:
         return not (self.delta or self.rho)
 
 
+@dataclass(frozen=True, slots=True)
+class FitTask:
+    """What a synthesizer is given to fit: the rows, what is done about missing values, and what may be spent.
+
+    Parameters
+    ----------
+    counts : the rows, confidential
+    domain : their columns, and the cells of each
+    missing : what is done about missing values
+    spend : the privacy budget of the fit, for the change that stays hidden
+    noise : where all noise and all draws come from
+    step : told of each step of the method by name, for a progress bar
+    """
+
+    counts: Counts = field(repr=False)
+    domain: Domain
+    missing: MissingMethod
+    spend: Spend
+    noise: SynthNoise = field(kw_only=True)
+    step: Step = field(kw_only=True, repr=False)
+
+
 class Model(Protocol):
     """A fitted synthesizer: rows to draw, as many as are wanted, under the guarantee it was fitted with.
 
@@ -168,16 +195,7 @@ class SynthesisMethod(Protocol):
         """At most how often `step` is called, for a progress bar."""
         ...
 
-    def fit(
-        self,
-        counts: Counts,
-        domain: Domain,
-        missing: MissingMethod,
-        spend: Spend,
-        *,
-        noise: SynthNoise,
-        step: Step,
-    ) -> Model: ...
+    def fit(self, task: FitTask) -> Model: ...
 
 
 @runtime_checkable
@@ -204,6 +222,24 @@ class Foretold(Protocol):
 
     def effort(self, domain: Domain, missing: MissingMethod) -> Effort:
         """From the codebook and the plan alone."""
+        ...
+
+
+@runtime_checkable
+class NoisyTraining(Protocol):
+    """A method that learns by noisy sums over rows."""
+
+    def step_noise(self, domain: Domain, missing: MissingMethod, spend: Spend) -> float:
+        """The deviation of the noise on one number of a step, in respondents in that step; from public numbers."""
+        ...
+
+
+@runtime_checkable
+class SampledTraining(Protocol):
+    """A method whose steps may look at Poisson samples of the rows."""
+
+    def sampling(self, rate: Fraction, steps: int) -> SynthesisMethod:
+        """The same with so many steps, every record in each by a coin of that chance."""
         ...
 
 

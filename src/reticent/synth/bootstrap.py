@@ -8,6 +8,7 @@ secret.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from math import floor
 
 import numpy as np
@@ -17,10 +18,13 @@ from reticent.errors import PlanError
 from reticent.noise.bits import Bits
 from reticent.synth.base import Counted, Floats, MissingMethod
 from reticent.synth.direct import shares_of
-from reticent.synth.domain import uniforms
+from reticent.synth.domain import Domain, uniforms
+from reticent.synth.graph.beliefs import FittedGraph
 from reticent.synth.graph.estimate import NoisyTable, Zeroes, estimate
-from reticent.synth.lists import Lists, NoisyList
-from reticent.synth.marginals.study import View, grouped_view, plain
+from reticent.synth.lists import Lists, NoisyList, as_available
+from reticent.synth.marginals.answered import TURNS, AnsweredTables
+from reticent.synth.marginals.response import Propensities
+from reticent.synth.marginals.study import View, grouped_view, plain, with_silence
 from reticent.synth.network import Network, one_scale, simplex, total_of
 from reticent.synth.rules import lawful_pairs
 from reticent.synth.spending import NoisyCounts
@@ -42,21 +46,54 @@ def bootstrap(network: Network, copies: int, bits: Bits) -> Iterator[Network]:
 
 
 def _again(network: Network, lists: Lists, bits: Bits) -> Network:
-    domain = network.domain
     rows = _sampled(network, min(MOST_ROWS, max(1, floor(network.total + 0.5))), bits)
+    if lists.missing is MissingMethod.WEIGHTED:
+        return _again_weighted(network, lists, rows, bits)
+    domain = network.domain
     rows = _silenced(rows, lists, bits) if lists.missing is MissingMethod.AVAILABLE else rows
     first, view = plain(domain, lists.missing), grouped_view(domain, lists)
     fitted = [each for each in lists.lists if each.is_fitted]
     noisy = [_noisy(each, rows, view if each.is_grouped else first, lists, bits) for each in fitted]
     total = total_of([found for each, found in zip(fitted, noisy, strict=True) if not each.is_grouped])
     measured = [_table(each, found, total, lists, view) for each, found in zip(fitted, noisy, strict=True)]
-    zeroes = [
-        Zeroes(places=pair, allowed=view.allowed(can_be, pair))
-        for pair, can_be in lawful_pairs(domain).items()
+    model = estimate(
+        view.shape, measured, total=total, iterations=PASSES, zeroes=_zeroes(network.domain, view)
+    )
+    return _network(network, model, view, total)
+
+
+def _again_weighted(network: Network, lists: Lists, rows: Cells, bits: Bits) -> Network:
+    """Answers go missing as the released lists say that they do, and the model is fitted with weights of its own."""
+    domain, spoken = network.domain, as_available(lists)
+    view = grouped_view(domain, spoken)
+    tables = AnsweredTables(
+        domain=domain, lists=list(lists.lists), view=view, paired=view, total=lists.total, bits=bits
+    )
+    rows = _silenced(rows, spoken, bits, tables.propensities_of(lambda: _groups(rows, view)))
+    whole, first = with_silence(view, domain), plain(domain, lists.missing)
+    tables.lists = [
+        replace(each, cells=_noisy(each, rows, whole if each.is_grouped else first, lists, bits).cells)
+        for each in lists.lists
     ]
-    model = estimate(view.shape, measured, total=total, iterations=PASSES, zeroes=zeroes)
+    tables.total = replace(lists, lists=tuple(tables.lists)).total
+    sets = list(dict.fromkeys(each.places for each in lists.lists if each.is_fitted))
+    model = tables.in_turns(sets, _zeroes(domain, view), iterations=PASSES // TURNS, start=None)
+    return _network(network, model, view, tables.total)
+
+
+def _groups(rows: Cells, view: View) -> NDArray[np.int64]:
+    """Rows as groups of a view, a line for each column."""
+    return np.stack([side.into[rows[:, place]] for place, side in enumerate(view.sides)])
+
+
+def _zeroes(domain: Domain, view: View) -> list[Zeroes]:
+    found = lawful_pairs(domain).items()
+    return [Zeroes(places=pair, allowed=view.allowed(can_be, pair)) for pair, can_be in found]
+
+
+def _network(network: Network, model: FittedGraph, view: View, total: float) -> Network:
     steps = tuple(view.widened(step) for step in model.conditionals())
-    return Network(domain=domain, steps=steps, total=total, claim=network.claim)
+    return Network(domain=network.domain, steps=steps, total=total, claim=network.claim)
 
 
 def _sampled(network: Network, rows: int, bits: Bits) -> Cells:
@@ -74,11 +111,11 @@ def _sampled(network: Network, rows: int, bits: Bits) -> Cells:
     return drawn
 
 
-def _silenced(rows: Cells, lists: Lists, bits: Bits) -> Cells:
+def _silenced(rows: Cells, lists: Lists, bits: Bits, seen: Propensities | None = None) -> Cells:
     """Answers gone missing at the rates that the columns' lists tell; who was not asked has none to miss."""
-    made = rows.copy()
+    made, chances = rows.copy(), {} if seen is None else seen.chances
     for place, axis in enumerate(lists.domain.axes):
-        rate = 1 - float(shares_of(lists.columns[place], lists).response[0])
+        rate = 1 - chances.get(place, float(shares_of(lists.columns[place], lists).response[0]))
         is_lost = (uniforms(len(rows), bits) < rate) & (made[:, place] < axis.answers)
         made[is_lost, place] = axis.silence
     return made

@@ -16,7 +16,7 @@ from math import sqrt
 import numpy as np
 
 from reticent.synth.base import Floats, MissingMethod, Places
-from reticent.synth.lists import Lists, NoisyList, Wholes, asked_blocks, sizes
+from reticent.synth.lists import Lists, NoisyList, Wholes, as_available, asked_blocks, sizes
 from reticent.synth.network import simplex
 
 TOTAL: Places = ()
@@ -38,7 +38,8 @@ class Shares:
     """A noisy list as shares of all rows, cell by cell: with the variance of its noise and the share that answered.
 
     `scale` is the variance that all cells of a block have in common, relative to their size: that of the noisy total, and
-    of the rows left out.
+    of the rows left out. `rows` has the rows of each block that answered; `left` is the variance that the list itself brings
+    to its rows left out, none where all rows are in, and where `is_borrowing` they are told by the columns' lists, too.
     """
 
     shares: Floats = field(repr=False)
@@ -46,6 +47,14 @@ class Shares:
     response: Floats = field(repr=False)
     scale: Floats = field(repr=False)
     blocks: Wholes = field(repr=False)
+    rows: Floats = field(repr=False)
+    left: float = 0.0
+    is_borrowing: bool = False
+
+    @property
+    def by_block(self) -> Floats:
+        """The share of each block."""
+        return np.asarray(np.bincount(self.blocks, weights=self.shares, minlength=len(self.scale)))
 
 
 def shares_of(each: NoisyList, lists: Lists) -> Shares:
@@ -54,13 +63,16 @@ def shares_of(each: NoisyList, lists: Lists) -> Shares:
     blocks = asked_blocks(lists.domain, each.places, lists.into(each))
     response, rows = _response(each, blocks, total)
     unit = total * response[blocks]
-    scale = (lists.total_variance + (noise if len(each.left) else 0.0)) / np.square(rows * response)
+    scale = (lists.total_variance + (each.noise_left if len(each.left) else 0.0)) / np.square(rows * response)
     return Shares(
         shares=each.cells / unit,
         variance=noise / np.square(unit),
         response=response[blocks],
         scale=scale,
         blocks=blocks,
+        rows=rows * response,
+        left=each.own_left if len(each.left) else 0.0,
+        is_borrowing=each.is_borrowing,
     )
 
 
@@ -92,6 +104,9 @@ def averaged(parts: Sequence[Shares]) -> Shares:
         response=mean([part.response for part in parts]),
         scale=np.max([part.scale for part in parts], axis=0),
         blocks=parts[0].blocks,
+        rows=np.min([part.rows for part in parts], axis=0),
+        left=max(part.left for part in parts),
+        is_borrowing=any(part.is_borrowing for part in parts),
     )
 
 
@@ -151,13 +166,19 @@ class Estimated:
         return np.asarray(self.inverse @ (self.known @ (self.own.variance * q)))
 
     def noise(self, q: Floats) -> float:
-        """The variance that the noise gives to q . x^: q'Cq, and what the common scale adds."""
+        """The variance that the noise gives to q . x^: q'Cq, and what the common scale adds.
+
+        Where rows are left out every list is scaled by its own, so the scale is told list by list.
+        """
+        if self.own.left:
+            shares = {self.places: self.own, **{side: own for side, (own, _) in self.columns.items()}}
+            return list_noise(self.linear(q).weights, shares, self.lists)
         plain = float(q @ (self.own.variance * q))
         taken = self.known @ (self.own.variance * q)
         return max(0.0, plain - float(taken @ self.inverse @ taken)) + self.scale_noise(q)
 
     def scale_noise(self, q: Floats) -> float:
-        """The part of an error in the total, and in who answered: each block's share of the functional, squared."""
+        """The part of an error in the total, where no rows are left out: each block's share of the functional, squared."""
         part = np.bincount(self.own.blocks, weights=q * self.positive, minlength=len(self.own.scale))
         return float(np.square(part) @ self.own.scale)
 
@@ -213,7 +234,7 @@ def estimated(lists: Lists, places: Places) -> Estimated | None:
     columns: dict[Places, tuple[Shares, Wholes]] = {}
     if len(places) > 1:
         columns = {(place,): _column(lists, place) for place in places}
-    known, told, spread, sides = _known(lists, places, sizes(into), columns)
+    known, told, spread, sides = _known(lists, own, places, sizes(into), columns)
     inverse: Floats = np.asarray(
         np.linalg.inv((known * own.variance) @ known.T + np.diag(spread)), dtype=np.float64
     )
@@ -242,6 +263,7 @@ def _column(lists: Lists, place: int) -> tuple[Shares, Wholes]:
 
 def _known(
     lists: Lists,
+    whole: Shares,
     places: Places,
     shape: tuple[int, ...],
     columns: dict[Places, tuple[Shares, Wholes]],
@@ -266,7 +288,11 @@ def _known(
                 sides.append(((place,), group))
     rows.append(np.ones(indices.shape[1]))
     told.append(1.0)
-    spread.append(lists.total_variance / lists.total**2)
+    # That all shares are one is known as well as this list's scale is.
+    is_scaled = whole.left > 0
+    spread.append(
+        float(np.square(whole.by_block) @ whole.scale) if is_scaled else lists.total_variance / lists.total**2
+    )
     sides.append((TOTAL, 0))
     return np.array(rows), np.array(told), np.array(spread), tuple(sides)
 
@@ -277,20 +303,50 @@ def variance_of(parts: Sequence[ListCombination], factors: Sequence[float], list
     for part, factor in zip(parts, factors, strict=True):
         for places, weights in part.weights.items():
             joined[places] = joined.get(places, np.zeros_like(weights)) + factor * weights
-    return sum(float(np.square(weights) @ _variances(places, lists)) for places, weights in joined.items())
+    used = dict.fromkeys(
+        [*(each for each in joined if each), *((place,) for each in joined for place in each)]
+    )
+    shares = {places: averaged([shares_of(each, lists) for each in lists.used(places)]) for places in used}
+    return list_noise(joined, shares, lists)
 
 
-def _variances(places: Places, lists: Lists) -> Floats:
-    if places == TOTAL:
-        return np.array([lists.total_variance / lists.total**2])
-    return averaged([shares_of(each, lists) for each in lists.used(places)]).variance
+def list_noise(weights: dict[Places, Floats], shares: dict[Places, Shares], lists: Lists) -> float:
+    """The noise of a functional that rests on lists with these weights: of their cells, and of what they are scaled by.
+
+    Where rows are left out a list is divided by the total less its rows left out. An error in these moves all shares of a
+    block alike, and the sum of the shares, which is one, not at all. Errors that lists have in common are added before they
+    are squared: of the total, which is made of all columns' lists, and of a column's missing answers, by which a pair's
+    rows left out may be told.
+    """
+    zeroes = {places: np.zeros_like(each.shares) for places, each in shares.items()}
+    weights = {TOTAL: np.zeros(1), **zeroes, **weights}
+    found = sum(float(np.square(weights[places]) @ each.variance) for places, each in shares.items())
+    if not any(each.left for each in shares.values()):
+        return found + float(weights[TOTAL][0]) ** 2 * lists.total_variance / lists.total**2
+    total, left = 0.0, dict[tuple[Places, int], float]()
+    for places, each in shares.items():
+        moved = np.bincount(each.blocks, weights=weights[places] * each.shares, minlength=len(each.rows))
+        for block, part in enumerate(moved / each.rows):
+            total -= float(part)
+            told_by = [places, *([(place,) for place in places] if each.is_borrowing and not block else [])]
+            for one in told_by:
+                left[one, block] = left.get((one, block), 0.0) + float(part)
+    found += sum(part**2 * shares[places].left for (places, _), part in left.items())
+    for (place,) in (places for places in shares if len(places) == 1):
+        # The total rests on this list as well.
+        own, noise = shares[place,], lists.columns[place].deviation ** 2
+        direct = float((weights[place,] * np.sqrt(own.variance / noise)).sum())
+        beside = sum(part for (places, _), part in left.items() if places == (place,))
+        found += 2 * total * lists.total_weights[place] * noise * (direct + beside)
+    return max(0.0, found + total**2 * lists.total_variance)
 
 
 class MeasuredTables:
-    """The estimates of all measured tables, each made once."""
+    """The estimates of all measured tables, each made once: for many questions to the same lists."""
 
     def __init__(self, lists: Lists) -> None:
-        self.lists = lists
+        self.missing = lists.missing
+        self.lists = as_available(lists)
         self._made: dict[Places, Estimated | None] = {}
 
     def of(self, places: Places) -> Estimated:

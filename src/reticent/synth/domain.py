@@ -165,7 +165,7 @@ def domain_of(
 
 
 def _default(schema: Schema) -> tuple[str, ...]:
-    return tuple(name for name, column in schema.coded.items() if column.role != "weight")
+    return schema.questions
 
 
 def _check(schema: Schema, name: str) -> None:

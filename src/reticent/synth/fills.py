@@ -10,13 +10,14 @@ import numpy as np
 from reticent.errors import PlanError
 from reticent.privacy.convert import PLACES, zcdp_to_epsilon
 from reticent.schema import Number
-from reticent.synth.base import Conditional, Counts, Floats, MissingMethod, Spend, Step, SynthNoise
+from reticent.synth.base import Conditional, Counts, FitTask, Floats, MissingMethod, Spend, SynthNoise
 from reticent.synth.domain import Axis, Domain, bins
 from reticent.synth.marginals.study import plain
 from reticent.synth.network import Network, lines, simplex
 from reticent.synth.spending import Accountant, rho_within
 
 PAGE = "proofs/synth/fills.md"
+WEIGHTED_PAGE = "proofs/synth/marginals/weighted.md"
 SHARE = Fraction(1, 2)
 PAID = (MissingMethod.MEAN, MissingMethod.MODEL)
 _STEP = Fraction(1, 10**PLACES)
@@ -25,52 +26,34 @@ _STEP = Fraction(1, 10**PLACES)
 class NetworkMethod(Protocol):
     """Whatever can fit a network to available cells: any synthesizer."""
 
-    def fit(
-        self,
-        counts: Counts,
-        domain: Domain,
-        missing: MissingMethod,
-        spend: Spend,
-        *,
-        noise: SynthNoise,
-        step: Step,
-    ) -> Network: ...
+    def fit(self, task: FitTask) -> Network: ...
 
 
-def prepared(
-    counts: Counts,
-    domain: Domain,
-    missing: MissingMethod,
-    spend: Spend,
-    *,
-    noise: SynthNoise,
-    model: NetworkMethod,
-    share: Fraction = SHARE,
-    step: Step,
-) -> tuple[Counts, Spend]:
-    """The rows a synthesizer shall see under a strategy, and what it may still spend on them.
+def prepared(task: FitTask, *, model: NetworkMethod, share: Fraction = SHARE) -> FitTask:
+    """The task with the rows that a synthesizer shall see under its strategy, and what may still be spent on them.
 
-    Guarantee   a synthesizer run on these rows with what is left keeps the promise of `spend` as a whole.
-    Adjacency   `spend.neighbours`.
+    Guarantee   a synthesizer run on these rows with what is left keeps the promise of `task.spend` as a whole.
+    Adjacency   `task.spend.neighbours`.
     Theorem     rows mapped one by one, given what was released, have stability one; adaptive composition.
     Proof       proofs/synth/fills.md
-    Assumes     what is handed a `Spend` spends it through a purse; `counts` maps rows one by one.
+    Assumes     what is handed a `Spend` spends it through an `Accountant`; `task.counts` maps rows one by one.
     Keeps back  the rows, how many are complete, and which cells were filled.
     """
+    counts, domain, missing, noise = task.counts, task.domain, task.missing, task.noise
     if missing is MissingMethod.COMPLETE:
-        return counts.complete(), spend
+        return replace(task, counts=counts.complete())
     if missing is MissingMethod.RANDOM:
-        return counts.filled(even_fills(domain), noise.bits), spend
+        return replace(task, counts=counts.filled(even_fills(domain), noise.bits))
     if missing not in PAID:
-        return counts, spend
-    first, left = parts(spend, share)
+        return task
+    first, left = parts(task.spend, share)
     if missing is MissingMethod.MEAN:
         fills = mean_fills(counts, domain, first, noise)
-        step("columns for filling")
+        task.step("columns for filling")
     else:
-        network = model.fit(counts, domain, MissingMethod.AVAILABLE, first, noise=noise, step=step)
+        network = model.fit(replace(task, missing=MissingMethod.AVAILABLE, spend=first))
         fills = model_fills(network)
-    return counts.filled(fills, noise.bits), left
+    return replace(task, counts=counts.filled(fills, noise.bits), spend=left)
 
 
 def parts(spend: Spend, share: Fraction) -> tuple[Spend, Spend]:
@@ -154,13 +137,20 @@ def _fill(place: int, axis: Axis, answers: Floats, given: Sequence[int] = ()) ->
 
 
 def filling(missing: MissingMethod) -> tuple[tuple[str, str], ...]:
-    """What a claim rests on besides, where rows are mapped before they are counted."""
+    """What a claim rests on besides, where rows are mapped before they are counted, or counted with missing answers apart."""
+    if missing is MissingMethod.WEIGHTED:
+        return (("answered cells, weighted by who answers", WEIGHTED_PAGE),)
     mapped = (MissingMethod.COMPLETE, MissingMethod.RANDOM, *PAID)
     return (("rows filled one by one", PAGE),) if missing in mapped else ()
 
 
-def check_spend(missing: MissingMethod, spend: Spend, share: Fraction = SHARE) -> None:
-    """Refuse an amount that cannot be spent, or not in two parts where the strategy needs two."""
+def check_spend(
+    missing: MissingMethod, spend: Spend, share: Fraction = SHARE, *, is_weighed: bool = False
+) -> None:
+    """Refuse an amount that cannot be spent, or not in two parts where the strategy needs two.
+
+    `is_weighed` says that the method can weigh answered cells by who answers.
+    """
     if spend.rho and (spend.epsilon or spend.delta):
         raise PlanError("has two units; give epsilon and delta, or rho alone", field="rho")
     if spend.rho < 0 or (not spend.rho and spend.epsilon <= 0) or not 0 <= spend.delta < 1:
@@ -169,3 +159,9 @@ def check_spend(missing: MissingMethod, spend: Spend, share: Fraction = SHARE) -
         parts(spend, share)
     elif spend.delta:
         rho_within(spend.epsilon, spend.delta)
+    if missing is MissingMethod.WEIGHTED and not is_weighed:
+        raise PlanError(
+            f"{missing.value!r} weighs tables of pairs, and goes with mst, aim and pairs alone; use "
+            f"{MissingMethod.AVAILABLE.value!r} or another",
+            field="missing",
+        )

@@ -6,6 +6,7 @@ come on top of what the gradient says: of residuals within bins, and of the valu
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,25 +14,32 @@ from numpy.typing import NDArray
 from reticent.engine.sql.clean import named
 from reticent.errors import PlanError
 from reticent.schema.bind import Bound
-from reticent.synth.base import Floats
+from reticent.synth.base import Floats, MissingMethod
 from reticent.synth.direct import Estimated, NoInterval, estimated
 from reticent.synth.domain import Axis
 from reticent.synth.lists import NoisyList, sizes
-from reticent.synth.questions import TableQuestion, Variable, holds_in, values_of
+from reticent.synth.questions import TableQuestion, Variable, asks_who_answered, holds_in, values_of
 from reticent.synth.residuals import fine_axes, grid_of, residual_places
 
 Flags = NDArray[np.bool_]
 NEWTON = 50
+CUT = 0.4
+"""The mean of what is above nothing of noise alone, in deviations: 1/sqrt(2 pi)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableFunctional:
-    """A value, its gradient in the cells of a table, and the variances that come on top of that gradient's."""
+    """A value, its gradient in the cells of a table, and the variances that come on top of that gradient's.
+
+    `residual_gradient` is what a residual adds to the gradient as far as noise goes: its sum is divided by a noisy mass. In
+    the sample the same respondents are in both, and their part is in `sampling`.
+    """
 
     value: float
     gradient: Floats = field(repr=False)
     noise: float = 0.0
     sampling: float = 0.0
+    residual_gradient: float | Floats = field(default=0.0, repr=False)
 
 
 def variable_of(question: TableQuestion) -> Variable:
@@ -60,6 +68,10 @@ def _grouped(table: Estimated, flags: Flags) -> Flags:
 
 def _holds(table: Estimated, bound: Bound) -> Floats:
     """1 where a filter holds, 0 where it does not or is not known."""
+    if table.lists.missing is not MissingMethod.VALUES and asks_who_answered(bound):
+        raise NoInterval(
+            "it asks who answered, and the table is of those who did; missing = 'category' keeps missing answers as a value"
+        )
     holds, _ = holds_in(bound, _axes(table), table.lists.domain.schema)
     found = _grouped(table, holds).astype(np.float64)
     if not found.any() and named(bound):
@@ -96,7 +108,8 @@ def values_in(table: Estimated, variable: Variable) -> CellValues:
     into = lists.into(lists.of(table.places)[0])[at]
     many = int(into.max()) + 1
     found, doubt, counts = np.zeros(many), np.zeros(many), np.zeros(many)
-    column = (estimated(lists, (place,)) if len(table.places) > 1 else None) or table
+    is_merged = len(table.places) > 1 and (np.bincount(into[into >= 0]) > 1).any()
+    column = (estimated(lists, (place,)) if is_merged else None) or table
     for group in range(many):
         cells = np.flatnonzero(into == group)
         counts[group] = float(is_counted[cells].all())
@@ -105,13 +118,21 @@ def values_in(table: Estimated, variable: Variable) -> CellValues:
         mass = np.maximum(column.table[lists.plain[place][cells]], 1e-12) if len(cells) > 1 else np.ones(1)
         found[group] = float(values[cells] @ mass) / float(mass.sum())
         if len(cells) > 1:
-            spread = np.square(values[cells] - found[group])
             noise = column.own.variance[lists.plain[place][cells]]
-            doubt[group] = min(
-                float(noise @ spread) / float(mass.sum()) ** 2, float(np.ptp(values[cells])) ** 2 / 4
-            )
+            doubt[group] = _group_doubt(values[cells] - found[group], mass, noise)
     index = np.indices(table.shape)[at].ravel()
     return CellValues(values=found[index], counts=counts[index], doubt=doubt, group=index)
+
+
+def _group_doubt(apart: Floats, mass: Floats, noise: Floats) -> float:
+    """The variance of a merged group's value: what noise makes of it and, squared, where it may lie all the same.
+
+    Cells were merged because they are rare, and negative ones count as nothing, so part of the group's mass is noise
+    that was cut off below: .4 deviations a cell. That part tells nothing of where its rows lie, which may be half the range off.
+    """
+    whole, most = float(mass.sum()), float(np.ptp(apart)) ** 2 / 4
+    nothing = min(1.0, CUT * float(np.sqrt(noise).sum()) / whole)
+    return min(float(noise @ np.square(apart)) / whole**2 + nothing**2 * most, most)
 
 
 def _at(table: Estimated, column: str) -> int:
@@ -146,6 +167,7 @@ def _means(
     of = variable_of(question)
     known = values_in(table, of)
     value, gradient, noise, sampling = 0.0, np.zeros(len(table.table)), 0.0, 0.0
+    divided = np.zeros(len(table.table))
     for sign, group in terms:
         where = _holds(table, group) * known.counts
         mass = table.denominator(where, "a group whose mean is asked")
@@ -153,6 +175,7 @@ def _means(
         rest = _residual(table, of.column, where, mass, middle)
         value += sign * (middle + rest.value)
         gradient += sign * (known.values - middle) * where / mass
+        divided -= sign * rest.value * where / mass
         noise, sampling = noise + rest.noise, sampling + rest.sampling
 
     def change(values: Floats) -> float:
@@ -162,7 +185,9 @@ def _means(
         )
 
     noise += _doubtful(known, change)
-    return TableFunctional(value=value, gradient=gradient, noise=noise, sampling=sampling)
+    return TableFunctional(
+        value=value, gradient=gradient, noise=noise, sampling=sampling, residual_gradient=divided
+    )
 
 
 def _residual(table: Estimated, column: str, where: Floats, mass: float, middle: float) -> TableFunctional:
@@ -259,9 +284,34 @@ def _logistic(question: TableQuestion, table: Estimated) -> TableFunctional:
     found, bread = _newton(x.values - centre, y.values, p)
     rows = np.stack([np.ones_like(p), x.values - centre])
     fitted = 1 / (1 + np.exp(-(found[0] + found[1] * rows[1])))
+    weights = counts * fitted * (1 - fitted)
+    middle = float((weights * rows[1]) @ table.table) / float(weights @ table.table)
+    table.denominator(weights * np.square(rows[1] - middle), "the information about the coefficient")
     gradient = counts * ((bread @ rows)[1] * (y.values - fitted))
     doubt = _doubtful(x, lambda v: float(_newton(v - centre, y.values, p)[0][1]))
+    spread = sqrt(table.noise(gradient) + doubt + table.sampling(gradient))
+    for end in (-1.96 * spread, 1.96 * spread):
+        score = _profile_score(found[1] + end, found[0], rows[1], y.values, p)
+        if not 0.5 < -score * float(bread[1, 1]) / end < 2:
+            raise NoInterval(
+                "the table tells so little of the coefficient that no interval about it is straight"
+            )
     return TableFunctional(value=float(found[1]), gradient=gradient, noise=doubt)
+
+
+def _profile_score(slope: float, start: float, x: Floats, y: Floats, p: Floats) -> float:
+    """The score of a slope, its intercept solved for: a straight line where the delta method holds."""
+    intercept = start
+    for _ in range(NEWTON):
+        fitted = 1 / (1 + np.exp(-np.clip(intercept + slope * x, -30, 30)))
+        information = float(p @ (fitted * (1 - fitted)))
+        if information < 1e-12:
+            break
+        step = float(p @ (y - fitted)) / information
+        intercept += max(-2.0, min(2.0, step))
+        if abs(step) < 1e-9:
+            return float((p * x) @ (y - fitted))
+    raise NoInterval("the logistic regression has no finite solution on this table")
 
 
 def _newton(x: Floats, y: Floats, p: Floats) -> tuple[Floats, Floats]:

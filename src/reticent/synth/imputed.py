@@ -11,7 +11,14 @@ from typing import Any, cast
 from reticent.errors import PlanError, nearest
 from reticent.noise.bits import Bits
 from reticent.privacy.claim import Claim
-from reticent.synth.base import Counts, MissingMethod, Model, Spend, Step, SynthesisMethod, SynthNoise
+from reticent.synth.base import (
+    Counts,
+    FitTask,
+    MissingMethod,
+    Model,
+    Spend,
+    SynthesisMethod,
+)
 from reticent.synth.domain import Domain
 from reticent.synth.fills import model_fills, parts
 from reticent.synth.learned.model import LearnedModel
@@ -61,16 +68,7 @@ class ImputeFirst:
     def rounds(self, domain: Domain) -> int:
         return self.imputer.rounds(domain) + self.method.rounds(domain)
 
-    def fit(
-        self,
-        counts: Counts,
-        domain: Domain,
-        missing: MissingMethod,
-        spend: Spend,
-        *,
-        noise: SynthNoise,
-        step: Step,
-    ) -> Model:
+    def fit(self, task: FitTask) -> Model:
         """Fit the imputer to available answers, complete every row from itself, fit the method to the completed rows.
 
         Guarantee   that of `spend`, for the model and all that is drawn from it.
@@ -80,11 +78,12 @@ class ImputeFirst:
         Assumes     both methods keep their promises; `counts` maps rows one by one.
         Keeps back  the rows, and which cells were filled.
         """
-        first, left = parts(spend, self.share)
-        model = self.imputer.fit(counts, domain, MissingMethod.AVAILABLE, first, noise=noise, step=step)
-        rows = completed(counts, model, noise.bits)
-        made = self.method.fit(rows, domain, MissingMethod.COMPLETE, left, noise=noise, step=step)
-        return cast(Model, replace(cast(Any, made), claim=self.claim(domain, missing, spend)))
+        first, left = parts(task.spend, self.share)
+        model = self.imputer.fit(replace(task, missing=MissingMethod.AVAILABLE, spend=first))
+        rows = completed(task.counts, model, task.noise.bits)
+        made = self.method.fit(replace(task, counts=rows, missing=MissingMethod.COMPLETE, spend=left))
+        claim = self.claim(task.domain, task.missing, task.spend)
+        return cast(Model, replace(cast(Any, made), claim=claim))
 
 
 def completed(counts: Counts, model: Model, bits: Bits) -> Counts:

@@ -6,7 +6,7 @@ model (`synth/direct.py`). They were paid for when they were measured, and cost 
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import Annotated, Any
 
@@ -38,6 +38,23 @@ class NoisyList:
     is_chosen: bool
     is_grouped: bool
     is_fitted: bool = True
+    left_variance: float | None = None
+    left_own: float | None = None
+
+    @property
+    def noise_left(self) -> float:
+        """The variance of the noise in rows left out: that of a cell, unless they were made of several entries."""
+        return self.deviation**2 if self.left_variance is None else self.left_variance
+
+    @property
+    def own_left(self) -> float:
+        """The part of `noise_left` that comes from this list; the rest comes from the lists of its columns."""
+        return self.noise_left if self.left_own is None else self.left_own
+
+    @property
+    def is_borrowing(self) -> bool:
+        """Whether the rows left out were told by the lists of its columns."""
+        return self.own_left < self.noise_left
 
     @property
     def entries(self) -> int:
@@ -70,14 +87,14 @@ class Lists:
     @property
     def total(self) -> float:
         """The noisy number of rows: every list has each of them once; the shorter, the better."""
-        weights = self._weights()
+        weights = self.total_weights
         sums = [float(each.cells.sum() + each.left.sum()) for each in self.columns]
         return max(1.0, float(np.dot(weights, sums)))
 
     @property
     def total_variance(self) -> float:
         """The variance of the noise in `total`."""
-        weights = self._weights()
+        weights = self.total_weights
         each = [one.entries * one.deviation**2 for one in self.columns]
         return float(np.dot(weights**2, each))
 
@@ -94,7 +111,9 @@ class Lists:
         sides = self.groups if each.is_grouped else self.plain
         return tuple(sides[place] for place in each.places)
 
-    def _weights(self) -> Floats:
+    @property
+    def total_weights(self) -> Floats:
+        """How much the `total` rests on each column's list."""
         weights = np.array([1 / each.entries for each in self.columns])
         return np.asarray(weights / weights.sum())
 
@@ -115,6 +134,84 @@ def asked_blocks(domain: Domain, places: Places, into: Sequence[Wholes]) -> Whol
         sides.append(made)
         many.append(1 if unasked is None else 2)
     return np.ravel_multi_index(np.ix_(*sides), many).ravel()
+
+
+def left_out(
+    whole: Floats,
+    deviation: float,
+    silent: Sequence[tuple[float, float]],
+    unasked: Sequence[int | None],
+) -> tuple[Floats, float, float]:
+    """By block the rows that lack an answer, from a noisy list with missing answers as the last group of each column.
+
+    Of two columns these are the silent cells of one, those of the other, less those of both. Sums of many noisy cells are
+    known badly, and each column's own list has its silence in one entry, so they are taken from there where that is
+    better. Told with the variance of the first block's, and the part of it that comes from this list.
+
+    Parameters
+    ----------
+    whole : the list as a table
+    deviation : the noise of each of its cells
+    silent : by column, how many gave no answer by its own list, and the variance of that
+    unasked : by column, the group of those who were not asked, where there is one
+    """
+    if whole.ndim == 1:
+        noise = deviation**2
+        return np.array([whole[-1], *([0.0] if unasked[0] is not None else [])]), noise, noise
+    one, other = unasked
+    beside = [
+        *([whole[-1, other]] if other is not None else []),
+        *([whole[one, -1]] if one is not None else []),
+    ]
+    lines = float(whole[-1, :].sum() + whole[:-1, -1].sum())
+    from_columns = silent[0][0] + silent[1][0] - float(whole[-1, -1])
+    own, borrowed = (sum(whole.shape) - 1) * deviation**2, silent[0][1] + silent[1][1] + deviation**2
+    is_borrowed, beyond = borrowed < own, len(beside) * deviation**2
+    left = (from_columns if is_borrowed else lines) - sum(beside)
+    blocks = [left]
+    if other is not None:
+        blocks.append(float(whole[-1, other]))
+    if one is not None:
+        blocks += [float(whole[one, -1]), *([0.0] if other is not None else [])]
+    return np.array(blocks), min(own, borrowed) + beyond, (deviation**2 if is_borrowed else own) + beyond
+
+
+def as_available(lists: Lists) -> Lists:
+    """Lists that tell missing answers apart, as lists of those who answered: rows left out, and by how much noise.
+
+    What direct answers read. They are about those who answered all columns of a table, and about everybody where missing
+    answers are missing at random.
+    """
+    if lists.missing is not MissingMethod.WEIGHTED:
+        return lists
+    silences = [axis.silence for axis in lists.domain.axes]
+
+    def spoken(sides: Sequence[Wholes]) -> tuple[Wholes, ...]:
+        return tuple(
+            np.where(np.arange(len(side)) == at, -1, side) for side, at in zip(sides, silences, strict=True)
+        )
+
+    return replace(
+        lists,
+        missing=MissingMethod.AVAILABLE,
+        plain=spoken(lists.plain),
+        groups=spoken(lists.groups),
+        lists=tuple(_answered(each, lists) for each in lists.lists),
+    )
+
+
+def _answered(each: NoisyList, lists: Lists) -> NoisyList:
+    into = lists.into(each)
+    whole = each.cells.reshape(sizes(into))
+    columns = [lists.columns[place] for place in each.places]
+    unasked = [
+        None if lists.domain.axes[place].unasked is None else int(side[lists.domain.axes[place].unasked])
+        for place, side in zip(each.places, into, strict=True)
+    ]
+    silent = [(float(one.cells[-1]), one.deviation**2) for one in columns]
+    left, variance, own = left_out(whole, each.deviation, silent, unasked)
+    answered = whole[tuple(slice(-1) for _ in each.places)].ravel()
+    return replace(each, cells=answered, left=left, left_variance=variance, left_own=own)
 
 
 class ListPart(Section):
@@ -140,7 +237,7 @@ class ListsPart(Section):
     lists: list[ListPart]
 
 
-def lists_told(lists: Lists) -> tuple[dict[str, Any], Floats]:
+def lists_section(lists: Lists) -> tuple[dict[str, Any], Floats]:
     """What a file says of the lists, and all their numbers one after the other."""
     names = lists.domain.columns
     told = [

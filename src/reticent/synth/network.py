@@ -3,9 +3,11 @@
 Noisy tables are made fit for it: one scale for all, no negative cells, lines that sum to one. Rows that are alike in what a
 column is given share its line of chances. Of n such rows a cell of chance p gets n p,
 rounded down or up: by systematic sampling, so that each cell gets n p on average and all of them together get n
-(Madow 1949). Which rows get which cell is settled by lot, afresh for every column, or columns would follow each other.
+(Madow 1949). Which rows get which cell is settled by lot, afresh for every column, or columns would follow each other; then
+rows of a group change cells until other pairs of columns, too, are near to what is expected of them (`exchange.py`).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,6 +18,7 @@ from reticent.noise.bits import Bits, words
 from reticent.privacy.claim import Claim
 from reticent.synth.base import Conditional, Floats
 from reticent.synth.domain import Domain
+from reticent.synth.exchange import exchange
 from reticent.synth.lists import Lists
 from reticent.synth.spending import NoisyCounts
 from reticent.synth.written import written
@@ -105,8 +108,11 @@ class Network:
         if rows < 0:
             raise PlanError("is a whole number from 0 up", field="rows")
         drawn = np.zeros((rows, len(self.domain.axes)), dtype=np.int32)
+        before: list[int] = []
         for step in self.steps if rows else ():
-            drawn[:, step.place] = draw_column(step, drawn, bits)
+            apart = [place for place in before if place not in step.given]
+            drawn[:, step.place] = draw_column(step, drawn, bits, apart)
+            before.append(step.place)
         return drawn
 
     def files(self) -> dict[str, bytes]:
@@ -114,14 +120,20 @@ class Network:
         return written(self.domain, self.steps, self.total, self.claim, self.lists)
 
 
-def draw_column(step: Conditional, drawn: Rows, bits: Bits) -> Rows:
-    """The cells of one column for rows whose given columns are drawn already."""
+def draw_column(step: Conditional, drawn: Rows, bits: Bits, apart: Sequence[int] = ()) -> Rows:
+    """The cells of one column for rows whose given columns are drawn already.
+
+    Pairs with the columns of `apart`, which are drawn and not given, are brought near to what is expected of them.
+    """
     lines = step.table.reshape(-1, step.table.shape[-1])
     group = _groups(step, drawn)
     order = _shuffled(group, bits)
-    numbers, sizes = np.unique(group, return_counts=True)
+    numbers, inverse, sizes = np.unique(group, return_inverse=True, return_counts=True)
     cells = np.empty(len(drawn), dtype=np.int32)
     cells[order] = _cells(lines, numbers, sizes, bits)
+    if apart:
+        met = lines[numbers] / lines[numbers].sum(axis=1, keepdims=True)
+        exchange(cells, [drawn[:, place] for place in apart], inverse, met, order, bits)
     return cells
 
 

@@ -16,7 +16,7 @@ from reticent.engine.sql.clean import named
 from reticent.errors import PlanError, nearest
 from reticent.files import Section, fill
 from reticent.schema import Levels, Schema
-from reticent.schema.bind import Always, Bound, bind, truth_array
+from reticent.schema.bind import AllOf, Always, AnyOf, Bound, Is, Negation, bind, truth_array
 from reticent.schema.parse import parse
 from reticent.synth.base import Floats
 from reticent.synth.domain import Axis, Domain, bins
@@ -28,6 +28,7 @@ ALWAYS = Always()
 LEVEL = 0.95
 """Of an interval, where none is said."""
 MOST_PREDICTORS = 20
+MOST_EDGES = 33
 Text = Annotated[str, Field(min_length=1, max_length=1000)]
 
 
@@ -235,10 +236,33 @@ def holds_in(
     if ((trues > 0) & (trues < probes)).any() or ((knowns > 0) & (knowns < probes)).any():
         raise PlanError(
             "cuts a bin of a number in two, and tables know bins as a whole; move its bound to the edge of a bin, or raise "
-            "the number of bins",
+            f"the number of bins ({'; '.join(_bin_edges(axes, schema))})",
             field=field,
         )
     return (trues > 0).reshape(shape), (knowns > 0).reshape(shape)
+
+
+def _bin_edges(axes: Sequence[Axis], schema: Schema) -> Iterator[str]:
+    """Where bins begin, in words: from the codebook alone."""
+    for axis in axes:
+        if axis.key.starts:
+            column = schema.coded[axis.column]
+            edges = [column.text(start) for start in axis.key.starts]
+            told = edges if len(edges) <= MOST_EDGES else [*edges[: MOST_EDGES - 1], "..."]
+            yield f"those of {axis.column} begin at {', '.join(told)}"
+
+
+def asks_who_answered(bound: Bound) -> bool:
+    """Whether a filter asks if an answer was given, not which."""
+    match bound:
+        case Is(kind=kind):
+            return kind != "structural"
+        case AllOf(parts=parts) | AnyOf(parts=parts):
+            return any(asks_who_answered(part) for part in parts)
+        case Negation(part=part):
+            return asks_who_answered(part)
+        case _:
+            return False
 
 
 def _ones(is_true: Flags, is_known: Flags) -> tuple[Floats, Floats, Floats]:

@@ -1,7 +1,7 @@
 """Synthesizers by name."""
 
 from reticent.errors import PlanError, nearest
-from reticent.synth.base import SynthesisMethod
+from reticent.synth.base import MissingMethod, SynthesisMethod
 from reticent.synth.learned.autogan import AutoGan
 from reticent.synth.learned.chain import AutoregressiveChain
 from reticent.synth.learned.ctgan import CtGan
@@ -40,6 +40,11 @@ def find(name: str) -> SynthesisMethod:
 
 
 INFERRING = ("mst", "aim", "pairs")
+
+
+def usual_missing(method: SynthesisMethod) -> MissingMethod:
+    """What is done about missing values where nothing is said: cells are weighted by who answers, if the method can."""
+    return MissingMethod.WEIGHTED if isinstance(method, AIM | MST | AllPairs) else MissingMethod.AVAILABLE
 
 
 def with_intervals(name: str | None, pairs: str | None) -> SynthesisMethod:

@@ -90,10 +90,10 @@ def check_residuals(missing: MissingMethod, domain: Domain, *, is_asked: bool) -
     """Refuse residuals of rows that are changed before they are counted: a filled cell has a bin and no number."""
     if not is_asked:
         return
-    if missing not in (MissingMethod.AVAILABLE, MissingMethod.VALUES):
+    if missing not in (MissingMethod.AVAILABLE, MissingMethod.WEIGHTED, MissingMethod.VALUES):
         raise PlanError(
-            f"{missing.value!r} changes rows before they are counted, and intervals would not hold; use 'available' or "
-            "'category'",
+            f"{missing.value!r} changes rows before they are counted, and intervals would not hold; use "
+            "'response-weighted', 'available' or 'category'",
             field="missing",
         )
     fine_axes(domain)

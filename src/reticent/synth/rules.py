@@ -222,6 +222,7 @@ def so_far(bound: Bound, row: Row) -> bool | None:
 
 
 def ranges_of(bound: Bound, name: str) -> Iterator[tuple[int, int]]:
+    """The ranges of codes that a condition names for one column."""
     match bound:
         case CodeIn(column=column, ranges=ranges) if column == name:
             yield from ranges

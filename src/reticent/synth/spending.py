@@ -181,6 +181,12 @@ class Accountant:
         bound = length * self.spend.neighbours.steps
         return np.array(self.noise.gaussian_many(sums.tolist(), sensitivity=bound, rho=amount), np.float64)
 
+    def set_aside(self) -> Fraction:
+        """All that is left, for steps that another accountant counts; how much was spent until then."""
+        before = self.spent
+        self._take(self.left)
+        return before
+
     def choose(self, scores: Sequence[int], *, sensitivity: int, amount: Fraction) -> int:
         """The exponential mechanism on scores of which each moves by at most `sensitivity` between neighbours."""
         self._take(amount)

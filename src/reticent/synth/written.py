@@ -12,7 +12,7 @@ from reticent.privacy.claim import Claim
 from reticent.schema import Levels, Number, Schema
 from reticent.synth.base import Conditional, Floats
 from reticent.synth.domain import Axis, Domain
-from reticent.synth.lists import Lists, lists_told
+from reticent.synth.lists import Lists, lists_section
 
 MODEL = "model.toml"
 LISTS = "lists.npy"
@@ -26,7 +26,7 @@ def written(
     digests = [hashlib.sha256(data).hexdigest() for data in files.values()]
     told = told_of(domain, steps, total, claim, digests)
     if lists is not None:
-        words, numbers = lists_told(lists)
+        words, numbers = lists_section(lists)
         files[LISTS] = bytes_of(numbers)
         told["measured"] = {"sha256": hashlib.sha256(files[LISTS]).hexdigest(), **words}
     return sealed(told, files)
@@ -64,11 +64,11 @@ def told_of(
 
 def common(domain: Domain, total: float, claim: Claim) -> dict[str, Any]:
     """What every kind of model says of itself."""
-    axes = [_axis_told(axis, domain.schema) for axis in domain.axes]
+    axes = [_axis_section(axis, domain.schema) for axis in domain.axes]
     return {"format": 1, "total": repr(float(total)), "claim": claim.as_dict(), "axes": axes}
 
 
-def _axis_told(axis: Axis, schema: Schema) -> dict[str, Any]:
+def _axis_section(axis: Axis, schema: Schema) -> dict[str, Any]:
     return {
         "column": axis.column,
         "words": words_of(schema.coded[axis.column]),

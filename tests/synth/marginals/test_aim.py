@@ -8,17 +8,18 @@ import numpy as np
 import pytest
 
 from reticent.errors import PlanError
-from reticent.synth.base import MissingMethod
+from reticent.synth.base import FitTask, MissingMethod
 from reticent.synth.graph.tree import tree_cells
-from reticent.synth.marginals import aim
+from reticent.synth.marginals import weighted
 from reticent.synth.marginals.aim import AIM
 from reticent.synth.marginals.independent import Independent
 from reticent.synth.marginals.mst import MST
 from reticent.synth.marginals.privbayes import PrivBayes
-from reticent.synth.marginals.study import SHARES, MarginalFit, misfit
+from reticent.synth.marginals.scores import SHARES, misfit
+from reticent.synth.marginals.study import MarginalFit
 from reticent.synth.spending import Accountant
 from tests.synth.marginals.trees import PLENTY, chain, faults_when_replaced, table
-from tests.synth.replay import APPROXIMATE, NOT_FILLED, PURE, faults, is_drawable, random_rows, run
+from tests.synth.replay import APPROXIMATE, COUNTED, PURE, faults, is_drawable, random_rows, run
 from tests.synth.standins import ArrayCounts, FrozenSynthNoise, NoSynthNoise, QuickSynthNoise, spent, toy
 
 # covers T07 T11 T12 T20 T27
@@ -29,7 +30,7 @@ DOMAIN = toy([2, 3], universes={"b": "a = '1'"})
 
 
 @pytest.mark.parametrize("spend", SPENDS)
-@pytest.mark.parametrize("holes", NOT_FILLED)
+@pytest.mark.parametrize("holes", COUNTED)
 def test_replay_on_neighbours(holes, spend):
     """Each of 9 records removed, three added; records replaced, which meet the bound and do not pass it."""
     counts = random_rows(DOMAIN, 9, 1)
@@ -75,7 +76,7 @@ TWINS = {
 def test_the_replay_catches_naive_twins(twin, monkeypatch):
     counts = ArrayCounts(np.array([[0, 0], [0, 1], [1, 1], [2, 1], [1, 2], [0, 0]]), toy([2, 2]))
     assert faults(QUICK, counts, MissingMethod.AVAILABLE, APPROXIMATE) == []
-    monkeypatch.setattr(aim, "MarginalFit", twin)
+    monkeypatch.setattr(weighted, "MarginalFit", twin)
     assert TWINS[twin] & set(faults(QUICK, counts, MissingMethod.AVAILABLE, APPROXIMATE))
 
 
@@ -87,7 +88,9 @@ def test_everything_is_spent_and_nothing_more(columns, spend):
     domain = toy([2] * columns)
     method = AIM(iterations=3, last=3)
     method.fit(
-        random_rows(domain, 30, 2), domain, MissingMethod.AVAILABLE, spend, noise=noise, step=calls.append
+        FitTask(
+            random_rows(domain, 30, 2), domain, MissingMethod.AVAILABLE, spend, noise=noise, step=calls.append
+        )
     )
     total = PURE.epsilon if not spend.delta else Fraction(24355970359, 10**12)
     cost = spent(noise.met, pure=not spend.delta)
@@ -191,7 +194,7 @@ def test_the_model_stays_as_small_as_it_was_told(monkeypatch):
             sets.append(places)
             return MarginalFit.measure(self, places, amount=amount)
 
-    monkeypatch.setattr(aim, "MarginalFit", Noting)
+    monkeypatch.setattr(weighted, "MarginalFit", Noting)
     counts = chain(toy([4, 4, 4, 4]), 2000, 5)
     for most in (60, 1000):
         sets.clear()
@@ -206,7 +209,9 @@ def test_every_strategy_leaves_a_network_to_draw_from(holes, spend):
     domain = toy([2, 3, 2], universes={"b": "a = '1'"})
     calls = []
     network = AIM(iterations=5, last=5).fit(
-        random_rows(domain, 300, 5), domain, holes, spend, noise=QuickSynthNoise(6), step=calls.append
+        FitTask(
+            random_rows(domain, 300, 5), domain, holes, spend, noise=QuickSynthNoise(6), step=calls.append
+        )
     )
     assert is_drawable(network) and len(calls) <= AIM().rounds(domain)
     assert network.claim == AIM().claim(domain, holes, spend)

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from reticent.synth.marginals.study import SHARES, UNIT, candidates, distance, misfit, pairs
+from reticent.synth.marginals.scores import SHARES, UNIT, distance, misfit
+from reticent.synth.marginals.study import candidates, pairs
 from tests.synth.standins import toy
 
 # covers T07 T11 T12

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from reticent.synth.base import MissingMethod, Spend, SynthesisMethod
+from reticent.synth.base import FitTask, MissingMethod, Spend, SynthesisMethod
 from reticent.synth.marginals.independent import Independent
 from reticent.synth.marginals.privbayes import PrivBayes
 from reticent.synth.spending import SystemSynthNoise
@@ -26,7 +26,9 @@ def totals(method: SynthesisMethod, spend: Spend):  # type: ignore[no-untyped-de
         counts = ArrayCounts(np.vstack([ROWS, ROWS[:1]][: 1 + b]), DOMAIN)
         noise = SystemSynthNoise()
         fitted = (
-            method.fit(counts, DOMAIN, MissingMethod.AVAILABLE, spend, noise=noise, step=lambda _: None)
+            method.fit(
+                FitTask(counts, DOMAIN, MissingMethod.AVAILABLE, spend, noise=noise, step=lambda _: None)
+            )
             for _ in range(n)
         )
         return np.array([network.total for network in fitted])

@@ -6,12 +6,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from reticent.synth.base import MissingMethod
-from reticent.synth.marginals import mst
+from reticent.synth.base import FitTask, MissingMethod
+from reticent.synth.marginals import weighted
 from reticent.synth.marginals.mst import MST
 from reticent.synth.marginals.study import MarginalFit
 from tests.synth.marginals.trees import PLENTY, chain, faults_when_replaced, table
-from tests.synth.replay import APPROXIMATE, NOT_FILLED, PURE, faults, is_drawable, random_rows, run
+from tests.synth.replay import APPROXIMATE, COUNTED, PURE, faults, is_drawable, random_rows, run
 from tests.synth.standins import FrozenSynthNoise, NoSynthNoise, QuickSynthNoise, spent, toy
 
 # covers T07 T11 T12 T20 T27
@@ -22,7 +22,7 @@ DOMAIN = toy([2, 3, 2], universes={"b": "a = '1'"})
 
 
 @pytest.mark.parametrize("spend", SPENDS)
-@pytest.mark.parametrize("holes", NOT_FILLED)
+@pytest.mark.parametrize("holes", COUNTED)
 def test_replay_on_neighbours(holes, spend):
     """Each of 12 records removed, three added; records replaced, which meet the bound and do not pass it."""
     counts = random_rows(DOMAIN, 12, 1)
@@ -73,7 +73,7 @@ TWINS = {
 
 @pytest.mark.parametrize("twin", TWINS)
 def test_the_replay_catches_naive_twins(twin, monkeypatch):
-    monkeypatch.setattr(mst, "MarginalFit", twin)
+    monkeypatch.setattr(weighted, "MarginalFit", twin)
     assert TWINS[twin] in faults(QUICK, random_rows(toy([2, 2]), 12, 1), MissingMethod.COMPLETE, APPROXIMATE)
 
 
@@ -120,7 +120,7 @@ def test_without_noise_available_cells_give_the_shape_of_those_who_answered_both
 def test_every_strategy_leaves_a_network_to_draw_from(holes, spend):
     counts = random_rows(DOMAIN, 300, 5)
     calls = []
-    network = QUICK.fit(counts, DOMAIN, holes, spend, noise=QuickSynthNoise(6), step=calls.append)
+    network = QUICK.fit(FitTask(counts, DOMAIN, holes, spend, noise=QuickSynthNoise(6), step=calls.append))
     assert is_drawable(network) and len(calls) <= QUICK.rounds(DOMAIN)
     assert network.claim == QUICK.claim(DOMAIN, holes, spend)
 

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from reticent.synth.base import MissingMethod, Spend, SynthesisMethod
+from reticent.synth.base import FitTask, MissingMethod, Spend, SynthesisMethod
 from reticent.synth.marginals.aim import AIM
 from reticent.synth.marginals.mst import MST
 from reticent.synth.spending import SystemSynthNoise
@@ -26,7 +26,9 @@ def likes(method: SynthesisMethod, spend: Spend):
         counts = ArrayCounts(np.vstack([ROWS, ROWS[:1]][: 1 + b]), DOMAIN)
         noise = SystemSynthNoise()
         made = (
-            method.fit(counts, DOMAIN, MissingMethod.AVAILABLE, spend, noise=noise, step=lambda _: None)
+            method.fit(
+                FitTask(counts, DOMAIN, MissingMethod.AVAILABLE, spend, noise=noise, step=lambda _: None)
+            )
             for _ in range(n)
         )
         return np.array([network.total * joint(network)[0, 0] for network in made])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from reticent.errors import PlanError
-from reticent.synth.base import MissingMethod, Spend
+from reticent.synth.base import FitTask, MissingMethod, Spend
 from reticent.synth.marginals import privbayes
 from reticent.synth.marginals import privbayes as bayes_scores
 from reticent.synth.marginals.privbayes import (
@@ -80,7 +80,7 @@ def test_every_strategy_leaves_a_network_to_draw_from(holes: MissingMethod, spen
     counts = random_rows(toy([2, 5, 4], universes={"c": "a = '1'"}, ordered=True), 400, 5)
     calls: list[str] = []
     network = PrivBayes().fit(
-        counts, counts.domain, holes, spend, noise=QuickSynthNoise(6), step=calls.append
+        FitTask(counts, counts.domain, holes, spend, noise=QuickSynthNoise(6), step=calls.append)
     )
     assert is_drawable(network)
     assert len(calls) <= PrivBayes().rounds(counts.domain)

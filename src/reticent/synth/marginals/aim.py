@@ -8,15 +8,16 @@ import numpy as np
 
 from reticent.errors import PlanError
 from reticent.privacy.claim import Claim
-from reticent.synth.base import Counts, Floats, MissingMethod, Places, Spend, Step, SynthNoise
+from reticent.synth.base import FitTask, Floats, MissingMethod, Places, Spend, Step
 from reticent.synth.domain import Domain
 from reticent.synth.fills import SHARE, check_spend, filling, prepared
 from reticent.synth.graph.beliefs import FittedGraph
 from reticent.synth.graph.tree import tree_cells
 from reticent.synth.marginals.study import MOST_CELLS, Candidate, MarginalFit, candidates, check_held, pairs
+from reticent.synth.marginals.weighted import study_of
 from reticent.synth.network import Network
-from reticent.synth.residuals import check_residuals, fine_axes
-from reticent.synth.spending import Accountant, claim_of
+from reticent.synth.residuals import check_residuals
+from reticent.synth.spending import claim_of
 
 PAGE = "proofs/synth/marginals/aim.md"
 
@@ -50,7 +51,7 @@ class AIM:
             )
 
     def check(self, domain: Domain, missing: MissingMethod, spend: Spend) -> None:
-        check_spend(missing, spend, self.share)
+        check_spend(missing, spend, self.share, is_weighed=True)
         check_residuals(missing, domain, is_asked=self.residuals)
         check_held(domain, pairs(domain, self.most_pair))
 
@@ -60,16 +61,7 @@ class AIM:
     def rounds(self, domain: Domain) -> int:
         return 2 * self.per_column * len(domain.axes)
 
-    def fit(
-        self,
-        counts: Counts,
-        domain: Domain,
-        missing: MissingMethod,
-        spend: Spend,
-        *,
-        noise: SynthNoise,
-        step: Step,
-    ) -> Network:
+    def fit(self, task: FitTask) -> Network:
         """Measure all columns, then round by round the table that is most worth it, and fit once more.
 
         Guarantee   that of `spend`, for the network and all that is drawn from it.
@@ -79,16 +71,8 @@ class AIM:
         Assumes     `counts` maps rows one by one.
         Keeps back  all tables before the noise, all scores, and the number of rows.
         """
-        rows, left = prepared(
-            counts, domain, missing, spend, noise=noise, model=self, share=self.share, step=step
-        )
-        study = MarginalFit(
-            counts=rows,
-            domain=domain,
-            missing=missing,
-            purse=Accountant(spend=left, noise=noise),
-            fines=fine_axes(domain) if self.residuals else (),
-        )
+        domain, step = task.domain, task.step
+        study = study_of(prepared(task, model=self, share=self.share), residuals=self.residuals)
         columns = len(domain.axes)
         part = study.purse.total / (self.per_column * columns)
         study.start(amount=columns * self.measuring * part, merge=self.merge)
@@ -96,22 +80,24 @@ class AIM:
         options = candidates(pairs(domain, self.most_pair), columns)
         study.hold([each.places for each in options])
         model = self._rounds(study, options, part, step)
-        fitted = study.fit(iterations=self.last, start=model)
-        return study.network(fitted, self.claim(domain, missing, spend))
+        fitted = study.finish(iterations=self.last, start=model)
+        return study.network(fitted, self.claim(domain, task.missing, task.spend))
 
     def _rounds(
         self, study: MarginalFit, options: Sequence[Candidate], part: Fraction, step: Step
     ) -> FittedGraph:
         """Choose, measure and fit until nothing is left; `part` is what a round takes."""
-        purse, model = study.purse, study.fit(iterations=self.iterations)
+        purse, passes = study.purse, study.pace * self.iterations
+        model = study.fit(iterations=passes)
         while purse.left > 0:
             part = part if purse.left > 2 * part else purse.left
             places, before = self._choose(study, model, self._small(study, options), part)
             made = study.measure(places, amount=self.measuring * part)
-            model = study.fit(iterations=self.iterations, start=model)
+            model = study.fit(iterations=passes, start=model)
             step("table")
             # What the noise alone would have moved.
-            if np.abs(model.marginal(places) - before).sum() <= NOISE * made.deviation * made.table.size:
+            moved = float(np.abs(study.modelled(model, [places])[0] - before).sum())
+            if moved <= NOISE * made.deviation * before.size:
                 part *= self.grow
         return model
 
@@ -130,7 +116,7 @@ class AIM:
         self, study: MarginalFit, model: FittedGraph, options: Sequence[Candidate], part: Fraction
     ) -> tuple[Places, Floats]:
         """A set whose table is far from the model's, less what its noise will add; and the model's table."""
-        tables = model.marginals([each.places for each in options])
+        tables = study.modelled(model, [each.places for each in options])
         noise = study.grain * study.purse.size(self.measuring * part)
         weights = [max(1, round(WHOLE * each.weight / study.rate(each.places))) for each in options]
         scores = [

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from reticent.privacy.claim import Claim
-from reticent.synth.base import Conditional, Counts, Floats, MissingMethod, Spend, Step, SynthNoise
+from reticent.synth.base import Conditional, FitTask, Floats, MissingMethod, Spend
 from reticent.synth.domain import Domain
 from reticent.synth.fills import SHARE, check_spend, filling, prepared
 from reticent.synth.marginals.study import plain
@@ -30,16 +30,7 @@ class Independent:
     def rounds(self, domain: Domain) -> int:
         return 2
 
-    def fit(
-        self,
-        counts: Counts,
-        domain: Domain,
-        missing: MissingMethod,
-        spend: Spend,
-        *,
-        noise: SynthNoise,
-        step: Step,
-    ) -> Network:
+    def fit(self, task: FitTask) -> Network:
         """Measure every column once, with one cell more for the rows that its histogram leaves out.
 
         Guarantee   that of `spend`, for the network and all that is drawn from it.
@@ -49,22 +40,21 @@ class Independent:
         Assumes     `counts` maps rows one by one.
         Keeps back  the histograms before the noise, and the number of rows.
         """
-        rows, left = prepared(
-            counts, domain, missing, spend, noise=noise, model=self, share=self.share, step=step
-        )
+        domain, missing = task.domain, task.missing
+        ready = prepared(task, model=self, share=self.share)
         view, places = plain(domain, missing), range(len(domain.axes))
-        counted = rows.count([(place,) for place in places])
-        purse = Accountant(spend=left, noise=noise)
+        counted = ready.counts.count([(place,) for place in places])
+        purse = Accountant(spend=ready.spend, noise=ready.noise)
         noisy = purse.measure(
             [view.parted(t, (p,)) for t, p in zip(counted, places, strict=True)], amount=purse.total
         )
-        step("columns")
+        task.step("columns")
         total = total_of(noisy)
         ones = [each.cells[: view.cells((place,))] for place, each in enumerate(noisy)]
         if missing is MissingMethod.AVAILABLE:
             ones = [one_scale(each, total, view.blocks((p,))).cells for p, each in enumerate(noisy)]
         steps = tuple(view.widened(_alone(place, cells)) for place, cells in enumerate(ones))
-        return Network(domain=domain, steps=steps, total=total, claim=self.claim(domain, missing, spend))
+        return Network(domain=domain, steps=steps, total=total, claim=self.claim(domain, missing, task.spend))
 
 
 def _alone(place: int, cells: Floats) -> Conditional:

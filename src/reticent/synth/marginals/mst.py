@@ -6,13 +6,14 @@ from fractions import Fraction
 import numpy as np
 
 from reticent.privacy.claim import Claim
-from reticent.synth.base import Counts, Floats, MissingMethod, Places, Spend, Step, SynthNoise
+from reticent.synth.base import FitTask, Floats, MissingMethod, Places, Spend
 from reticent.synth.domain import Domain
 from reticent.synth.fills import SHARE, check_spend, filling, prepared
 from reticent.synth.marginals.study import MarginalFit, check_held, pairs
+from reticent.synth.marginals.weighted import study_of
 from reticent.synth.network import Network
-from reticent.synth.residuals import check_residuals, fine_axes
-from reticent.synth.spending import Accountant, claim_of
+from reticent.synth.residuals import check_residuals
+from reticent.synth.spending import claim_of
 
 PAGE = "proofs/synth/marginals/mst.md"
 
@@ -33,7 +34,7 @@ class MST:
     name: str = "mst"
 
     def check(self, domain: Domain, missing: MissingMethod, spend: Spend) -> None:
-        check_spend(missing, spend, self.share)
+        check_spend(missing, spend, self.share, is_weighed=True)
         check_residuals(missing, domain, is_asked=self.residuals)
         check_held(domain, pairs(domain, self.most_cells))
 
@@ -43,16 +44,7 @@ class MST:
     def rounds(self, domain: Domain) -> int:
         return 2 * len(domain.axes)
 
-    def fit(
-        self,
-        counts: Counts,
-        domain: Domain,
-        missing: MissingMethod,
-        spend: Spend,
-        *,
-        noise: SynthNoise,
-        step: Step,
-    ) -> Network:
+    def fit(self, task: FitTask) -> Network:
         """Measure columns, choose a tree of pairs where independence fits worst, measure it, fit.
 
         Guarantee   that of `spend`, for the network and all that is drawn from it.
@@ -62,16 +54,8 @@ class MST:
         Assumes     `counts` maps rows one by one.
         Keeps back  all tables before the noise, all scores, and the number of rows.
         """
-        rows, left = prepared(
-            counts, domain, missing, spend, noise=noise, model=self, share=self.share, step=step
-        )
-        study = MarginalFit(
-            counts=rows,
-            domain=domain,
-            missing=missing,
-            purse=Accountant(spend=left, noise=noise),
-            fines=fine_axes(domain) if self.residuals else (),
-        )
+        domain, step = task.domain, task.step
+        study = study_of(prepared(task, model=self, share=self.share), residuals=self.residuals)
         edges = pairs(domain, self.most_cells)
         third = study.purse.total / 3
         study.start(amount=third if edges else study.purse.total, merge=self.merge)
@@ -79,8 +63,8 @@ class MST:
         for pair in spanning_tree(study, edges, amount=third):
             study.measure(pair, amount=third / (len(domain.axes) - 1))
             step("pair")
-        fitted = study.fit(iterations=self.iterations)
-        return study.network(fitted, self.claim(domain, missing, spend))
+        fitted = study.finish(iterations=self.iterations)
+        return study.network(fitted, self.claim(domain, task.missing, task.spend))
 
 
 def spanning_tree(study: MarginalFit, edges: tuple[Places, ...], *, amount: Fraction) -> list[Places]:
@@ -102,4 +86,4 @@ def spanning_tree(study: MarginalFit, edges: tuple[Places, ...], *, amount: Frac
 def _apart(study: MarginalFit, pair: Places) -> Floats:
     """The pair's table were its columns independent, from what was released of each."""
     one, other = (study.measured[place].table for place in pair)
-    return np.outer(one, other) / study.total
+    return study.counted(np.outer(one, other) / study.total, pair)

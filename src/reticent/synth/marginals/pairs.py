@@ -12,13 +12,14 @@ import numpy as np
 
 from reticent.errors import PlanError
 from reticent.privacy.claim import Claim
-from reticent.synth.base import Counts, MissingMethod, Places, Spend, Step, SynthNoise
+from reticent.synth.base import FitTask, MissingMethod, Places, Spend, Step
 from reticent.synth.domain import Domain
 from reticent.synth.fills import check_spend, filling, prepared
 from reticent.synth.graph.beliefs import FittedGraph
 from reticent.synth.graph.estimate import NoisyTable
 from reticent.synth.graph.tree import tree_cells
 from reticent.synth.marginals.study import MOST_CELLS, MarginalFit, check_held, pairs
+from reticent.synth.marginals.weighted import study_of
 from reticent.synth.network import Network
 from reticent.synth.residuals import check_residuals, fine_axes
 from reticent.synth.spending import Accountant, SystemSynthNoise, claim_of
@@ -47,7 +48,7 @@ class AllPairs:
     name: str = "pairs"
 
     def check(self, domain: Domain, missing: MissingMethod, spend: Spend) -> None:
-        check_spend(missing, spend, self.share)
+        check_spend(missing, spend, self.share, is_weighed=True)
         check_residuals(missing, domain, is_asked=self.residuals)
         measured = pairs(domain, self.most_pair)
         if len(domain.axes) < 2 or not measured:
@@ -68,16 +69,7 @@ class AllPairs:
         every = len(pairs(domain, self.most_pair))
         return one, purse.deviation((1 - self.columns) * purse.total / every, sums=2 * sums)
 
-    def fit(
-        self,
-        counts: Counts,
-        domain: Domain,
-        missing: MissingMethod,
-        spend: Spend,
-        *,
-        noise: SynthNoise,
-        step: Step,
-    ) -> Network:
+    def fit(self, task: FitTask) -> Network:
         """Measure all columns and all pairs, then fit a model to the pairs that it gets most wrong.
 
         Guarantee   that of `spend`, for the noisy lists, the network, and all that is made of them.
@@ -87,35 +79,29 @@ class AllPairs:
         Assumes     `counts` maps rows one by one.
         Keeps back  all tables and sums before the noise, and the number of rows.
         """
-        rows, left = prepared(
-            counts, domain, missing, spend, noise=noise, model=self, share=self.share, step=step
-        )
-        study = MarginalFit(
-            counts=rows,
-            domain=domain,
-            missing=missing,
-            purse=Accountant(spend=left, noise=noise),
-            fines=fine_axes(domain) if self.residuals else (),
-        )
+        domain, step = task.domain, task.step
+        study = study_of(prepared(task, model=self, share=self.share), residuals=self.residuals)
         total, every = study.purse.total, pairs(domain, self.most_pair)
         study.start(amount=self.columns * total, merge=0)
         step("columns")
         study.hold(every)
         part = (1 - self.columns) * total / len(every)
-        measured: dict[Places, NoisyTable] = {}
         for pair in every:
-            measured[pair] = study.measure(pair, amount=part, is_chosen=False)
+            study.measure(pair, amount=part, is_chosen=False)
             step("pair")
+        measured = dict(zip(every, study.measured[len(domain.axes) :], strict=True))
         study.measured = study.measured[: len(domain.axes)]
         fitted = self._fit(study, measured, step)
-        return study.network(fitted, self.claim(domain, missing, spend))
+        return study.network(fitted, self.claim(domain, task.missing, task.spend))
 
     def _fit(self, study: MarginalFit, measured: dict[Places, NoisyTable], step: Step) -> FittedGraph:
         """After the noise: add pairs to the model, round by round, until none is worth it or it is full."""
         model, chosen = study.fit(iterations=self.iterations), list[Places]()
         while len(chosen) < self.most_pairs:
-            open_ = [pair for pair in measured if pair not in chosen]
-            worst = self._worst(model, measured, open_)
+            open_ = {
+                pair: study.offered(each, model) for pair, each in measured.items() if pair not in chosen
+            }
+            worst = self._worst(model, open_)
             added = self._fitting(study, chosen, worst)
             if not added:
                 break
@@ -124,17 +110,13 @@ class AllPairs:
             model = study.fit(iterations=self.iterations, start=model)
             step("model")
         study.fit_only(chosen)
-        return study.fit(iterations=self.last, start=model)
+        return study.finish(iterations=self.last, start=model)
 
-    def _worst(
-        self, model: FittedGraph, measured: dict[Places, NoisyTable], open_: Sequence[Places]
-    ) -> list[Places]:
+    def _worst(self, model: FittedGraph, open_: dict[Places, NoisyTable]) -> list[Places]:
         """Pairs whose tables tell more than noise, those that tell most first."""
-        tables = model.marginals(open_)
         gains = {
-            pair: float(np.abs(measured[pair].table - table).sum())
-            - NOISE * measured[pair].deviation * table.size
-            for pair, table in zip(open_, tables, strict=True)
+            pair: float(np.abs(open_[pair].table - table).sum()) - NOISE * open_[pair].deviation * table.size
+            for pair, table in zip(open_, model.marginals(list(open_)), strict=True)
         }
         return sorted((pair for pair in open_ if gains[pair] > 0), key=lambda pair: -gains[pair])
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, reduce
 from math import prod
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,12 +23,12 @@ from reticent.synth.base import (
     Conditional,
     Counted,
     Counts,
+    FitTask,
     Floats,
     MissingMethod,
     Places,
     Spend,
     Step,
-    SynthNoise,
 )
 from reticent.synth.domain import Axis, Domain
 from reticent.synth.fills import SHARE, check_spend, filling, prepared
@@ -196,6 +197,14 @@ class Search:
     ladders: tuple[Ladder, ...] = field(init=False, repr=False)
     known: dict[ParentChoice, int] = field(init=False, default_factory=dict, repr=False)
 
+    @classmethod
+    def of(cls, task: FitTask, *, score: Callable[[Counted], int], tidy: Callable[[Floats], Floats]) -> Self:
+        """Begun with the rows and the budget of `task`."""
+        purse = Accountant(spend=task.spend, noise=task.noise)
+        return cls(
+            counts=task.counts, domain=task.domain, missing=task.missing, purse=purse, score=score, tidy=tidy
+        )
+
     def __post_init__(self) -> None:
         self.ladders = ladders(self.domain, self.missing)
 
@@ -342,16 +351,7 @@ class PrivBayes:
     def rounds(self, domain: Domain) -> int:
         return 2 * len(domain.axes) + 1
 
-    def fit(
-        self,
-        counts: Counts,
-        domain: Domain,
-        missing: MissingMethod,
-        spend: Spend,
-        *,
-        noise: SynthNoise,
-        step: Step,
-    ) -> Network:
+    def fit(self, task: FitTask) -> Network:
         """Choose a network column by column, then measure its tables.
 
         Guarantee   that of `spend`, for the network and all that is drawn from it.
@@ -361,12 +361,10 @@ class PrivBayes:
         Assumes     `counts` maps rows one by one; `rows` and the codebook's sample size are public.
         Keeps back  tables, scores and the number of rows.
         """
-        held, left = prepared(
-            counts, domain, missing, spend, noise=noise, model=self, share=self.share, step=step
-        )
-        purse = Accountant(spend=left, noise=noise)
-        tidy = clipped if self.clips else nearest
-        search = Search(counts=held, domain=domain, missing=missing, purse=purse, score=dependence, tidy=tidy)
+        domain, step = task.domain, task.step
+        ready = prepared(task, model=self, share=self.share)
+        search = Search.of(ready, score=dependence, tidy=clipped if self.clips else nearest)
+        purse = search.purse
         rows = self._rows(search)
         amount = (1 - self.choosing) * purse.left if len(domain.axes) > 1 else purse.left
         most = rows / (self.useful * purse.size(amount / len(domain.axes)))
@@ -378,7 +376,9 @@ class PrivBayes:
             search.conditional(one, search.scaled(one, table, total=total))
             for one, table in zip(network, noisy, strict=True)
         )
-        return Network(domain=domain, steps=steps, total=total, claim=self.claim(domain, missing, spend))
+        return Network(
+            domain=domain, steps=steps, total=total, claim=self.claim(domain, task.missing, task.spend)
+        )
 
     def _rows(self, search: Search) -> float:
         """A number of rows that may be looked at. Of complete rows no public number is known."""

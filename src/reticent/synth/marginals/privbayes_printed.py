@@ -19,20 +19,19 @@ from reticent.privacy.convert import ball_up
 from reticent.synth.base import (
     Conditional,
     Counted,
-    Counts,
+    FitTask,
     Floats,
     MissingMethod,
     Places,
     Spend,
     Step,
-    SynthNoise,
 )
 from reticent.synth.domain import Domain
 from reticent.synth.fills import SHARE, check_spend, filling, prepared
 from reticent.synth.marginals.independent import Independent
 from reticent.synth.marginals.privbayes import MOST_CELLS, ParentChoice, Search
 from reticent.synth.network import Network, clipped, total_of
-from reticent.synth.spending import Accountant, NoisyCounts, claim_of
+from reticent.synth.spending import NoisyCounts, claim_of
 
 FINE = 20
 """Scores are in steps of 2**-FINE of a bit times n."""
@@ -131,16 +130,7 @@ class PrivBayesPrinted:
     def rounds(self, domain: Domain) -> int:
         return len(domain.axes) + 2
 
-    def fit(
-        self,
-        counts: Counts,
-        domain: Domain,
-        missing: MissingMethod,
-        spend: Spend,
-        *,
-        noise: SynthNoise,
-        step: Step,
-    ) -> Network:
+    def fit(self, task: FitTask) -> Network:
         """Choose by mutual information, measure the tables of all columns with `degree` parents, derive the others.
 
         Guarantee   that of `spend`, for the network and all that is drawn from it.
@@ -150,14 +140,11 @@ class PrivBayesPrinted:
         Assumes     `counts` maps rows one by one, and holds as many rows as the codebook says.
         Keeps back  tables and scores.
         """
-        self.check(domain, missing, spend)
-        held, left = prepared(
-            counts, domain, missing, spend, noise=noise, model=Independent(), share=self.share, step=step
-        )
-        purse = Accountant(spend=left, noise=noise)
-        search = Search(
-            counts=held, domain=domain, missing=missing, purse=purse, score=information, tidy=clipped
-        )
+        domain, step = task.domain, task.step
+        self.check(domain, task.missing, task.spend)
+        ready = prepared(task, model=Independent(), share=self.share)
+        search = Search.of(ready, score=information, tidy=clipped)
+        purse = search.purse
         _check_rows(search)
         degree = self._degree(domain)
         choosing = self.choosing * purse.total if len(domain.axes) > 1 else Fraction(0)
@@ -165,9 +152,8 @@ class PrivBayesPrinted:
         noisy = search.measure(network[degree:], amount=purse.left)
         step("tables")
         steps = _conditionals(search, network, noisy, degree)
-        return Network(
-            domain=domain, steps=steps, total=total_of(noisy), claim=self.claim(domain, missing, spend)
-        )
+        claim = self.claim(domain, task.missing, task.spend)
+        return Network(domain=domain, steps=steps, total=total_of(noisy), claim=claim)
 
     def _degree(self, domain: Domain) -> int:
         return min(self.degree, len(domain.axes) - 1)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import reduce
 from itertools import combinations
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +17,15 @@ from numpy.typing import NDArray
 from reticent.engine.coded import MOST_CELLS as MOST_HELD
 from reticent.errors import PlanError
 from reticent.privacy.claim import Claim
-from reticent.synth.base import Conditional, Counted, Counts, Floats, MissingMethod, Places
+from reticent.synth.base import Conditional, Counted, Counts, FitTask, Floats, MissingMethod, Places
 from reticent.synth.domain import Axis, Domain
 from reticent.synth.graph.beliefs import FittedGraph
 from reticent.synth.graph.estimate import NoisyTable, Zeroes, estimate
 from reticent.synth.lists import Lists, NoisyList
+from reticent.synth.marginals.scores import SHARES, UNIT, distance, misfit
+from reticent.synth.marginals.smooth import smoothed
 from reticent.synth.network import Network, one_scale, simplex, total_of
-from reticent.synth.residuals import FineAxis, column_residual, pair_residual, residual_places
+from reticent.synth.residuals import FineAxis, column_residual, fine_axes, pair_residual, residual_places
 from reticent.synth.rules import lawful_pairs
 from reticent.synth.spending import Accountant, NoisyCounts, RowSums
 
@@ -45,6 +48,14 @@ class ColumnView:
     within: Floats = field(repr=False)
     unasked: int | None = None
 
+    @classmethod
+    def of(cls, into: Wholes, weights: Floats, unasked: int | None) -> "ColumnView":
+        """Groups by `into`, inside which cells are in proportion to `weights`."""
+        within = np.zeros((int(into.max()) + 1, len(into)))
+        is_kept = into >= 0
+        within[into[is_kept], np.flatnonzero(is_kept)] = weights[is_kept]
+        return cls(into=into, within=within / within.sum(axis=1, keepdims=True), unasked=unasked)
+
     @property
     def size(self) -> int:
         return len(self.within)
@@ -66,6 +77,14 @@ class ColumnView:
         if self.unasked is not None:
             made[self.into[self.unasked]] = 1
         return made
+
+    def with_silence(self, silence: int) -> "ColumnView":
+        """The same with one group more, the last: missing answers."""
+        into = self.into.copy()
+        into[silence] = self.size
+        weights = self.within.sum(axis=0)
+        weights[silence] = 1.0
+        return ColumnView.of(into, weights, self.unasked)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,14 +138,22 @@ class View:
 
 
 def plain(domain: Domain, missing: MissingMethod) -> View:
-    """Every cell by itself; silence is left out unless it counts as a value."""
+    """Every cell by itself; silence is left out unless it counts as a value, or is told apart, as the last group."""
+    if missing is MissingMethod.WEIGHTED:
+        return with_silence(plain(domain, MissingMethod.AVAILABLE), domain)
     return View(sides=tuple(_plain(axis, missing) for axis in domain.axes))
+
+
+def with_silence(view: View, domain: Domain) -> View:
+    """The view with missing answers as the last group of every column."""
+    both = zip(view.sides, domain.axes, strict=True)
+    return View(sides=tuple(side.with_silence(axis.silence) for side, axis in both))
 
 
 def _plain(axis: Axis, missing: MissingMethod) -> ColumnView:
     is_kept = np.ones(axis.size, dtype=bool)
     is_kept[axis.silence] = missing is MissingMethod.VALUES
-    return _side(np.where(is_kept, np.cumsum(is_kept) - 1, -1), np.ones(axis.size), axis.unasked)
+    return ColumnView.of(np.where(is_kept, np.cumsum(is_kept) - 1, -1), np.ones(axis.size), axis.unasked)
 
 
 def merged(view: View, ones: Sequence[Floats], *, least: Sequence[float]) -> View:
@@ -146,7 +173,7 @@ def grouped_view(domain: Domain, lists: Lists) -> View:
         first, groups = lists.plain[place], lists.groups[place]
         weights = np.ones(axis.size)
         weights[first >= 0] = np.maximum(lists.columns[place].cells, 1e-9)[first[first >= 0]]
-        sides.append(_side(groups, weights, axis.unasked))
+        sides.append(ColumnView.of(groups, weights, axis.unasked))
     return View(sides=tuple(sides))
 
 
@@ -156,14 +183,7 @@ def _merged(side: ColumnView, counts: Floats, least: float) -> ColumnView:
         return side
     groups = np.where(is_rare, (~is_rare).sum(), np.cumsum(~is_rare) - 1)
     weights = side.within.T @ np.maximum(counts, 1e-9)
-    return _side(np.where(side.into < 0, -1, groups[side.into]), weights, side.unasked)
-
-
-def _side(into: Wholes, weights: Floats, unasked: int | None) -> ColumnView:
-    within = np.zeros((int(into.max()) + 1, len(into)))
-    is_kept = into >= 0
-    within[into[is_kept], np.flatnonzero(is_kept)] = weights[is_kept]
-    return ColumnView(into=into, within=within / within.sum(axis=1, keepdims=True), unasked=unasked)
+    return ColumnView.of(np.where(side.into < 0, -1, groups[side.into]), weights, side.unasked)
 
 
 def summed(cells: Counted, blocks: Wholes) -> Counted:
@@ -179,54 +199,6 @@ def _grouped(counted: Counted, side: ColumnView) -> Counted:
     is_kept = side.into >= 0
     np.add.at(made, side.into[is_kept], counted[is_kept])
     return made
-
-
-UNIT = 16
-"""Steps to one record in `distance`."""
-SHARES = 1 << 20
-"""Steps to the whole in `misfit`."""
-
-
-def distance(table: Counted, model: Floats) -> int:
-    """The sum of |count - model| over cells, in steps of 1/UNIT, the model rounded to such steps first.
-
-    A model that noise has made so large that the sum would leave 64 bits is cut to what fits.
-
-    Guarantee   moves by at most UNIT.
-    Adjacency   one record added or removed.
-    Theorem     one cell moves by one; the model is public and stays.
-    Proof       proofs/synth/marginals/aim.md
-    Assumes     one record is in at most one cell of `table`; `model` was made of released numbers.
-    Keeps back  the distance.
-    """
-    most = 2.0**62 / max(1, model.size)
-    return int(np.abs(UNIT * table - _whole(np.clip(UNIT * model, -most, most))).sum())
-
-
-def misfit(table: Counted, model: Floats) -> int:
-    """The sum of |count - (sum of counts) share| over cells, in steps of 1/SHARES, shares of the model rounded down.
-
-    For tables of available cells: no model can meet their different sums, and none of these need be known.
-
-    Guarantee   moves by at most 2 SHARES.
-    Adjacency   one record added or removed, or one that changes its cell, or falls silent, or speaks.
-    Theorem     a record moves the list by e_x - share, whose lengths are at most one each.
-    Proof       proofs/synth/marginals/aim.md
-    Assumes     one record is in at most one cell of `table`; `model` was made of released numbers.
-    Keeps back  the misfit, and how many rows the table holds.
-    """
-    total = float(model.sum())
-    shares = (
-        np.floor(SHARES * (model / total)).astype(np.int64) if total > 0 else np.zeros(model.shape, np.int64)
-    )
-    excess = int(shares.sum()) - SHARES
-    if excess > 0:  # sums of doubles: never more than the whole
-        shares.flat[int(shares.argmax())] -= excess
-    return int(np.abs(SHARES * table - int(table.sum()) * shares).sum())
-
-
-def _whole(values: Floats) -> NDArray[np.int64]:
-    return np.rint(values).astype(np.int64)
 
 
 MOST_CELLS = 10_000
@@ -290,6 +262,15 @@ class MarginalFit:
     measured: list[NoisyTable] = field(init=False, default_factory=list, repr=False)
     held: dict[Places, Counted] = field(init=False, default_factory=dict, repr=False)
     kept: list[NoisyList] = field(init=False, default_factory=list, repr=False)
+    pace: int = field(init=False, default=1)
+    """How many times the passes of a round the model needs to learn a table."""
+
+    @classmethod
+    def of(cls, task: FitTask, *, residuals: bool) -> Self:
+        """Begun with the rows and the budget of `task`; with sums of residuals of binned numbers where asked for."""
+        purse = Accountant(spend=task.spend, noise=task.noise)
+        fines = fine_axes(task.domain) if residuals else ()
+        return cls(counts=task.counts, domain=task.domain, missing=task.missing, purse=purse, fines=fines)
 
     def __post_init__(self) -> None:
         self.lawful = lawful_pairs(self.domain)
@@ -313,7 +294,11 @@ class MarginalFit:
         self.total = total_of(noisy)
         ones = [self._scaled(*each) for each in zip(noisy, places, strict=True)]
         self.rates = [each.deviation / one.deviation for each, one in zip(noisy, ones, strict=True)]
-        clean = [simplex(one.cells, self.total) for one in ones]
+        even = [
+            smoothed(one.cells, one.deviation, axis, self.domain)
+            for one, axis in zip(ones, self.domain.axes, strict=True)
+        ]
+        clean = [simplex(cells, self.total) for cells in even]
         is_kept = [side.into >= 0 for side in self.view.sides]
         self.view = merged(self.view, clean, least=[merge * one.deviation for one in ones])
         for place, one in enumerate(ones):
@@ -350,6 +335,25 @@ class MarginalFit:
         """About which share of all rows is in a table, from what was released."""
         return float(np.prod([self.rates[place] for place in places]))
 
+    def counted(self, table: Floats, places: Places) -> Floats:
+        """A table over the model's groups, over those in which the set is counted."""
+        return table
+
+    def modelled(self, model: FittedGraph, sets: Sequence[Places]) -> list[Floats]:
+        """The model's tables over the groups in which sets are counted."""
+        return [
+            self.counted(table, places) for places, table in zip(sets, model.marginals(sets), strict=True)
+        ]
+
+    def offered(self, measured: NoisyTable, model: FittedGraph) -> NoisyTable:
+        """A measured table as the model would be fitted to it now."""
+        return measured
+
+    def zeroes(self) -> list[Zeroes]:
+        """Which cells of which pairs nobody can be in."""
+        found = self.lawful.items()
+        return [Zeroes(places=pair, allowed=self.view.allowed(can_be, pair)) for pair, can_be in found]
+
     def fit(self, *, iterations: int, start: FittedGraph | None = None) -> FittedGraph:
         """The model nearest to what was measured, in which what cannot be has no chance."""
         return estimate(
@@ -358,16 +362,17 @@ class MarginalFit:
             total=self.total,
             start=start,
             iterations=iterations,
-            zeroes=[
-                Zeroes(places=pair, allowed=self.view.allowed(can_be, pair))
-                for pair, can_be in self.lawful.items()
-            ],
+            zeroes=self.zeroes(),
         )
+
+    def finish(self, *, iterations: int, start: FittedGraph | None = None) -> FittedGraph:
+        """The last fit."""
+        return self.fit(iterations=iterations, start=start)
 
     def fit_only(self, pairs: Sequence[Places]) -> None:
         """Rest the model on the columns and on these pairs; the other lists are kept for direct answers alone."""
         used = {*pairs, *((place,) for place in range(len(self.domain.axes)))}
-        self.kept = [replace(each, is_fitted=each.places in used) for each in self.kept]
+        self.kept[:] = [replace(each, is_fitted=each.places in used) for each in self.kept]
 
     def network(self, fitted: FittedGraph, claim: Claim) -> Network:
         """The fitted model over all cells."""
@@ -389,7 +394,7 @@ class MarginalFit:
     def _measured(self, places: Places, *, amount: Fraction, is_chosen: bool = False) -> NoisyCounts:
         """One list through the purse, kept as it is."""
         noisy = self.purse.measure_with_sums(self._list(places), self._sums(places), amount=amount)
-        cells = self.view.cells(places)
+        cells = self._cells(places)
         self.kept.append(
             NoisyList(
                 places=places,
@@ -399,10 +404,22 @@ class MarginalFit:
                 deviation=noisy.deviation,
                 sum_deviations=noisy.sum_deviations,
                 is_chosen=is_chosen,
-                is_grouped=len(self.kept) >= len(self.domain.axes),
+                is_grouped=self._is_grouped(places),
             )
         )
         return noisy
+
+    def _cells(self, places: Places) -> int:
+        """How many entries of a list are cells."""
+        return self.view.cells(places)
+
+    def _is_grouped(self, places: Places) -> bool:
+        """Whether a list about to be kept is over groups, as all are but the first of columns."""
+        return len(self.kept) >= len(self.domain.axes)
+
+    def _groups_of(self, place: int) -> ColumnView:
+        """The groups of a column in lists of pairs."""
+        return self.view.sides[place]
 
     def _sums(self, places: Places) -> list[RowSums]:
         """CONFIDENTIAL: the sums of residuals that belong to a list, if any are measured."""
@@ -411,7 +428,7 @@ class MarginalFit:
             if other is None:
                 made.append(column_residual(self.counts, fine))
             else:
-                side = self.view.sides[other]
+                side = self._groups_of(other)
                 made.append(pair_residual(self.counts, fine, other, side.into, side.size))
         return made
 
