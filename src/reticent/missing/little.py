@@ -151,9 +151,8 @@ def ordered_columns(schema: Schema) -> tuple[str, ...]:
     """Columns with an order that everybody is asked, but weights; at most as many as a pattern can name."""
     names = [
         name
-        for name, column in schema.coded.items()
-        if column.role != "weight"
-        and not has_universe(schema, name)
+        for name, column in ((name, schema.coded[name]) for name in schema.questions)
+        if not has_universe(schema, name)
         and (isinstance(column, Number) or column.ordered)
         and column.high - column.low < WIDEST
     ]

@@ -71,7 +71,7 @@ class PrivateDescription:
 
 def public_columns(schema: Schema) -> tuple[str, ...]:
     """What is described where no columns are named: all that can be asked about, but weights."""
-    return tuple(name for name, column in schema.coded.items() if column.role != "weight")
+    return schema.questions
 
 
 def describe_private(

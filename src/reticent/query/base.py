@@ -16,8 +16,9 @@ from typing import ClassVar
 from reticent.engine.wants import Rows, Sum, Table
 from reticent.query.sides import Sides
 from reticent.schema import Number, Schema
-from reticent.schema.bind import AllOf, AnyOf, Bound, Negation, bind
+from reticent.schema.bind import AllOf, AnyOf, Bound, CodeIn, Negation, bind
 from reticent.schema.predicate import Everyone, Predicate, columns_compared
+from reticent.schema.replicates import REPLICATE
 
 
 def centre_code(column: Number, centre: Fraction | None) -> int:
@@ -102,7 +103,7 @@ Shape = CodedSum | CodedMean | SquaresAboutMean | ProductsAboutMeans
 
 AVAILABLE, COMPLETE = "available", "complete"
 EVERYONE = Everyone()
-COMMON = frozenset({"where", "weight"})
+COMMON = frozenset({"where", "weight", "per"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,13 +112,15 @@ class Subpopulation:
 
     `available` keeps rows that are not missing on any column the ask uses; `complete` those not missing on any
     column of the codebook. A question that was not asked is not missing. `apart_by` are columns by which it is one of
-    several that are asked about together, so that a respondent who answers otherwise there leaves it for another.
+    several that are asked about together, so that a respondent who answers otherwise there leaves it for another. `per` is
+    what counts once, such as a household, where records do not.
     """
 
     where: Predicate = EVERYONE
     weight: str | None = None
     missing: str = AVAILABLE
     apart_by: tuple[str, ...] = ()
+    per: str = ""
 
     def rows(
         self, schema: Schema, *, of: Predicate | None = None, true: bool = True, values: tuple[str, ...] = ()
@@ -129,16 +132,27 @@ class Subpopulation:
             compared += columns_compared(of)
             inner = bind(of, schema.coded, field="query")
             condition = AllOf((condition, inner if true else AnyOf((inner, Negation(inner)))))
+        everything = tuple(n for n, c in schema.coded.items() if c.role != REPLICATE)
         answered = values + ((self.weight,) if self.weight else ())
-        known = tuple(schema.coded) if self.missing == COMPLETE else tuple(dict.fromkeys(compared))
+        known = everything if self.missing == COMPLETE else tuple(dict.fromkeys(compared))
         return Rows(where=condition, known=known, answered=answered)
 
     def bound(self, schema: Schema) -> Bound:
-        return bind(self.where, schema.coded, field="where")
+        found = bind(self.where, schema.coded, field="where")
+        if not self.per or schema.first is None:
+            return found
+        return AllOf((found, CodeIn(schema.first, ((0, 0),))))
+
+    @property
+    def counted(self) -> str:
+        """The unit of a number of them: respondents or households, weighted or not."""
+        several = f"{self.per}s" if self.per else "respondents"
+        return f"{several}, weighted" if self.weight else several
 
     def words(self) -> str:
         """`among respondents with age >= 18`, for a sentence."""
-        who = "all respondents" if self.where == Everyone() else f"respondents with {self.where}"
+        several = f"{self.per}s" if self.per else "respondents"
+        who = f"all {several}" if self.where == Everyone() else f"{several} with {self.where}"
         kept = "who answered every question" if self.missing == COMPLETE else "who answered what is used here"
         weighted = f", weighted by {self.weight}" if self.weight else ""
         return f"{who} {kept}{weighted}"

@@ -71,7 +71,8 @@ class FromCells(Query):
             known = sides.labels(schema, name)
             for cell in cells:
                 if cell not in known:
-                    raise PlanError(f"{name} has no cell {cell!r}{nearest(cell, known)}", field=field)
+                    hint = nearest(cell, known) or f"; its cells are {', '.join(known[:20])}"
+                    raise PlanError(f"{name} has no cell {cell!r}{hint}", field=field)
         self._check_shown(used[self.table], schema, field)
         both = any(self.is_in(self.of, cell) and self.is_to(cell) for cell in sides.cells(schema))
         if self.kind == SHARE and not all(

@@ -73,7 +73,7 @@ def check(query: Query, schema: Schema, repair: Repair, *, field: str = "query")
     """Refuse what no theorem covers, from public facts alone."""
     if query.weight in repair.filled():
         raise PlanError(f"{query.weight} is a weight; donors do not fill weights.", field=field)
-    _check_silence(query, repair, field)
+    _check_missingness(query, repair, field)
     found = () if repair.capped else roles(query, schema, repair)
     if found and query.shape(schema) is None:
         raise PlanError(
@@ -85,7 +85,7 @@ def check(query: Query, schema: Schema, repair: Repair, *, field: str = "query")
         raise PlanError("rests on one column bounded as published and one that is not; use one.", field=field)
 
 
-def _check_silence(query: Query, repair: Repair, field: str) -> None:
+def _check_missingness(query: Query, repair: Repair, field: str) -> None:
     """Once a column is filled, nobody is silent there any more: a question about silence would be answered wrongly."""
     for status in (each for predicate in query.predicates for each in statuses(predicate)):
         if status.column in repair.filled() and status.kind != "structural":

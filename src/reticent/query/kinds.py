@@ -70,10 +70,22 @@ class Count(RowQuery):
         return Fraction(rows) if rows else None
 
     def unit(self, schema: Schema, units: Mapping[str, str]) -> str:
-        return "respondents, weighted" if self.among.weight else "respondents"
+        return self.among.counted
 
     def words(self, schema: Schema) -> str:
         return f"number of {self.among.words()}"
+
+
+def sized_words(size: int | None, weight: str | None) -> str:
+    """That a public size is divided by, and whether it is respondents or weight; nothing where there is none."""
+    if size is None:
+        return ""
+    return f", divided by a public {'weight' if weight else 'number of respondents'} of {size:,}"
+
+
+def scale_words(schema: Schema, column: str) -> str:
+    """That the levels of an ordinal column stand at their positions; nothing of a number."""
+    return ", levels taken at their positions" if isinstance(schema.coded[column], Levels) else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +135,7 @@ class Total(NumericQuery):
         return CodedSum(sum=self.power(schema, 1), number=self.number(schema))
 
     def words(self, schema: Schema) -> str:
-        return f"total of {self.column} over {self.among.words()}"
+        return f"total of {self.column} over {self.among.words()}{scale_words(schema, self.column)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,6 +164,9 @@ class CentredQuery(NumericQuery):
             size=self.size,
         )
 
+    def _said(self, schema: Schema) -> str:
+        return scale_words(schema, self.column) + sized_words(self.size, self.among.weight)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mean(CentredQuery):
@@ -167,7 +182,7 @@ class Mean(CentredQuery):
         return self.mean(schema)
 
     def words(self, schema: Schema) -> str:
-        return f"mean of {self.column} over {self.among.words()}"
+        return f"mean of {self.column} over {self.among.words()}{self._said(schema)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,7 +209,7 @@ class Variance(CentredQuery):
         return f"{unit} squared" if unit else ""
 
     def words(self, schema: Schema) -> str:
-        return f"variance of {self.column} over {self.among.words()}"
+        return f"variance of {self.column} over {self.among.words()}{self._said(schema)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -260,7 +275,8 @@ class Correlation(RowQuery):
         return ProductsAboutMeans(means=(first, second), numbers=(y, z))
 
     def words(self, schema: Schema) -> str:
-        return f"correlation of {' and '.join(self.columns)} over {self.among.words()}"
+        sized = sized_words(self.size, self.among.weight)
+        return f"correlation of {' and '.join(self.columns)} over {self.among.words()}{sized}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -314,7 +330,7 @@ class Proportion(RowQuery):
         return "share"
 
     def words(self, schema: Schema) -> str:
-        return f"share with {self.of} among {self.among.words()}"
+        return f"share with {self.of} among {self.among.words()}{sized_words(self.size, self.among.weight)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -411,8 +427,16 @@ class Quantile(RowQuery):
 
     def words(self, schema: Schema) -> str:
         name = "median" if self.at == Fraction(1, 2) else f"{show(self.at)} quantile"
-        banded = ", interpolated as if answers lay evenly within bands" if self.banded else ""
-        return f"{name} of {self.column} over {self.among.words()}{banded}"
+        return f"{name} of {self.column} over {self.among.words()}{self._scale(schema)}"
+
+    def _scale(self, schema: Schema) -> str:
+        """How an ordinal column's quantile is told."""
+        column = schema.coded[self.column]
+        if self.banded:
+            return ", interpolated as if answers lay evenly within bands"
+        if isinstance(column, Levels) and column.bands:
+            return ", told by the position of its band; a step in the query interpolates within bands"
+        return scale_words(schema, self.column)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -464,7 +488,7 @@ class CrossTabulation(RowQuery):
         return (self.table(schema),)
 
     def unit(self, schema: Schema, units: Mapping[str, str]) -> str:
-        return "respondents, weighted" if self.among.weight else "respondents"
+        return self.among.counted
 
     def words(self, schema: Schema) -> str:
         return f"table of {' by '.join(self.columns)} over {self.among.words()}"

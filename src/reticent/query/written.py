@@ -55,7 +55,7 @@ class WrittenQuery:
     def own_centre(self, column: Number) -> Fraction | None:
         """The option `centre`, where it is given."""
         if "centre" in self.raw and self.raw["centre"] is None:
-            raise PlanError("is a decimal within the column's bounds", field=f"{self.field}.centre")
+            raise PlanError(_within(column), field=f"{self.field}.centre")
         return self.centre(column, self.raw.get("centre"))
 
     def centre(self, column: Number, text: Any) -> Fraction | None:
@@ -64,7 +64,7 @@ class WrittenQuery:
             return None
         centre = read_decimal(text)
         if centre is None or not column.lower <= centre <= column.upper:
-            raise PlanError("is a decimal within the column's bounds", field=f"{self.field}.centre")
+            raise PlanError(_within(column), field=f"{self.field}.centre")
         if (2 * centre / column.grid).denominator != 1:
             raise PlanError(
                 f"is a multiple of half the grid, {show(column.grid / 2)}", field=f"{self.field}.centre"
@@ -76,7 +76,8 @@ class WrittenQuery:
         step = read_decimal(self.raw.get("step"))
         if step is None or step <= 0 or (step / column.grid).denominator != 1:
             raise PlanError(
-                f'needs step = "...", a multiple of the grid {show(column.grid)}: candidates stand that far apart',
+                f'needs a step, a multiple of the grid {show(column.grid)}: candidates stand that far apart; step = "'
+                f'{show(_like_step(column))}" gives about a hundred from {show(column.lower)} to {show(column.upper)}',
                 field=self.field,
             )
         if (column.upper - column.lower) / step > MOST_CANDIDATES:
@@ -109,9 +110,7 @@ class WrittenQuery:
         """Where the bins of a numeric column begin, and where the last one ends."""
         at = f"{self.field}.bins.{column.name}"
         if raw is None:
-            raise PlanError(
-                f"{column.name} is a number; say bins = {{ {column.name} = [0, 18, 65, 99] }}", field=at
-            )
+            raise PlanError(f"{column.name} is a number; say bins = {like_bins(column)}", field=at)
         if not isinstance(raw, list) or not 2 <= len(raw) <= MOST_EDGES:
             raise PlanError("lists at least two edges", field=at)
         edges = [read_decimal(edge) for edge in raw]
@@ -134,12 +133,31 @@ class WrittenQuery:
             raise PlanError(f"lists columns, each once: {like}", field=at)
         found = {str(name): schema.column(str(name), field=at) for name in columns}
         if not isinstance(bins, Mapping):
-            raise PlanError("is a table: bins = { age = [0, 18, 65, 99] }", field=f"{at}.bins")
+            numbers = [each for each in found.values() if isinstance(each, Number)]
+            like = like_bins(numbers[0]) if numbers else "{ age = [0, 18, 65, 99] }"
+            raise PlanError(f"is a table: bins = {like}", field=f"{at}.bins")
         for name in bins:
             if not isinstance(found.get(name), Number):
                 raise PlanError(f"{name} is not a number of this table", field=f"{at}.bins")
         edges = ((n, self.edges(bins.get(n), c)) for n, c in found.items() if isinstance(c, Number))
         return Sides(columns=tuple(found), bins=tuple(edges))
+
+
+def like_bins(column: Number) -> str:
+    """Bins of a column as a plan could say them: four, of about equal width, over its own range."""
+    steps = int((column.upper - column.lower) / column.grid)
+    places = sorted({steps * part // 4 for part in range(5)})
+    edges = ", ".join(show(column.lower + column.grid * place) for place in places)
+    return f"{{ {column.name} = [{edges}] }}"
+
+
+def _like_step(column: Number) -> Fraction:
+    """A step that makes about a hundred candidates of a column's range."""
+    return column.grid * max(1, int((column.upper - column.lower) / column.grid) // 100)
+
+
+def _within(column: Number) -> str:
+    return f"is a decimal within the bounds of {column.name}, {show(column.lower)} to {show(column.upper)}"
 
 
 def predicate_of(raw: Any, schema: Schema, field: str) -> Predicate:
@@ -150,6 +168,7 @@ def predicate_of(raw: Any, schema: Schema, field: str) -> Predicate:
 
 
 def text_of(raw: Any, field: str) -> str:
+    """A text of a plan; refused where it is something else."""
     if not isinstance(raw, str):
         raise PlanError("is text in quotes", field=field)
     return raw

@@ -1,17 +1,14 @@
-"""A codebook: the columns, who is protected, and whether the sample size is public; and how it is read from TOML.
+"""Codebooks as TOML writes them: the keys of the survey and of its columns, read as a `Schema`.
 
 Messages name the field and the way out; nothing here has seen a row.
 """
 
 import codecs
 from collections.abc import Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from pydantic import Field
@@ -20,173 +17,11 @@ from reticent.errors import PlanError, SchemaError, nearest
 from reticent.exact import read_decimal
 from reticent.files import Section, fill, is_printable, read_toml
 from reticent.former import check_format
-from reticent.schema.bind import Bound, bind
-from reticent.schema.columns import FOLDS, Column, Identifier, Levels, Number
+from reticent.schema.columns import FOLDS, MOST_LEVELS, Column, Identifier, Levels, Number
 from reticent.schema.parse import parse
-from reticent.schema.predicate import Predicate, columns_used, is_column_name
-
-ROW = "row"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CsvDialect:
-    """How a CSV file is written: what separates its cells, how numbers are written, and its code page."""
-
-    separator: str = ""
-    decimal: str = "."
-    thousands: str = ""
-    encoding: str = "utf-8"
-
-    @property
-    def has_numbers(self) -> bool:
-        """Whether numbers are written otherwise than everywhere else."""
-        return self.decimal != "." or self.thousands != ""
-
-
-PLAIN_CSV = CsvDialect()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Schema:
-    """A codebook: public facts only. `unit` is "row" or the identifier of the protected respondent.
-
-    **Parameters**
-
-    - `name`: the public name of the data set, by which a ledger knows it.
-    - `columns`: the columns by name.
-    - `unit`: who is protected: `"row"`, or the identifier of the respondent.
-    - `at_most`: how many rows one respondent may own.
-    - `sample_size`: the number of respondents, where it is public.
-    - `title`: for readers.
-    - `finished`: false for a draft that nobody has read through.
-    - `csv`: how the rows are written, where they are a CSV file.
-    """
-
-    name: str
-    columns: Mapping[str, Column]
-    unit: str
-    at_most: int = 1
-    sample_size: int | None = None
-    title: str = ""
-    finished: bool = True
-    csv: CsvDialect = PLAIN_CSV
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "columns", MappingProxyType(dict(self.columns)))
-        self._check_unit()
-        self._check_sources()
-        self._check_roles()
-        for column in self.columns.values():
-            if column.universe is not None:
-                bind(column.universe, self.coded, field=f"columns.{column.name}.universe")
-        _ = self.in_universe_order
-
-    @property
-    def coded(self) -> Mapping[str, Levels | Number]:
-        """The columns that can be asked about: all but identifiers."""
-        return {n: c for n, c in self.columns.items() if isinstance(c, Levels | Number)}
-
-    @property
-    def in_universe_order(self) -> tuple[str, ...]:
-        """Columns sorted so that each comes after those its universe speaks of."""
-        needs = {
-            name: columns_used(column.universe) if column.universe is not None else frozenset()
-            for name, column in self.coded.items()
-        }
-        try:
-            return tuple(TopologicalSorter(needs).static_order())
-        except CycleError:
-            raise SchemaError("universes refer to each other in a circle", field="columns") from None
-
-    def universe(self, name: str) -> Bound | None:
-        """The bound universe of a column, or None where everybody is asked."""
-        predicate = self.columns[name].universe
-        return None if predicate is None else bind(predicate, self.coded, field=f"columns.{name}.universe")
-
-    def number(self, name: str, *, field: str) -> Number:
-        """The numeric column `name`, which is not the base weight; `field` is where it was asked for."""
-        column = self.column(name, field=field)
-        if not isinstance(column, Number):
-            raise PlanError(f"{name} is not a number; ask for a table or a proportion instead", field=field)
-        if column.role == "weight":
-            raise PlanError(f"{name} is the base weight; write weight = {name!r} instead", field=field)
-        return column
-
-    def scale(self, name: str, *, field: str) -> Number:
-        """The numeric column `name`, or the scale of an ordinal one whose levels have positions."""
-        column = self.column(name, field=field)
-        if not isinstance(column, Levels):
-            return self.number(name, field=field)
-        found = column.scale
-        if found is None:
-            raise PlanError(
-                f"{name} has levels without positions; declare them in the codebook, or ask for a table or a proportion",
-                field=field,
-            )
-        return found
-
-    def weight(self, name: str, *, field: str) -> Number:
-        """The base weight `name`."""
-        column = self.column(name, field=field)
-        if not isinstance(column, Number) or column.role != "weight":
-            raise PlanError(f"{name} is not declared with role = 'weight' in the codebook", field=field)
-        return column
-
-    def column(self, name: str, *, field: str) -> Levels | Number:
-        """The column `name`, if it may be asked about."""
-        if name in self.coded:
-            return self.coded[name]
-        if name in self.columns:
-            raise PlanError(f"{name} identifies respondents; it cannot be asked about", field=field)
-        raise PlanError(f"no column {name!r} in the codebook{nearest(name, self.coded)}", field=field)
-
-    def _check_unit(self) -> None:
-        if self.unit != ROW and not isinstance(self.columns.get(self.unit), Identifier):
-            raise SchemaError(
-                "is either 'row' (one record, one respondent) or the name of an identifier column",
-                field="survey.unit",
-            )
-        if self.unit == ROW and self.at_most != 1:
-            raise SchemaError("goes with an identifier as unit", field="survey.at_most")
-        if not 1 <= self.at_most <= 10_000:
-            raise SchemaError("is a whole number from 1 to 10000", field="survey.at_most")
-        if self.sample_size is not None and not 1 <= self.sample_size <= 2**40:
-            raise SchemaError("is a whole number from 1 to 2^40", field="survey.sample_size")
-        identifiers = [name for name, column in self.columns.items() if isinstance(column, Identifier)]
-        if self.unit == ROW and identifiers:
-            raise SchemaError(
-                f"is 'row', but {identifiers[0]} identifies respondents who may own several records; "
-                f"write unit = {identifiers[0]!r} and at_most, or drop the column",
-                field="survey.unit",
-            )
-
-    def _check_sources(self) -> None:
-        if not self.coded:
-            raise SchemaError("has no column to ask about", field="columns")
-        sources = [column.source for column in self.columns.values()]
-        twice = next((s for s in sources if sources.count(s) > 1), None)
-        if twice is not None:
-            raise SchemaError(f"two columns have the source {twice!r}", field="columns")
-
-    def _check_roles(self) -> None:
-        for name, column in self.columns.items():
-            if column.role == "weight" and (not isinstance(column, Number) or column.lower < 0):
-                raise SchemaError("is a weight: a number with bounds from 0 up", field=f"columns.{name}")
-            if column.role in ("stratum", "psu") and not isinstance(column, Levels):
-                raise SchemaError(
-                    f"is a {column.role}: categorical or ordinal, with every one that was drawn among its levels",
-                    field=f"columns.{name}",
-                )
-            if isinstance(column, Levels) and (column.strata or column.drawn):
-                self._check_psu(column)
-
-    def _check_psu(self, column: Levels) -> None:
-        """Strata of units, or units drawn in strata: of a primary sampling unit, and one of the two."""
-        if column.role != "psu" or (column.strata and column.drawn):
-            raise SchemaError(
-                "gives strata or drawn, one of them, with role = 'psu'", field=f"columns.{column.name}"
-            )
-
+from reticent.schema.predicate import Predicate, is_column_name
+from reticent.schema.replicates import Replicates, ReplicatesPart, read_replicates
+from reticent.schema.schema import PLAIN_CSV, ROW, CsvDialect, Schema
 
 FORMAT = 2
 KINDS = ("categorical", "ordinal", "integer", "decimal", "identifier")
@@ -262,6 +97,8 @@ class SurveyPart(Section):
     - `sample_size`: the number of respondents, where it is public.
     - `unfinished`: true in a draft.
     - `csv`: how a CSV file is written.
+    - `replicates`: replicate weights that the file has.
+    - `unit_name`: what the identifier stands for, such as `"household"`; statistics can then be of households.
     """
 
     name: str = Field(min_length=1, max_length=100)
@@ -271,6 +108,8 @@ class SurveyPart(Section):
     sample_size: int | None = None
     unfinished: bool = False
     csv: CsvPart | None = None
+    replicates: ReplicatesPart | None = None
+    unit_name: str = Field(default="", pattern=r"^([a-z]{2,30})?$")
 
 
 class ColumnPart(Section):
@@ -285,6 +124,7 @@ class ColumnPart(Section):
     - `role`: what it is to the design: `"weight"`, `"stratum"` or `"psu"`.
     - `strata`: for a psu, the stratum of each level; without it units are numbered within strata.
     - `drawn`: for a psu numbered within strata, how many were drawn in each stratum, where not all levels.
+    - `dealt`: for a psu, where nobody was drawn together: into so many groups respondents are dealt by a digest.
     - `levels`: the answers, in order for an ordinal column.
     - `positions`: places of ordinal levels on a scale, so that they have means, totals, variances and quantiles.
     - `bands`: for levels that are bands of a number, its edges, one more than levels; quantiles are interpolated in them.
@@ -296,6 +136,7 @@ class ColumnPart(Section):
     - `labels`: what a reader sees in place of each level: `{ 1 = "New England" }`.
     - `groups`: levels made of several codes of the file: `{ north = ["1", "2"] }`.
     - `ignore`: what texts may differ in and still be the same level: `"case"`, `"spacing"`.
+    - `of`: the survey's `unit_name` where all records of a household agree in it: `"household"`.
     - `concept`: its SDMX concept, such as `REF_AREA`, for `reticent report --as sdmx`.
     """
 
@@ -306,6 +147,7 @@ class ColumnPart(Section):
     role: str = ""
     strata: list[str | int] = Field(default=[])
     drawn: list[int] = Field(default=[])
+    dealt: int = 0
     levels: list[str | int] = Field(default=[])
     positions: list[Numeric] = Field(default=[])
     bands: list[Numeric] = Field(default=[])
@@ -317,6 +159,7 @@ class ColumnPart(Section):
     labels: dict[str, str] = Field(default={})
     groups: dict[str, list[str | int]] = Field(default={})
     ignore: list[str] = Field(default=[])
+    of: str = ""
     concept: str = Field(default="", pattern=r"^([A-Z][A-Z0-9_]{0,49})?$")
 
 
@@ -354,16 +197,53 @@ def schema_from(data: dict[str, Any]) -> Schema:
     if not book.survey.unit:
         raise SchemaError("say who is protected: 'row', or the identifier column", field="survey.unit")
     columns = {name: _column(name, raw) for name, raw in book.columns.items()}
+    replicates, more = _replicates(book.survey.replicates, columns)
     return Schema(
         name=book.survey.name,
         title=book.survey.title,
-        columns=columns,
+        columns=columns | more | _first(book.survey),
+        unit_name=book.survey.unit_name or "respondent",
+        replicates=replicates,
         unit=book.survey.unit,
         at_most=book.survey.at_most,
         sample_size=book.survey.sample_size,
         finished=not book.survey.unfinished,
         csv=_csv(book.survey.csv),
     )
+
+
+def _first(survey: SurveyPart) -> dict[str, Levels]:
+    """The column that marks one record of each household, where the unit is called one."""
+    if not survey.unit_name:
+        return {}
+    if survey.unit == ROW:
+        raise SchemaError("goes with an identifier as unit; a row is a respondent", field="survey.unit_name")
+    name = f"first_of_{survey.unit_name}"
+    return {name: Levels(name=name, source="", levels=("yes", "no"), is_first=True)}
+
+
+def _replicates(
+    part: ReplicatesPart | None, columns: Mapping[str, Column]
+) -> tuple[Replicates | None, dict[str, Number]]:
+    """The replicate weights, and a column for each of them."""
+    if part is None:
+        return None, {}
+    base = columns.get(part.weight)
+    if not isinstance(base, Number) or base.role != "weight":
+        raise SchemaError(
+            f"is the base weight that they are replicates of, a column with role = 'weight'"
+            f"{nearest(part.weight, [name for name, each in columns.items() if each.role == 'weight'])}",
+            field="survey.replicates.weight",
+        )
+    made, more = read_replicates(part, base)
+    for column in more.values():
+        _check_text(column.source, "survey.replicates.columns")
+    taken = next((name for name in more if name in columns), None)
+    if taken is not None:
+        raise SchemaError(
+            f"would be called {taken}, as another column; rename that", field="survey.replicates"
+        )
+    return made, more
 
 
 def _column(name: str, raw: dict[str, Any]) -> Column:
@@ -373,6 +253,7 @@ def _column(name: str, raw: dict[str, Any]) -> Column:
         raise SchemaError(
             f"{name[:80]!r} is not a name ({rule}); put the header into 'source'", field="columns"
         )
+    _check_units(raw, at)
     part = fill(ColumnPart, raw, error=SchemaError, at=at, offered=_offered(raw.get("kind")))
     if part.kind in ("date", "datetime", "time"):
         raise SchemaError(DATES, field=f"{at}.kind")
@@ -391,6 +272,7 @@ def _column(name: str, raw: dict[str, Any]) -> Column:
         "label": part.label,
         "unit": part.unit,
         "role": part.role,
+        "of": part.of,
         "concept": part.concept,
         "missing": tuple(str(code) for code in part.missing_codes),
         "universe": _universe(part.universe, at),
@@ -401,13 +283,41 @@ def _column(name: str, raw: dict[str, Any]) -> Column:
     return _levels(part, common, at) if part.kind in ("categorical", "ordinal") else _number(part, common, at)
 
 
+def _check_units(raw: Mapping[str, Any], at: str) -> None:
+    """Primary sampling units and strata are a public list: read off the rows they would tell who answered where."""
+    if raw.get("role") not in ("psu", "stratum") or "dealt" in raw:
+        return
+    what = "primary sampling unit" if raw["role"] == "psu" else "stratum"
+    if raw.get("kind") not in ("categorical", "ordinal"):
+        raise SchemaError(
+            f"is 'categorical' for a {what}, with every one that was drawn in levels", field=f"{at}.kind"
+        )
+    levels = raw.get("levels")
+    if "groups" not in raw and (not isinstance(levels, list) or not levels):
+        raise SchemaError(
+            f"lists every {what} that was drawn, whether or not anybody answered there; read off the rows, the list would "
+            "tell where somebody did",
+            field=f"{at}.levels",
+        )
+
+
 def _offered(kind: Any) -> set[str]:
     """The keys that go with a kind of column; all of them where the kind is none."""
     every = set(ColumnPart.model_fields)
     if kind in ("categorical", "ordinal"):
         return every - {"bounds", "grid"} - ({"positions"} if kind == "categorical" else set())
     if kind in ("integer", "decimal"):
-        return every - {"levels", "positions", "text", "strata", "drawn", "labels", "groups", "ignore"}
+        return every - {
+            "levels",
+            "positions",
+            "text",
+            "strata",
+            "drawn",
+            "dealt",
+            "labels",
+            "groups",
+            "ignore",
+        }
     return every - {"labels", "groups", "ignore", "levels", "bounds", "grid", "positions"}
 
 
@@ -419,6 +329,8 @@ def _levels(part: ColumnPart, common: dict[str, Any], at: str) -> Levels:
     bands = tuple(_exact(value, f"{at}.bands") for value in part.bands)
     if bands and not positions:
         positions = tuple((low + high) / 2 for low, high in pairwise(bands))
+    if part.dealt:
+        return _dealt(part, common, at)
     levels, members = _grouped(part, at)
     ordered = part.kind == "ordinal"
     wrong = next((word for word in part.ignore if word not in FOLDS), None)
@@ -437,6 +349,14 @@ def _levels(part: ColumnPart, common: dict[str, Any], at: str) -> Levels:
         strata=tuple(str(stratum) for stratum in part.strata),
         drawn=tuple(part.drawn),
     )
+
+
+def _dealt(part: ColumnPart, common: dict[str, Any], at: str) -> Levels:
+    """Groups that respondents are dealt into: levels 1, 2 and so on, of a column that no file has."""
+    _refuse(part, at, "levels", "positions", "bands", "labels", "groups", "source", "missing_codes", "text")
+    if not 4 <= part.dealt <= MOST_LEVELS:
+        raise SchemaError(f"is how many groups there are, from 4 to {MOST_LEVELS}", field=f"{at}.dealt")
+    return Levels(**common, levels=tuple(str(each) for each in range(1, part.dealt + 1)), dealt=part.dealt)
 
 
 def _grouped(part: ColumnPart, at: str) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
@@ -494,7 +414,18 @@ def _labels(part: ColumnPart, levels: tuple[str, ...], at: str) -> tuple[str, ..
 
 
 def _number(part: ColumnPart, common: dict[str, Any], at: str) -> Number:
-    refused = ("levels", "positions", "bands", "text", "strata", "drawn", "labels", "groups", "ignore")
+    refused = (
+        "levels",
+        "positions",
+        "bands",
+        "text",
+        "strata",
+        "drawn",
+        "dealt",
+        "labels",
+        "groups",
+        "ignore",
+    )
     _refuse(part, at, *refused)
     if len(part.bounds) != 2:
         raise SchemaError("give the lowest and the highest value: bounds = [0, 99]", field=f"{at}.bounds")

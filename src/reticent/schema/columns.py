@@ -120,6 +120,7 @@ class Column:
     label: str = ""
     unit: str = ""
     role: str = ""
+    of: str = ""
     concept: str = ""
     missing: tuple[str, ...] = ()
     universe: Predicate | None = None
@@ -142,7 +143,8 @@ class Levels(Column):
 
     A cell is the level that means the same (`schema/columns.py`); with `literal`, the one that is the same text.
     Of a primary sampling unit, `strata` names the stratum of every level; or, where levels are numbers within strata, `drawn`
-    has for every stratum how many of them were drawn there. `members` are the codes of the file that each level stands
+    has for every stratum how many of them were drawn there; or respondents are `dealt` into so many groups by a digest, and
+    the column is not in the file. No more is one that `is_first`: of the records of a household it marks one. `members` are the codes of the file that each level stands
     for, where levels are groups of them; `labels` what a reader sees in place of each; `ignore` what texts may differ in.
     Levels that are bands of a number have its edges as `bands`, one more than levels.
     """
@@ -157,6 +159,8 @@ class Levels(Column):
     ignore: tuple[str, ...] = ()
     strata: tuple[str, ...] = ()
     drawn: tuple[int, ...] = ()
+    dealt: int = 0
+    is_first: bool = False
     letters: Mapping[str, str] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
