@@ -15,6 +15,7 @@ from reticent.engine.duckdb.engine import DuckDBEngine
 from reticent.engine.sources.open import open_frame
 from reticent.errors import PlanError
 from reticent.plan.plan import Plan
+from reticent.refine.total import SampleSize, share_variance
 from reticent.release.statistics import evaluate, wants_of
 from tests.answer.test_imputed import Prescribed, faults
 from tests.doubles import Call, ZeroNoise
@@ -317,6 +318,24 @@ def test_the_sampling_error_is_widened_by_what_is_missing():
     p = float(one.value)
     assert one.sampling is not None and other.sampling is None
     assert one.sampling(None) == pytest.approx(p * (1 - p) / 50 * (1 + 0.2 / 4) / 0.8)
+
+
+def test_with_base_weights_the_sampling_error_is_that_of_as_many_respondents():
+    """A weighted share among its weight's respondents, times the same factor; none where their weight is not known."""
+    donors = {"method": "donors", "column": "z", "match": ["g"], "donors": 4}
+    told = plan_of(
+        [donors],
+        [{"proportion": "z = 2", "weight": "w"}, {"count": "*", "where": "z = 2", "weight": "w"}],
+        expect={"rows": 100, "missing": {"z": "0.2"}},
+    )
+    found = evaluate(told, World(told).tallies(people(5, 50)), ZeroNoise())
+    (share,), (count,) = (found[f"ask {i}"].estimates for i in range(2))
+    p, among = float(share.value), float(sum(row["w"] or 0 for row in people(5, 50)))
+    size = SampleSize(respondents=50, weights={"w": among})
+    assert share.sampling is not None and share.sampling(None) is None and count.sampling is not None
+    assert share.sampling(size) == pytest.approx(p * (1 - p) / 50 * (1 + 0.2 / 4) / 0.8)
+    plain = among**2 * share_variance(float(count.value) / among, 50)
+    assert count.sampling(size) == pytest.approx(plain * (1 + 0.2 / 4) / 0.8)
 
 
 def test_what_capped_donors_cannot_do_is_refused():

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reticent.answer.design import OwnError, PooledDesign, cautions_of
+from reticent.answer.design import OwnError, PooledDesign
 from reticent.answer.design_domains import DomainErrors
-from reticent.answer.unit_sums import ReleasedValue
+from reticent.answer.unit_sums import PairedUnits, ReleasedValue
 from reticent.engine.duckdb.engine import DuckDBEngine
 from reticent.engine.sources.open import open_frame
 from reticent.engine.wants import Aggregate, Bins, BinTable, SufficientStatistics, Sum, Tallies
@@ -37,6 +37,7 @@ COLUMNS = {
 SCHEMA = schema_from({"survey": {"name": "tiny", "unit": "row"}, "columns": COLUMNS})
 UNITS = units_of(SCHEMA)
 assert UNITS is not None
+BASIS = PairedUnits(units=UNITS, groups=2)
 PEOPLE = [
     dict(zip("spyxw", codes, strict=True))
     for codes in [
@@ -62,7 +63,7 @@ RELEASED = {
 
 def pooled(among: Subpopulation, **more: Any) -> PooledDesign:
     items = {n: Proportion(of=of, among=among).shape(SCHEMA) for n, of in (("a", YES), ("b", HIGH))}
-    return PooledDesign(items=items, units=UNITS, groups=2, epsilon=Fraction(1), weight=among.weight, **more)  # type: ignore[arg-type]
+    return PooledDesign(items=items, basis=BASIS, epsilon=Fraction(1), weight=among.weight, **more)  # type: ignore[arg-type]
 
 
 def tallied(
@@ -109,7 +110,7 @@ def purchases() -> Iterator[tuple[str, Any, Any]]:
             Count(among=Subpopulation(where=YES, weight=among.weight)),
             Total(column="x", among=among),
         ):
-            own = OwnError(shape=query.shape(SCHEMA), units=UNITS, groups=2, epsilon=Fraction(1))  # type: ignore[arg-type]
+            own = OwnError(shape=query.shape(SCHEMA), basis=BASIS, epsilon=Fraction(1))  # type: ignore[arg-type]
             yield (
                 f"{type(query).__name__}, {name}",
                 own,
@@ -155,7 +156,7 @@ def test_no_neighbour_moves_a_call_further_than_its_sensitivity(
 
 
 def by_domain(query: Any) -> tuple[DomainErrors, dict[Any, ReleasedValue]]:
-    own = OwnError(shape=query.shape(SCHEMA), units=UNITS, groups=2, epsilon=Fraction(1))  # type: ignore[arg-type]
+    own = OwnError(shape=query.shape(SCHEMA), basis=BASIS, epsilon=Fraction(1))  # type: ignore[arg-type]
     sides = Sides(columns=("y",))
     values = (ReleasedValue(value=Fraction(n, 3), size=Fraction(4)) for n in range(3))
     return DomainErrors(own=own, sides=sides), dict(zip(sides.cells(SCHEMA), values, strict=True))
@@ -253,7 +254,9 @@ def test_without_noise_it_is_the_linearised_standard_error(weighted: bool) -> No
         "total": (Total(column="x", among=among), 0.0, w * x),
     }
     for name, (query, value, z) in cases.items():
-        own = OwnError(shape=query.shape(schema), units=units, groups=30, epsilon=Fraction(1))
+        own = OwnError(
+            shape=query.shape(schema), basis=PairedUnits(units=units, groups=30), epsilon=Fraction(1)
+        )
         tallies = engine.tally(schema, own.wants(schema))
         released = ReleasedValue(value=Fraction(value), size=Fraction(w.sum()))
         made = own.run(tallies, released, schema=schema, neighbours=Neighbours(), noise=ZeroNoise())
@@ -275,7 +278,9 @@ def test_a_pooled_factor_is_near_the_truth() -> None:
         {"p": str(c), "y": "yes" if a else "no", "x": 0.0, "w": 1.0} for c, a in zip(psu, yes, strict=True)
     ]
     item = Proportion(of=YES, among=Subpopulation()).shape(schema)
-    design = PooledDesign(items={"a": item}, units=units, groups=units.groups, epsilon=Fraction(1))
+    design = PooledDesign(
+        items={"a": item}, basis=PairedUnits(units=units, groups=units.groups), epsilon=Fraction(1)
+    )
     engine = DuckDBEngine(open_frame(arrow(rows, schema)), threads=1)
     made = design.run(
         engine.tally(schema, design.wants(schema)),
@@ -288,13 +293,13 @@ def test_a_pooled_factor_is_near_the_truth() -> None:
     sums = np.bincount(psu, yes - yes.mean(), 120) / 6000
     deft = sqrt(((sums[::2] - sums[1::2]) ** 2).sum() / (yes.mean() * (1 - yes.mean()) / 6000))
     assert 0.7 < made.factor.deft / deft < 1.4 and deft > 1.5
-    assert made.size.respondents == 6000 and made.units == 120 and made.groups == 25
+    assert made.size.respondents == 6000 and made.basis == {"units": 120, "groups": 25}
 
 
 def test_equal_items_make_the_factor_of_one() -> None:
     """Pooling an item with itself changes the factor by no more than the rounding of factors."""
     one, two = (
-        PooledDesign(items=items, units=UNITS, groups=2, epsilon=Fraction(1))  # type: ignore[arg-type]
+        PooledDesign(items=items, basis=BASIS, epsilon=Fraction(1))  # type: ignore[arg-type]
         for items in (
             {"a": Proportion(of=YES, among=PLAIN).shape(SCHEMA)},
             {
@@ -319,6 +324,7 @@ def test_equal_items_make_the_factor_of_one() -> None:
 
 def test_few_units_and_single_strata_are_said() -> None:
     units = SamplingUnits(columns=("p",), strata=(0, 0, 1), cells=(0, 1, 2))
-    few, single = cautions_of(units)
+    few, single = PairedUnits(units=units, groups=1).cautions
     assert "3 primary sampling units" in few and single.startswith("1 strata have one")
-    assert cautions_of(SamplingUnits(columns=("p",), strata=(0,) * 40, cells=tuple(range(40)))) == ()
+    many = SamplingUnits(columns=("p",), strata=(0,) * 40, cells=tuple(range(40)))
+    assert PairedUnits(units=many, groups=1).cautions == ()

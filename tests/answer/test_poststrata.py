@@ -12,7 +12,7 @@ from reticent.answer.poststrata import Law, Released, Weighted
 from reticent.errors import PlanError
 from reticent.exact import ball
 from reticent.noise.cauchy import add_cauchy, add_student
-from reticent.noise.lomax import add_lomax
+from reticent.noise.laplace import add_lomax
 from reticent.prepare.strata import EQUAL, BaseWeights, Strategy, separate
 from tests.noise.seeded import SeededBits, chosen_bits
 from tests.sensitivity.binned import World, answer, largest_weight, tally

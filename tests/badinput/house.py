@@ -177,13 +177,13 @@ def _structure(value: Any) -> Any:
     return "#" if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
-def run(*arguments: str) -> Seen:
-    """The command line in this process, as it would be called; the report's drawings are left out."""
+def run(*arguments: str, columns: int = 400, pages: Sequence[str] | None = None) -> Seen:
+    """The command line in this process, as it would be called; the report's drawings are left out unless asked for."""
     out, err, status = io.StringIO(), io.StringIO(), 0
     with (
         patch.object(sys, "argv", ["reticent", *arguments]),
-        patch.dict("os.environ", {"COLUMNS": "400", "TERM": "dumb"}),
-        patch("reticent.cli.work.PAGES", NO_PAGES),
+        patch.dict("os.environ", {"COLUMNS": str(columns), "TERM": "dumb"}),
+        patch("reticent.cli.work.PAGES", NO_PAGES if pages is None else pages),
         _signals_kept(),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),

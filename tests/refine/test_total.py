@@ -12,7 +12,6 @@ from reticent.errors import PlanError
 from reticent.refine.total import (
     DesignFactor,
     count_variance,
-    factor_of_paired,
     filled_factor,
     mean_variance,
     paired_error,
@@ -108,10 +107,9 @@ def test_paired_differences_give_the_standard_error(groups: int) -> None:
 
 
 def test_noise_costs_degrees_of_freedom_and_never_narrows() -> None:
-    clean, noisy = (factor_of_paired(10, scale=scale, groups=25) for scale in (0, 3))
-    assert clean.deft == noisy.deft > 1 and noisy.df < clean.df
-    drowned = factor_of_paired(-4, scale=3, groups=25)
-    assert drowned.deft == 1 and drowned.df == 2
+    clean, noisy = (paired_error(10, scale=scale, groups=25) for scale in (0, 3))
+    assert clean[0] == noisy[0] > 1 and noisy[1] < clean[1]
+    assert paired_error(-4, scale=3, groups=25) == (0, 2)
 
 
 def test_the_reach_of_a_rank() -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from reticent.errors import PlanError
+from reticent.refine import whole
 from reticent.refine.residuals import Agreement, Axes, Measured, subsets
 from reticent.refine.whole import Margins, nearest_joint, whole_joint, whole_tables
 
@@ -135,3 +136,15 @@ def test_the_order_of_margins_is_no_matter_for_the_sums():
     for axes, table in margins.sums(joint).items():
         assert table == pytest.approx(over(joint, axes))
     assert prod(joint.shape) == margins.spread({(): joint.sum()}).size
+
+
+@designs
+def test_compiled_and_plain_loops_give_the_same_numbers(shape, asked, monkeypatch):
+    dice = np.random.default_rng(6)
+    for _ in range(10):
+        _, margins = noisy_margins(shape, asked, dice)
+        joint = nearest_joint(margins)
+        plain = whole_joint(margins, joint)
+        with monkeypatch.context() as patch:
+            patch.setattr(whole, "COMPILED_FROM", 0)
+            assert (whole_joint(margins, joint) == plain).all()

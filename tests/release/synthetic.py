@@ -11,7 +11,7 @@ import pyarrow as pa
 from reticent import Ledger, Survey
 from reticent.plan.plan import Plan
 from reticent.privacy.claim import Claim
-from reticent.synth.base import Conditional, Counts, MissingMethod, Spend, Step, SynthNoise
+from reticent.synth.base import Conditional, FitTask, MissingMethod, Spend
 from reticent.synth.domain import Domain
 from reticent.synth.network import Network
 from tests.tables import ADD, book
@@ -88,24 +88,16 @@ class Flat:
     def rounds(self, domain: Domain) -> int:
         return 3
 
-    def fit(
-        self,
-        counts: Counts,
-        domain: Domain,
-        holes: MissingMethod,
-        spend: Spend,
-        *,
-        noise: SynthNoise,
-        step: Step,
-    ) -> Network:
-        self.seen.append(int(counts.count([()])[0]))
+    def fit(self, task: FitTask) -> Network:
+        domain, spend = task.domain, task.spend
+        self.seen.append(int(task.counts.count([()])[0]))
         for round_ in range(3):
-            step(f"round {round_}")
+            task.step(f"round {round_}")
         if self.fails is not None:
             raise self.fails
         chances = [np.r_[np.ones(axis.answers), np.zeros(axis.size - axis.answers)] for axis in domain.axes]
         steps = [Conditional(place=i, given=(), table=each / each.sum()) for i, each in enumerate(chances)]
-        claim = self.claim(domain, holes, spend)
+        claim = self.claim(domain, task.missing, spend)
         if self.claimed is not None:
             claim = Claim(measure="pure", epsilon=self.claimed, change=spend.change)
         return Network(domain=domain, steps=tuple(steps), total=1.0, claim=claim)

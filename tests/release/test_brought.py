@@ -99,8 +99,8 @@ def test_the_plan_says_it_and_its_digest_knows(change: str, group: int) -> None:
     survey = {"source": "r.csv", "codebook": "c.toml", "ledger": "l.db"}
     plain = make_plan([{"count": "*"}], change=change, survey=survey)
     made = make_plan([{"count": "*"}], change=change, survey={**survey, "imputed_before": {"reach": 40}})
-    assert made.brought == ExternalImputation(reach=40) and made.digest != plain.digest
-    told = external_imputation_section(made.brought, made.claim)["imputed_before"]
+    assert made.external == ExternalImputation(reach=40) and made.digest != plain.digest
+    told = external_imputation_section(made.external, made.claim)["imputed_before"]
     assert told["group"] == group and told["epsilon"] == str(group)
 
 

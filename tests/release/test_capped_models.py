@@ -60,6 +60,17 @@ def test_a_default_that_is_released_is_bought_and_said():
         try_plan(plan)
 
 
+def test_means_of_an_ordinal_attribute_are_those_of_its_levels():
+    """Formerly they lay on a line through its codes, which is what `line` is for."""
+    columns = {**COLUMNS, "deg": {"kind": "ordinal", "levels": ["low", "mid", "high"]}}
+    found = []
+    for default in ({"mean": "deg"}, {"line": ["deg"]}):
+        repair = [{**DONORS, "default": {**default, "epsilon": "0.5"}}]
+        (model,) = make_plan([{"mean": "z"}], book(columns), repair=repair, epsilon="2").models
+        found.append([(each.column, each.level) for each in model.features])
+    assert found == [[("deg", 1), ("deg", 2)], [("deg", None)]]
+
+
 REFUSED = {
     "a filled predictor": ({"line": ["z"], "epsilon": "1"}, "names z again|chain"),
     "nothing": ({"mean": "u", "line": ["u"], "epsilon": "1"}, "write mean or line"),

@@ -12,6 +12,7 @@ import pytest
 from reticent.errors import PlanError
 from reticent.plan.plan import Plan
 from reticent.privacy.ledger import Ledger
+from reticent.refine.total import released_design_factor
 from reticent.release.curator import Curator
 from reticent.release.document import document
 from reticent.release.release import Release
@@ -262,3 +263,16 @@ def test_units_that_donors_give_are_refused(place: str) -> None:
     with pytest.raises(PlanError, match=f"rests on {place}, .* filled"):
         plan_of([{**ASKS[0], "sampling": {"epsilon": "1"}}], book, impute=fill)
     plan_of([ASKS[0]], book, design={"design_effect": "1.5"}, impute=fill)
+
+
+def test_a_release_tells_its_design_factor_again() -> None:
+    """Bought, declared, or none: what was used is what is read back, to the digits that are told."""
+    plan = plan_of(design=POOLED)
+    made = told(plan, people())
+    found = released_design_factor(made)
+    assert found is not None and found.source == "bought"
+    assert found.effect == pytest.approx(made["sampling"]["design_effect"])
+    assert found.df == pytest.approx(made["sampling"]["degrees_of_freedom"])
+    declared = released_design_factor(told(plan_of(design={"design_effect": "1.5"}), people()))
+    assert declared is not None and declared.effect == pytest.approx(1.5) and declared.df == float("inf")
+    assert released_design_factor(told(plan_of(ASKS[:1]), people())) is None

@@ -118,7 +118,7 @@ def test_the_key_is_named_wherever_the_promise_is_printed(section, tmp_path):
 def test_a_release_that_forgets_the_key_would_be_noticed(tmp_path):
     """The naive twin: the whole's promise names it in a preview, and the document's claims do not."""
     house = office(tmp_path, BY_LOT, REPLACE)
-    with patch("reticent.release.document.resting_told", lambda told, plan: told):
+    with patch("reticent.release.document.with_grounds", lambda told, plan: told):
         seen = house.release()
     told = json.loads((house.out / "piece-1.json").read_text(encoding="utf-8"))
     assert seen.status == 0 and not any(each["words"].endswith(SENTENCE) for each in claims(told))

@@ -1,6 +1,7 @@
 """What notebooks show and take: HTML that is escaped, short reprs, frames with the headers they came with."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +143,18 @@ def test_bounds_are_said_in_one_way_and_regression_has_standard_errors() -> None
         reticent.PrivateRegression(epsilon="1", bounds=[(0, 1), (0, 1)], bounds_y=(0, 1))
     with pytest.raises(PlanError, match="bounds"):
         reticent.PrivateRegression(epsilon="1")
+
+
+def test_a_summary_names_the_columns_and_rounds_as_everything_else_does() -> None:
+    """Headers of the frame; two digits of an interval, and no number with an exponent."""
+    frame = pd.DataFrame({"age in years": np.linspace(18, 90, 5000)})
+    line = reticent.PrivateRegression(epsilon="100", bounds=[(18, 90), (0, 2e9)]).fit(
+        frame, 1e9 + 1e6 * frame["age in years"]
+    )
+    assert list(line.feature_names_in_) == ["age in years"] and line.n_features_in_ == 1
+    text = line.summary()
+    assert "age in years" in text and "x0" not in text and not re.search(r"[0-9]e[+-]?[0-9]", text)
+    assert re.search(r"\(intercept\) +-?[0-9]{1,3}(,[0-9]{3})+ ", text)
 
 
 @pytest.mark.parametrize(

@@ -13,21 +13,21 @@ from reticent.cli.show import show_preview, show_release
 from reticent.engine.open import Nobody
 from reticent.engine.wants import Aggregate, Rows, Sum
 from reticent.errors import PlanError
+from reticent.plan.budgets import Product
 from reticent.plan.plan import Plan
-from reticent.plan.product import Product
 from reticent.plan.products import PRODUCTS
 from reticent.plan.sections import PlanSections
 from reticent.preview import products as foreseen
 from reticent.preview.foreseen import Foreseen
 from reticent.privacy.claim import Claim
 from reticent.privacy.ledger import Ledger
-from reticent.release import products as registered
+from reticent.release import release as registered
 from reticent.release.curator import Curator
 from reticent.release.product import Grid, PlanRun, Producer, ReleasedSection, Result
 from reticent.release.release import Release, files_of, planned_files
 from reticent.release.run import run_plan, try_plan
 from reticent.release.survey import Survey
-from reticent.report import sections
+from reticent.report import pages
 from reticent.report.charts import specs
 from reticent.report.drawing import Drawing
 from reticent.report.page import page
@@ -189,7 +189,7 @@ def test_what_ran_spent_what_every_product_was_given():
 
 def test_the_guarantee_is_that_of_every_product():
     plan = with_heads(planned())
-    told = run_plan(plan, Nobody(), None).told(plan, receipt=None, engine="nobody")
+    told = run_plan(plan, Nobody(), None).to_document(plan, receipt=None, engine="nobody")
     assert Fraction(told["guarantee"]["epsilon"]) == plan.claim.epsilon == plan.cost
     proofs = {ground["proof"] for ground in told["guarantee"]["rests_on"]}
     for product in plan.products:
@@ -199,9 +199,9 @@ def test_the_guarantee_is_that_of_every_product():
 def test_a_section_that_was_registered_is_shown_everywhere(monkeypatch, capsys):
     """On the page, escaped; in the pictures; on the terminal, after a preview and after a release."""
     plan = with_heads(planned(cells=(), synth=()))
-    made = Release(run_plan(plan, Nobody(), None).told(plan, receipt=None, engine="nobody"))
+    made = Release(run_plan(plan, Nobody(), None).to_document(plan, receipt=None, engine="nobody"))
     assert "many &lt;heads&gt;" not in page(made).decode()
-    monkeypatch.setitem(sections.DRAWN, "heads", drawing())
+    monkeypatch.setitem(pages.DRAWN, "heads", drawing())
     text = page(made).decode()
     assert "many &lt;heads&gt;" in text and "How heads may be used" in text
     assert [chart.title for chart in specs(made)][-1] == "Heads"
@@ -225,7 +225,7 @@ def test_what_is_not_asked_for_is_not_spoken_of():
     """A plan with one product holds that one, and its document no section of another."""
     plan = planned(cells=(), synth=())
     assert [product.section for product in plan.products] == ["statistic"]
-    told = Release(run_plan(plan, Nobody(), None).told(plan, receipt=None, engine="nobody"))
+    told = Release(run_plan(plan, Nobody(), None).to_document(plan, receipt=None, engine="nobody"))
     assert not {"cells", "synth", "weights", "models", "heads"} & set(told.document)
     assert list(files_of(told)) == [".json", ".csv"]
 

@@ -25,7 +25,7 @@ from reticent.python.private_regression import PrivateRegression
 from reticent.release import regression
 from reticent.release.curator import Curator
 from reticent.release.models import design_of, sums_of
-from reticent.release.regression import NO_DESIGN, regression_csv, wanted_of
+from reticent.release.regression import NO_DESIGN, NO_FILLED, filled_widening, regression_csv, wanted_of
 from reticent.release.regression_noise import foresee_line
 from reticent.release.release import Release
 from reticent.release.run import run_plan, try_plan
@@ -55,7 +55,7 @@ def people(n: int = 4000, seed: int = 1) -> dict[str, Any]:
 def told(plan: Plan, rows: dict[str, Any]) -> dict[str, Any]:
     engine = DuckDBEngine(open_frame(pa.Table.from_pydict(_gaps(rows))), threads=1)
     try:
-        return run_plan(plan, engine, None).told(plan, receipt=None, engine="engine")
+        return run_plan(plan, engine, None).to_document(plan, receipt=None, engine="engine")
     finally:
         engine.close()
 
@@ -257,6 +257,56 @@ def test_a_total_interval_adds_the_sampling_error_of_the_design(monkeypatch):
     assert half == pytest.approx(np.hypot(2 * 1.959964 * se, privacy), rel=1e-3)
     assert found["total_low"] < found["privacy_low"] and found["reliability"] == "reliable"
     assert one["no_total_interval"] == "" and "design factor" in one["total_meaning"]
+
+
+FILLING = {"method": "donors", "column": "pay", "match": ["sex"], "default": "40"}
+
+
+@pytest.mark.parametrize("donors", [1, 5])
+def test_filled_responses_widen_the_total_interval(donors: int, monkeypatch):
+    """Of a slope on what donors agree in: the textbook's error of the filled rows, times (1 + f/r)/(1 - f), for any r."""
+    monkeypatch.setattr(regression, "SystemModelNoise", ZeroModelNoise)
+    rows, line = people(8000), {**LINE, "x": ["sex"]}
+    expect, design = {"missing": {"pay": "0.1"}}, {"design_effect": "4"}
+    plan = planned(line, repair=[{**FILLING, "donors": donors}], expect=expect, design=design)
+    (one,) = told(plan, rows)["regression"]
+    known = ~np.isnan(rows["pay"])
+    (whole,) = told(planned(line, design=design), {name: each[known] for name, each in rows.items()})[
+        "regression"
+    ]
+    halves = []
+    for found in (one["coefficients"][1], whole["coefficients"][1]):
+        half, privacy = (found[f"{kind}_high"] - found[f"{kind}_low"] for kind in ("total", "privacy"))
+        halves.append(np.sqrt(half**2 - privacy**2))
+    # Those who answered are 9 of 10: their own standard error is larger by the root of that.
+    widened = np.sqrt((1 + 0.1 / donors) / 0.9 * 0.9)
+    assert halves[0] / halves[1] == pytest.approx(widened, rel=0.03)
+    assert one["no_total_interval"] == "" and "expects to be missing" in one["total_meaning"]
+
+
+@pytest.mark.parametrize(
+    ("line", "repair", "expect"),
+    [
+        ({"x": ["age", "sex"]}, FILLING, {"missing": {"pay": "0.1"}}),
+        ({"x": ["age"]}, {**FILLING, "match": [{"column": "age", "by": "10"}]}, {"missing": {"pay": "0.1"}}),
+        ({"x": ["sex"]}, FILLING, {"rows": 100}),
+        ({"x": ["sex"], "where": "pay > 0"}, FILLING, {"rows": 100}),
+        ({"y": "age", "x": ["pay"]}, FILLING, {"missing": {"pay": "0.1"}}),
+    ],
+    ids=[
+        "not matched on",
+        "matched in groups",
+        "nothing expected",
+        "a filled condition",
+        "a filled predictor",
+    ],
+)
+def test_no_sampling_error_where_filling_would_bias_the_line(line: Any, repair: Any, expect: Any):
+    plan = planned({**LINE, **line}, repair=[repair], expect=expect, design={"design_effect": "2"})
+    asked = plan.product(Regressions)
+    assert asked is not None and filled_widening(asked.lines[0], plan) is None
+    (one,) = told(plan, people(500))["regression"]
+    assert one["no_total_interval"] == NO_FILLED and one["total_meaning"] == ""
 
 
 # --- by domain ----------------------------------------------------------------------------------------------------------

@@ -81,8 +81,8 @@ def test_a_size_taken_from_the_rows_would_be_seen(monkeypatch):
     assert sizes((50, 400)) == [{200}, {200}]
     honest = synth_run.table_of
 
-    def as_many_as_read(synth: Any, network: Any, bits: Any) -> Any:
-        return honest(replace(synth, rows=max(1, round(network.total))), network, bits)
+    def as_many_as_read(synth: Any, network: Any, bits: Any, **more: Any) -> Any:
+        return honest(replace(synth, rows=max(1, round(network.total))), network, bits, **more)
 
     monkeypatch.setattr(synth_run, "table_of", as_many_as_read)
     assert sizes((50, 400)) != [{200}, {200}]

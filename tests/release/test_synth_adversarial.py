@@ -10,7 +10,7 @@ import pytest
 
 from reticent import Curator
 from reticent.errors import PlanError
-from reticent.preview.synth import _told
+from reticent.preview.synth import _section
 from reticent.synth import registry
 from reticent.synth.learned.adversarial import Game
 from tests.release.synthetic import open_ledger, plan, rows, survey
@@ -58,7 +58,7 @@ def test_a_release_has_the_planned_rows_and_only_words_of_the_codebook(
 def test_a_preview_says_what_is_done_about_missing_answers_and_how_long_it_takes() -> None:
     """Of misgan the usual sentence would not be true."""
     kept = asked("misgan", "category", copies=0)
-    told = _told(synths_of(kept)[0], kept, 1)
+    told = _section(synths_of(kept)[0], kept, 1)
     assert "a second critic read which are missing" in told["words"]
     assert told["words"].endswith("the synthetic rows have missing answers of their own")
     assert "MB beside the rows" in told["effort"]

@@ -116,7 +116,7 @@ def test_heaps_have_cells_of_their_own_and_are_told():
     equal, heaped = synths_of(plan({}))[0], synths_of(made)[0]
     assert dict(zip(equal.domain.columns, equal.domain.shape, strict=True))["age"] == 17
     assert dict(zip(heaped.domain.columns, heaped.domain.shape, strict=True))["age"] == 19
-    assert heaped.heaps == {"age": ["40"], "pay": ["0", "20"]} and heaped.claim == equal.claim
+    assert heaped.point_masses == {"age": ["40"], "pay": ["0", "20"]} and heaped.claim == equal.claim
     assert made.digest != plan({}).digest
 
 

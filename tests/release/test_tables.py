@@ -10,13 +10,12 @@ import pytest
 from reticent.errors import PlanError
 from reticent.preview.products import foresee_plan
 from reticent.release.product import Grid
-from reticent.release.products import producers
-from reticent.release.release import Release, files_of, planned_files
+from reticent.release.release import Release, files_of, planned_files, producers
 from reticent.release.run import run_plan, try_plan
 from reticent.release.survey import Survey
 from reticent.report.charts import specs
 from reticent.report.page import page
-from reticent.report.sections import drawings
+from reticent.report.pages import drawings
 from tests.tables import book, make_plan
 
 ROWS = pa.table(
@@ -46,7 +45,7 @@ def release() -> Release:
     finally:
         engine.close()
     assert done.epsilon == plan.cost == 2
-    return Release(done.told(plan, receipt=None, engine="lab"))
+    return Release(done.to_document(plan, receipt=None, engine="lab"))
 
 
 def test_the_plan_says_price_and_files_beforehand():

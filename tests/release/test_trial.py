@@ -90,7 +90,7 @@ def numbers(draw: st.DrawFn) -> dict[str, Any]:
     bar |= draw(st.just({}) | EPSILONS.map(lambda each: {"epsilon": each})) if is_bought else {}
     ask["interval"] = bar
     if {"mean", "variance", "correlation", "proportion"} & set(query):
-        ask |= draw(st.just({}) | MANY.map(lambda size: {"size": size}))
+        ask |= draw(st.just({}) | MANY.map(lambda n: {"size": {"weight": n} if "weight" in query else n}))
     (bounds, grid), (heavy, fine) = draw(st.sampled_from(WIDTHS)), draw(st.sampled_from(WEIGHTS))
     return {
         "statistic": ask,

@@ -8,8 +8,9 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from reticent.errors import PlanError
+from reticent.errors import PlanError, SchemaError
 from reticent.prepare.units import SamplingUnits
+from reticent.schema.replicates import replicate_factors
 from reticent.sensitivity.bounds import Neighbours
 from reticent.sensitivity.design import (
     Residual,
@@ -18,7 +19,6 @@ from reticent.sensitivity.design import (
     joined_strata,
     paired_total,
     replicate_error,
-    replicate_factors,
     unit_error,
 )
 
@@ -187,7 +187,7 @@ def test_a_record_moves_a_replicate_error_by_its_own_length() -> None:
     ],
 )
 def test_bad_replicates_are_refused(method: str, replicates: int, more: dict[str, object], says: str) -> None:
-    with pytest.raises(PlanError, match=says):
+    with pytest.raises(SchemaError, match=says):
         replicate_factors(method, replicates, **more)  # type: ignore[arg-type]
 
 

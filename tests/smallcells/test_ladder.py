@@ -10,7 +10,7 @@ from flint import arb, ctx
 from reticent.errors import PlanError
 from reticent.exact import ball
 from reticent.noise import calibrate
-from reticent.smallcells import kernel, ladder
+from reticent.smallcells import ladder
 from reticent.smallcells.estimators import CellMean, Estimator, Predict, Slope
 from reticent.smallcells.ladder import pooled_bound, rungs, smooth_bounds
 from reticent.smallcells.local import local_sensitivity
@@ -57,7 +57,7 @@ def test_the_tightest_points_are_those_of_the_theory():
     """THEORY 8.6, S_1, S_2, S_3: n - j points have w Q - P^2 = w S_j in squared grid steps."""
     x = np.arange(20)
     p, q = (np.concatenate([[0], np.cumsum(each)]) for each in (x, x * x))
-    found = [kernel.least_in_one(p, q, 20, j) / (20 - j) / 19**2 for j in (1, 2, 3)]
+    found = [ladder.least_in_one(p, q, 20, j) / (20 - j) / 19**2 for j in (1, 2, 3)]
     assert found == pytest.approx([1.578947368, 1.342105263, 1.130193906], abs=6e-10)
 
 
@@ -211,7 +211,7 @@ def test_sums_that_cancel_would_be_caught():  # covers T04
         p, q = (np.concatenate([[0], np.cumsum(each)]) for each in (x, x * x))
         totals, squares = (each[n - j :].astype(object) - each[: j + 1].astype(object) for each in (p, q))
         exact = min((n - j) * squares - totals * totals)
-        assert kernel.least_in_two(p, q, n, j) == exact
+        assert ladder.least_in_two(p, q, n, j) == exact
         sums = [np.concatenate([[0.0], np.cumsum(each)]) for each in (x / steps, (x / steps) ** 2)]
         t, s = (each[n - j :] - each[: j + 1] for each in sums)
         ratios.append(float(min(s - t * t / (n - j)) * (n - j) * steps**2 / exact))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from reticent.errors import PlanError
-from reticent.noise.lomax import add_lomax
+from reticent.noise.laplace import add_lomax
 from reticent.sensitivity.bounds import Global, Observed, Smooth
 from reticent.smallcells.estimators import CellMean, Slope
 from reticent.smallcells.local import UP, error_sensitivity, local_sensitivity, sampling_errors

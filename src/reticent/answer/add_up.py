@@ -12,8 +12,8 @@ from math import ceil, floor, prod, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.answer.context import rests_on_caps, rings_of, times
-from reticent.answer.count import table_bound, table_over
+from reticent.answer.context import rests_on_caps, rings_of, times, weight_of
+from reticent.answer.count import table_bound, table_over, widening
 from reticent.answer.parts import Measurement, measure_table, plan_table
 from reticent.answer.statistic import CAPPED, GAUSS, LAPLACE, LINEAR, answered
 from reticent.engine.wants import Table, Tallies
@@ -34,7 +34,7 @@ from reticent.refine.allocation import (
 )
 from reticent.refine.combination import NoiseLaw
 from reticent.refine.residuals import Agreement, Axes, Floats, ResidualAgreement, subsets
-from reticent.refine.whole import Margins, whole_tables
+from reticent.refine.whole import SETTLED, Margins, whole_tables
 from reticent.schema import Schema
 from reticent.schema.predicate import columns_compared
 from reticent.sensitivity.bounds import Global, Neighbours, length_residual
@@ -42,6 +42,7 @@ from reticent.sensitivity.bounds import Global, Neighbours, length_residual
 ALL = "(all)"
 """The cell of a total."""
 STEP = Fraction(1)
+"""One respondent."""
 AGREED = (
     "covers the count of the same respondents without privacy noise, with at least the stated probability, computed from the "
     "public law of what agreement leaves of the noise; for each cell by itself"
@@ -59,7 +60,8 @@ class MarginTables:
     """Margins that are asked for together, over columns of `sides`.
 
     With `add_up` they are made to agree; `whole` besides that in whole numbers, none negative. Where `in_rho`, `epsilon` is an
-    amount of rho, and the noise is Gaussian. `repair` may have capped donors for some of the columns.
+    amount of rho, and the noise is Gaussian. `repair` may have capped donors for some of the columns. Where `among` has a base
+    weight, or one made of released factors, they are of weight.
     """
 
     name: str
@@ -93,9 +95,21 @@ class MarginTables:
         """Whether capped donors fill a column of some margin, or of the condition."""
         return rests_on_caps(self._joint, schema, self.repair)
 
+    def wider(self, cell: Sequence[tuple[str, str]], schema: Schema) -> float | None:
+        """By how much filling widens the sampling variance of a line; 1 where nothing that decides it is filled, None where
+        the plan expects no share of missing answers."""
+        named = tuple(column for column, level in cell if level != ALL)
+        bins = tuple(each for each in self.sides.bins if each[0] in named)
+        return widening(table_over(Sides(columns=named, bins=bins), self.among), schema, self.repair)
+
     def rings(self, schema: Schema) -> int:
         """In how many completions respondents are counted, each for a fraction."""
         return rings_of(self._joint, schema, self.repair)
+
+    def step(self, schema: Schema) -> Fraction:
+        """What is counted: respondents or steps of their weight, or the fraction that each completion counts for."""
+        weight = weight_of(self.among, schema)
+        return (weight.grid if weight else Fraction(1)) / self.rings(schema)
 
     def bound(self, axes: Axes, schema: Schema, neighbours: Neighbours) -> Global:
         """How far one respondent moves a table, in all completions: the sum over its cells, or where `in_rho` the Euclidean
@@ -106,7 +120,7 @@ class MarginTables:
     def _part(
         self, axes: Axes, share: Fraction, what: str, schema: Schema, neighbours: Neighbours
     ) -> Measurement:
-        bound, grid = self.bound(axes, schema, neighbours), STEP / self.rings(schema)
+        bound, grid = self.bound(axes, schema, neighbours), self.step(schema)
         return plan_table(what, bound=bound, grid=grid, epsilon=self.epsilon * share, in_rho=self.in_rho)
 
     @property
@@ -116,15 +130,13 @@ class MarginTables:
     def agreement(self, schema: Schema, neighbours: Neighbours) -> Agreement:
         """What is measured: the joint table or margins, whichever tells more; each margin by itself without `add_up`.
 
-        In steps of one respondent, or of the fraction that each completion counts for.
+        In the steps that are counted. Weights multiply all bounds alike, so what is measured is chosen as without them: a weight
+        whose bound is released changes nothing of it.
         """
+        if self.among.weight is not None:
+            return self._weighted(schema, neighbours)
 
-        def scale(axes: Axes, share: Fraction) -> float:
-            return float(self._part(axes, share, "table", schema, neighbours).scale)
-
-        shape = self.shape(schema)
-        ways = choose_tables if self.add_up else measured_apart
-        found = ways(shape, self.margins, scale=scale, law=self.law)
+        shape, found = self.shape(schema), self._by_tables(schema, neighbours)
         is_plain = self.add_up and self.in_rho and not self.is_filled(schema)
         if not is_plain or len(told_by(self.margins)) > MOST_RESIDUALS:
             return found
@@ -135,6 +147,28 @@ class MarginTables:
 
         apart = measured_residuals(shape, self.margins, scale=residual_scale)
         return min((found, apart), key=lambda way: mean_variance(way, self.margins))
+
+    def _weighted(self, schema: Schema, neighbours: Neighbours) -> Agreement:
+        plain = replace(self, among=replace(self.among, weight=None))
+        found = plain._by_tables(schema, neighbours)
+        shares = shares_of([found.cells(table.axes) for table in found.measured], self.law)
+        held = zip(found.measured, shares, strict=True)
+        scaled = (
+            replace(each, scale=self._scale(each.axes, share, schema, neighbours)) for each, share in held
+        )
+        return Agreement(found.shape, tuple(scaled))
+
+    def _scale(self, axes: Axes, share: Fraction, schema: Schema, neighbours: Neighbours) -> float:
+        return float(self._part(axes, share, "table", schema, neighbours).scale)
+
+    def _by_tables(self, schema: Schema, neighbours: Neighbours) -> Agreement:
+        """Tables, whichever tell more; not residuals one by one."""
+
+        def scale(axes: Axes, share: Fraction) -> float:
+            return self._scale(axes, share, schema, neighbours)
+
+        ways = choose_tables if self.add_up else measured_apart
+        return ways(self.shape(schema), self.margins, scale=scale, law=self.law)
 
     def _residual(self, axes: Axes, share: Fraction, schema: Schema, neighbours: Neighbours) -> Measurement:
         """The part that a residual will be: counted in parts of 1/N, N the cells of its table."""
@@ -170,7 +204,10 @@ class MarginTables:
         tables = [table.axes for table in found.measured]
         if isinstance(found, ResidualAgreement):
             tables = list(largest(self.margins))
-        return tuple(Table(rows=rows, keys=tuple(keys[axis] for axis in axes)) for axes in tables)
+        weight = self.among.weight
+        return tuple(
+            Table(rows=rows, keys=tuple(keys[axis] for axis in axes), weight=weight) for axes in tables
+        )
 
     def claim(self, change: Change, schema: Schema) -> Claim:
         noise, filled = GAUSS if self.in_rho else LAPLACE, CAPPED if self.is_filled(schema) else ()
@@ -196,13 +233,18 @@ class MarginTables:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableLine:
-    """A cell of a margin, or a total: the names of its cells, its value, interval, and the spread of its noise."""
+    """A cell of a margin, or a total: the names of its cells, its value, interval, and the spread of its noise.
+
+    `linear` is what least squares says, and `width` how far its interval reaches on either side, before both are made whole.
+    """
 
     cell: tuple[tuple[str, str], ...]
     value: float
     low: float
     high: float
     noise_sd: float
+    linear: float
+    width: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,11 +280,11 @@ def answer_tables(
     Keeps back  the exact tables.
     """
     agreement, parts = asked.agreement(schema, neighbours), asked.parts(schema, neighbours)
-    rings, noisy = asked.rings(schema), list[Floats]()
+    step, noisy = asked.step(schema), list[Floats]()
     held = tallies.fractions or tallies if asked.is_filled(schema) else tallies
     if isinstance(agreement, ResidualAgreement):
         noisy = _noisy_residuals(asked, agreement, parts, tallies, noise, schema, neighbours)
-        told = _together(asked, agreement, noisy, rings)
+        told = _together(asked, agreement, noisy, step)
         margins = tuple(_lines(asked, axes, told, schema) for axes in asked.margins)
         return MarginAnswer(margins=margins, parts=parts, meaning=AGREED)
     for table, part, want in zip(agreement.measured, parts, asked.wants(schema, neighbours), strict=True):
@@ -250,7 +292,7 @@ def answer_tables(
             held.tables[want].cells,
             part.what,
             bound=asked.bound(table.axes, schema, neighbours),
-            grid=STEP / rings,
+            grid=step,
             epsilon=part.amount,
             noise=noise,
             in_rho=asked.in_rho,
@@ -258,15 +300,16 @@ def answer_tables(
         lengths = [agreement.shape[axis] for axis in table.axes]
         noisy.append(np.array([cell.steps for cell in cells], dtype=np.float64).reshape(lengths))
     if asked.add_up:
-        told = _together(asked, agreement, noisy, rings)
+        told = _together(asked, agreement, noisy, step)
         margins = tuple(_lines(asked, axes, told, schema) for axes in asked.margins)
     else:
         alone = [Agreement(agreement.shape, (table,)) for table in agreement.measured]
         margins = tuple(
-            _lines(asked, axes, _told(each, [table], subsets(axes), rings), schema)
+            _lines(asked, axes, _told(each, [table], subsets(axes), step), schema)
             for axes, each, table in zip(asked.margins, alone, noisy, strict=True)
         )
     meaning = AGREED if asked.add_up else APART
+    meaning = meaning.replace("the count", "the weight") if asked.among.weight else meaning
     return MarginAnswer(
         margins=margins, parts=parts, meaning=meaning + (FILLED if asked.is_filled(schema) else "")
     )
@@ -329,38 +372,40 @@ class ToldMargin:
     published: NDArray[np.generic]
     agreement: Agreement
     axes: Axes
-    rings: int = 1
+    step: Fraction = Fraction(1)
 
     @property
     def sd(self) -> float:
-        """In respondents; the agreement counts in steps of 1 / rings."""
-        return sqrt(self.agreement.variance(self.axes)) / self.rings
+        """In respondents, or in weight; the agreement counts in steps."""
+        return sqrt(self.agreement.variance(self.axes)) * float(self.step)
 
     def half_width(self, level: float) -> float:
-        return self.agreement.half_width(self.axes, level) / self.rings
+        return self.agreement.half_width(self.axes, level) * float(self.step)
 
 
 def _told(
-    agreement: Agreement, noisy: Sequence[Floats], margins: Sequence[Axes], rings: int
+    agreement: Agreement, noisy: Sequence[Floats], margins: Sequence[Axes], step: Fraction
 ) -> dict[Axes, ToldMargin]:
     residuals = agreement.estimate(noisy)
-    linear = {axes: np.asarray(agreement.margin(residuals, axes)) / rings for axes in margins}
+    linear = {axes: np.asarray(agreement.margin(residuals, axes)) * float(step) for axes in margins}
     return {
-        axes: ToldMargin(linear=table, published=table, agreement=agreement, axes=axes, rings=rings)
+        axes: ToldMargin(linear=table, published=table, agreement=agreement, axes=axes, step=step)
         for axes, table in linear.items()
     }
 
 
 def _together(
-    asked: MarginTables, agreement: Agreement, noisy: Sequence[Floats], rings: int
+    asked: MarginTables, agreement: Agreement, noisy: Sequence[Floats], step: Fraction
 ) -> dict[Axes, ToldMargin]:
     """All margins and their totals from one table."""
     wanted = list(dict.fromkeys(s for axes in asked.margins for s in subsets(axes)))
-    told = _told(agreement, noisy, wanted, rings)
+    told = _told(agreement, noisy, wanted, step)
     if not asked.whole:
         return told
     tables = {axes: (each.linear, each.sd**2) for axes, each in told.items()}
-    whole = whole_tables(Margins(agreement.shape, tables))
+    # Weights may count in millions: margins are settled when they move little beside their noise.
+    settled = SETTLED * max(1.0, min(each.sd for each in told.values())) if asked.among.weight else SETTLED
+    whole = whole_tables(Margins(agreement.shape, tables, settled))
     return {axes: replace(each, published=whole[axes]) for axes, each in told.items()}
 
 
@@ -377,20 +422,24 @@ def _lines(
         )
         values = zip(np.ravel(each.linear).tolist(), np.ravel(each.published).tolist(), strict=True)
         for names, (linear, value) in zip(product(*sides), values, strict=True):
-            low, high = _ends(linear, width, value, whole=asked.whole, rings=each.rings)
+            low, high = _ends(linear, width, value, whole=asked.whole, step=each.step)
             cell = tuple(zip(asked.columns(axes), names, strict=True))
-            found.append(TableLine(cell=cell, value=value, low=low, high=high, noise_sd=sd))
+            found.append(
+                TableLine(cell=cell, value=value, low=low, high=high, noise_sd=sd, linear=linear, width=width)
+            )
     return tuple(found)
 
 
-def _ends(linear: float, width: float, value: float, *, whole: bool, rings: int = 1) -> tuple[float, float]:
+def _ends(
+    linear: float, width: float, value: float, *, whole: bool, step: Fraction = STEP
+) -> tuple[float, float]:
     """The interval of least squares. Counts are whole and not negative, so it loses nothing by being cut to such numbers;
-    it is widened to hold what is published. Counts of several completions are fractions: their ends are rounded away."""
+    it is widened to hold what is published. Where steps are fractions, ends are rounded away."""
     if not whole:
         return linear - width, linear + width
     low, high = (
         (ceil(linear - width - SLACK), floor(linear + width + SLACK))
-        if rings == 1
+        if step.denominator == 1
         else (floor(linear - width), ceil(linear + width))
     )
     return min(max(0, low), value), max(max(0, high), value)

@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from reticent.answer.context import Context, times
-from reticent.answer.count import binomial, covering
+from reticent.answer.count import binomial, covering, spread_of_total, widened, widening
 from reticent.answer.donors import (
     FILLED_WORDS,
     answer_imputed,
@@ -24,29 +24,16 @@ from reticent.answer.shares import planned
 from reticent.answer.statistic import CAPPED, GAUSS, LAPLACE, STEPS, BaseRoute, Ground, PublicRoute
 from reticent.engine.wants import Aggregate, Unserved
 from reticent.errors import PlanError
-from reticent.prepare.repair import CappedDonors, Repair
-from reticent.query.base import CodedMean, CodedSum, Query, RowQuery, Shape
-from reticent.query.filled import roles
+from reticent.prepare.repair import CappedDonors
+from reticent.query.base import CodedMean, CodedSum, RowQuery, Shape
 from reticent.query.kinds import UnservedRecipients
 from reticent.refine.total import SampleSize
-from reticent.schema import Schema
 from reticent.sensitivity.bounds import Global
 
 NO_BAR = (
     "is not needed: donors are capped, so this estimate has noise of a public size and its interval is free; remove it, or "
     "write bound = 'hubs' under [[impute]] for donors as they were before"
 )
-
-
-def widening(query: Query, schema: Schema, repair: Repair) -> float | None:
-    """By how much missing answers widen the sampling variance, filled from r donors: (1 + f/r) / (1 - f), f the expected
-    share (THEORY 13.5a); None where the plan expects nothing of some column."""
-    groups = [repair.group(role.column) for role in roles(query, schema, repair)]
-    shares = [group.expected for group in groups if group is not None]
-    if not shares or any(share is None for share in shares):
-        return None
-    f = float(max(share for share in shares if share is not None))
-    return (1 + f / repair.rings) / (1 - f)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,35 +101,49 @@ class CappedRoute(BaseRoute[RowQuery]):
             return self._with_sampling(made, shape, 1.0, context)
         shares = planned(self.query, context.schema, context.neighbours, context.repair)
         found = measured_quotient(shape, shares, self.statistic.epsilon, Fraction(0), held)
-        made = answer_of(found.value, found.interval, found.has_interval, found.parts, found.sd)
+        made = answer_of(found.value, found.interval, found.has_interval, found.parts, found.sd, found.count)
         return self._with_sampling(made, shape, float(found.count), context)
 
     def _with_sampling(self, made: Answer, shape: Shape | None, count: float, context: Context) -> Answer:
-        """With the sampling variance as without donors, widened by what is missing; none with weights."""
-        wider = widening(self.query, context.schema, context.repair)
+        """Between its public limits, with the sampling variance as without donors, widened by what is missing.
+
+        With base weights too: one's own weight varies the answer as it does without donors, that of recipients less, so
+        the factor is then at least large enough (docs/theory/donors.md).
+        """
         (estimate,) = made.estimates
         own = self._complete(estimate.value, shape, count, context)
-        if wider is None or own is None or self.query.weight:
-            return made
-
-        def widened(size: SampleSize | None) -> float | None:
-            found = own(size)
-            return None if found is None else found * wider
-
-        return replace(made, estimates=(replace(estimate, sampling=widened),))
+        wider = widening(self.query, context.schema, context.repair)
+        held = replace(estimate, sampling=widened(own, wider), limits=_limits(shape))
+        return replace(made, estimates=(held,))
 
     def _complete(
         self, value: Fraction, shape: Shape | None, count: float, context: Context
     ) -> Sampling | None:
         """The variance that a simple random sample would give if nothing were missing."""
+        weight, name = self.query.weight, self.statistic.variance
+        released = context.before[name].estimates[0] if name is not None else None
         if isinstance(shape, CodedSum) and shape.number is None:
-            return binomial(value, context.rows)
-        name, spread = self.statistic.variance, float(value * (1 - value))
-        if not isinstance(shape, CodedMean) or (shape.number is not None and name is None):
+            return binomial(value, context.rows, weight)
+        if isinstance(shape, CodedSum):
+            return spread_of_total(value, released, context.rows, weight)
+        if not isinstance(shape, CodedMean) or (shape.number is not None and released is None):
             return None
-        if shape.number is not None and name is not None:
-            spread = float(context.before[name].estimates[0].value)
-        return lambda size: spread / count
+        spread = (
+            float(value * (1 - value)) if shape.number is None or released is None else float(released.value)
+        )
+
+        def among(size: SampleSize | None) -> float | None:
+            heads = (size or SampleSize(respondents=count)).heads(count, weight)
+            return None if not heads else spread / heads
+
+        return among
+
+
+def _limits(shape: Shape | None) -> tuple[Fraction | None, Fraction | None]:
+    """Outside of which no answer lies: of counts, shares and means."""
+    if isinstance(shape, CodedMean):
+        return shape.low, shape.high
+    return (Fraction(0) if isinstance(shape, CodedSum) and shape.number is None else None), None
 
 
 class UnservedRoute(PublicRoute[UnservedRecipients]):

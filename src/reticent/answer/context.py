@@ -121,6 +121,7 @@ class Context:
 
 
 def weight_of(among: Subpopulation, schema: Schema) -> Number | None:
+    """The survey weight that a subpopulation is counted with, as the codebook declares it; None without one."""
     return schema.weight(among.weight, field="weight") if among.weight else None
 
 
@@ -201,6 +202,7 @@ def total_bound(
 
 
 def noisy(measured: NoisyInteger) -> NoisyValue:
+    """A measured whole number with the scale and the law of its noise, for intervals."""
     part = measured.part
     return NoisyValue(
         value=float(measured.estimate),

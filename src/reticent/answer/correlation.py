@@ -17,7 +17,7 @@ from reticent.answer.donors import (
 )
 from reticent.answer.expect import OPEN, Expected
 from reticent.answer.parts import Answer, AnyMeasurement, Estimate, Interval
-from reticent.answer.readings import Quotient, Reading, purse, told_count
+from reticent.answer.readings import Quotient, Reading, count_noise, purse
 from reticent.answer.shares import Tasks, planned
 from reticent.answer.statistic import (
     CAPPED,
@@ -151,7 +151,7 @@ def _mean(
 
 def _interval(moments: CoMoments) -> Callable[[Fraction], Interval]:
     """From five intervals, each at a fifth of the allowed chance of error."""
-    count = told_count(moments.means[0].bottom, moments.means[0].count)
+    count = count_noise(moments.means[0].bottom, moments.means[0].count)
     spans = [float(column.upper - column.lower) for column in moments.columns]
     everything = Fraction(-1), Fraction(1)
 

@@ -18,6 +18,7 @@ from reticent.answer.context import (
 )
 from reticent.answer.parts import (
     EXACT_WORDS,
+    GAPS_WORDS,
     Answer,
     Estimate,
     Measurement,
@@ -28,7 +29,8 @@ from reticent.answer.parts import (
 )
 from reticent.answer.statistic import CAPPED, GAUSS, LAPLACE, LINEAR, Ground, PublicRoute, answered
 from reticent.prepare.repair import NO_REPAIR, Repair
-from reticent.query.base import RowQuery, Subpopulation
+from reticent.query.base import Query, RowQuery, Subpopulation
+from reticent.query.filled import roles
 from reticent.query.kinds import Count, CrossTabulation, Total
 from reticent.query.sides import Sides
 from reticent.refine.total import SampleSize, share_variance
@@ -53,8 +55,10 @@ def answer_count(query: Count, epsilon: Fraction, context: Context) -> Answer:
     return _answer(measured, sampling, limits=(Fraction(0), None))
 
 
-def answer_total(query: Total, epsilon: Fraction, context: Context) -> Answer:
-    """The noisy sum of a column.
+def answer_total(
+    query: Total, epsilon: Fraction, context: Context, *, variance: Estimate | None = None
+) -> Answer:
+    """The noisy sum of a column; with a `variance` that another ask released, its sampling error is told.
 
     Guarantee   epsilon-DP for one call; `epsilon`-zCDP where context.in_rho.
     Adjacency   context.neighbours.
@@ -66,7 +70,29 @@ def answer_total(query: Total, epsilon: Fraction, context: Context) -> Answer:
     column = query.number(context.schema)
     bound, grid = total_bound(column, query.among, context.schema, context.neighbours)
     exact = context.tallies.statistics[query.power(context.schema, 1)]
-    return _answer(context.measure(exact, "total", bound=bound, grid=grid, epsilon=epsilon), None)
+    measured = context.measure(exact, "total", bound=bound, grid=grid, epsilon=epsilon)
+    return _answer(measured, spread_of_total(measured.estimate, variance, context.rows, query.among.weight))
+
+
+def spread_of_total(
+    total: Fraction, variance: Estimate | None, rows: int | None, weight: str | None = None
+) -> Sampling | None:
+    """Sampling variance of a total T: W^2/n ((m/W)(s^2 + (T/m)^2) - (T/W)^2), s^2 the released variance and m what it was
+    divided by, among n respondents of W in all; without weights W is n. None where no variance was released."""
+    if variance is None or variance.size is None:
+        return None
+    among, spread = float(variance.size), float(variance.value)
+
+    def sampled(size: SampleSize | None) -> float | None:
+        held = size or (SampleSize(respondents=rows) if rows is not None else None)
+        whole = None if held is None else held.whole(weight)
+        if held is None or not whole:
+            return None
+        part, mean = min(1.0, among / whole), float(total) / whole
+        about = float(total) / among
+        return whole**2 / held.respondents * max(0.0, part * (spread + about**2) - mean**2)
+
+    return sampled
 
 
 def binomial(count: Fraction, rows: int | None, weight: str | None = None) -> Sampling:
@@ -80,6 +106,31 @@ def binomial(count: Fraction, rows: int | None, weight: str | None = None) -> Sa
         return whole**2 * share_variance(float(count) / whole, held.respondents)
 
     return variance
+
+
+def widening(query: Query, schema: Schema, repair: Repair) -> float | None:
+    """By how much missing answers widen the sampling variance, filled from r donors: (1 + f/r) / (1 - f), f the expected
+    share (THEORY 13.5a); 1 where capped donors fill nothing of it, None where the plan expects nothing of some column."""
+    if not rests_on_caps(query, schema, repair):
+        return 1.0
+    groups = [repair.group(role.column) for role in roles(query, schema, repair)]
+    shares = [group.expected for group in groups if group is not None]
+    if not shares or any(share is None for share in shares):
+        return None
+    f = float(max(share for share in shares if share is not None))
+    return (1 + f / repair.rings) / (1 - f)
+
+
+def widened(sampling: Sampling | None, factor: float | None) -> Sampling | None:
+    """A sampling variance so many times as large; None where one of the two is not known."""
+    if sampling is None or factor is None or factor == 1:
+        return None if factor is None else sampling
+
+    def wider(size: SampleSize | None) -> float | None:
+        found = sampling(size)
+        return None if found is None else found * factor
+
+    return wider
 
 
 def covering(measured: NoisyInteger) -> Callable[[Fraction], tuple[Fraction, Fraction]]:
@@ -152,7 +203,7 @@ def answer_margin(query: CrossTabulation, epsilon: Fraction, context: Context) -
     schema = context.schema
     bound, grid = margin_bound(query, schema, context.neighbours, context.repair, in_rho=context.in_rho)
     exact = completions(query, context).tallies.tables[query.table(schema)].cells
-    is_filled = rests_on_caps(query, schema, context.repair)
+    wider = widening(query, schema, context.repair)
     table = measure_table(
         exact, "table", bound=bound, grid=grid, epsilon=epsilon, noise=context.noise, in_rho=context.in_rho
     )
@@ -162,15 +213,15 @@ def answer_margin(query: CrossTabulation, epsilon: Fraction, context: Context) -
             value=cell.estimate,
             interval=covering(cell),
             noise_sd=cell.part.sd,
-            sampling=None if is_filled else binomial(cell.estimate, context.rows, query.among.weight),
+            sampling=widened(binomial(cell.estimate, context.rows, query.among.weight), wider),
             limits=(Fraction(0), None),
             cell=tuple(zip(query.columns, name, strict=True)),
         )
         for cell, name in zip(table, names, strict=True)
     )
-    return Answer(
-        estimates=estimates, parts=(table[0].part,), meaning=EXACT_WORDS + "; for each cell by itself"
-    )
+    filled = GAPS_WORDS if rests_on_caps(query, schema, context.repair) else ""
+    said = f"{EXACT_WORDS}; for each cell by itself{filled}"
+    return Answer(estimates=estimates, parts=(table[0].part,), meaning=said)
 
 
 class CountRoute(PublicRoute[Count]):
@@ -202,7 +253,10 @@ class TotalRoute(PublicRoute[Total]):
         return (self.planned("total", bound, grid, self.statistic.epsilon),)
 
     def measured(self, context: Context) -> Answer:
-        return answer_total(self.query, self.statistic.epsilon, context)
+        """With the sampling error that a released variance implies, where the plan names one."""
+        name = self.statistic.variance
+        variance = context.before[name].estimates[0] if name is not None else None
+        return answer_total(self.query, self.statistic.epsilon, context, variance=variance)
 
 
 class TableRoute(PublicRoute[CrossTabulation]):

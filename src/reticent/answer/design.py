@@ -1,35 +1,34 @@
 """Sampling error bought from the rows: one design factor for a survey, or the standard error of one statistic.
 
-Both are made of one noisy sum of paired differences (`answer/unit_sums.py`); standard errors, design factor and degrees of
-freedom are post-processing. THEORY 13.2 and 13.3.
+Both are made of one noisy sum of paired differences, or of roots of replicate variances (`answer/unit_sums.py`); standard
+errors, design factor and degrees of freedom are post-processing. THEORY 13.1 to 13.3.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import sqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from reticent.answer.parts import Measurement, measure, plan_part
 from reticent.answer.unit_sums import (
-    DIFFERENCES,
-    Dealing,
     Measured,
+    PairedUnits,
     ReleasedValue,
-    measure_paired,
+    SamplingBasis,
+    measure_error,
+    plan_error,
     residual_of,
     step_of,
-    unit_wants,
     weight_in,
 )
 from reticent.engine.wants import Aggregate, Rows, Sum, Tallies
 from reticent.noise.source import Noise
-from reticent.prepare.units import FEW_UNITS, SamplingUnits
 from reticent.query.base import CodedMean
-from reticent.refine.total import DesignFactor, SampleSize, factor_of_paired, paired_error
+from reticent.refine.total import DesignFactor, SampleSize
 from reticent.schema import Schema
 from reticent.sensitivity.bounds import Global, Neighbours, bound_sum
-from reticent.sensitivity.design import Residual, bound_paired
+from reticent.sensitivity.design import Residual
 
 WHOLE = 1 << 12
 """Factors of items in a pooled sum are counted in 2^-12 of the largest."""
@@ -64,18 +63,17 @@ class OwnError:
     """The purchase of one statistic's standard error."""
 
     shape: Measured
-    units: SamplingUnits
-    groups: int
+    basis: SamplingBasis
     epsilon: Fraction
 
     def wants(self, schema: Schema) -> tuple[Aggregate, ...]:
         """What the engine must sum."""
-        return tuple(dict.fromkeys(unit_wants(self.shape, self.units)))
+        return tuple(dict.fromkeys(self.basis.wants(self.shape)))
 
     def parts(self, schema: Schema, neighbours: Neighbours) -> tuple[Measurement, ...]:
         """What will be measured, from public numbers: residuals about one end, where they reach farthest."""
-        bound = bound_paired([residual_of(self.shape, schema, self.shape.low)], neighbours=neighbours)
-        return (_part(bound, self.epsilon),)
+        farthest = residual_of(self.shape, schema, self.shape.low)
+        return (plan_error([farthest], self.basis, neighbours, self.epsilon),)
 
     def run(
         self,
@@ -90,33 +88,33 @@ class OwnError:
 
         Guarantee   epsilon-DP for one call.
         Adjacency   `neighbours`.
-        Theorem     THEORY 13.2: `bound_paired` and `measure`.
+        Theorem     THEORY 13.1 and 13.2: `measure_error`.
         Proof       proofs/answer/design.md
-        Assumes     tallies of `wants`; `released` was released before; units are declared; exact arithmetic.
-        Keeps back  the sums of units and groups, and the exact total.
+        Assumes     tallies of `wants`; `released` was released before; units or replicates are declared; exact arithmetic.
+        Keeps back  the sums of units, groups and replicates, and the exact total.
         """
         item = residual_of(self.shape, schema, released.value)
-        dealing = Dealing(schema=schema, neighbours=neighbours, units=self.units, groups=self.groups)
-        total = measure_paired([item], [self.shape], dealing, tallies, epsilon=self.epsilon, noise=noise)
-        step = step_of(self.shape, schema, released)
-        se, df = paired_error(
-            float(total.estimate) * step,
-            scale=float(total.part.scale * total.part.unit) * step,
-            groups=self.groups,
+        given: Any = {"schema": schema, "neighbours": neighbours, "epsilon": self.epsilon, "noise": noise}
+        total = measure_error([item], [self.shape], self.basis, tallies, **given)
+        step = step_of(self.shape, schema, released) / self.basis.fine
+        se, df = self.basis.error(
+            float(total.estimate) * step, scale=float(total.part.scale * total.part.unit) * step
         )
         return SamplingError(se=se, df=df, parts=(total.part,))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoughtDesign:
-    """A design factor, how many respondents (and weight) the sample has, and what was measured. All of it is released."""
+    """A design factor, how many respondents (and weight) the sample has, and what was measured. All of it is released.
+
+    `basis` says what it was made of, in public words.
+    """
 
     factor: DesignFactor
     size: SampleSize
     parts: tuple[Measurement, ...]
     items: tuple[str, ...] = ()
-    groups: int = 0
-    units: int = 0
+    basis: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def epsilon(self) -> Fraction:
@@ -132,8 +130,7 @@ class PooledDesign:
     """
 
     items: Mapping[str, CodedMean]
-    units: SamplingUnits
-    groups: int
+    basis: SamplingBasis
     epsilon: Fraction
     weight: str | None = None
     respondents: int | None = None
@@ -146,7 +143,7 @@ class PooledDesign:
 
     def wants(self, schema: Schema) -> tuple[Aggregate, ...]:
         """What the engine must sum."""
-        by_unit = [want for item in self.items.values() for want in unit_wants(item, self.units)]
+        by_unit = [want for item in self.items.values() for want in self.basis.wants(item)]
         return tuple(dict.fromkeys([*by_unit, *(each.want for each in self._sizes(schema, Neighbours()))]))
 
     def shares(self) -> tuple[Fraction, Fraction, Fraction]:
@@ -162,7 +159,7 @@ class PooledDesign:
             plan_part(each.what, bound=each.bound, grid=each.grid, epsilon=each.epsilon)
             for each in self._sizes(schema, neighbours)
         )
-        return (*sizes, _part(bound_paired(items, neighbours=neighbours), self.shares()[2]))
+        return (*sizes, plan_error(items, self.basis, neighbours, self.shares()[2]))
 
     def _sizes(self, schema: Schema, neighbours: Neighbours) -> "list[_Size]":
         """The sizes that are measured: respondents, unless their number is public, and their weight if one is used."""
@@ -191,10 +188,10 @@ class PooledDesign:
 
         Guarantee   epsilon-DP for one call.
         Adjacency   `neighbours`.
-        Theorem     THEORY 13.3: `bound_paired` and `measure`; sizes by `bound_sum` and `measure`; budgets add.
+        Theorem     THEORY 13.3: `measure_error`; sizes by `bound_sum` and `measure`; budgets add.
         Proof       proofs/answer/design.md
-        Assumes     tallies of `wants`; `released` was released before; units are declared; exact arithmetic.
-        Keeps back  the sums of units and groups, the exact total and the exact sizes.
+        Assumes     tallies of `wants`; `released` was released before; units or replicates are declared; exact arithmetic.
+        Keeps back  the sums of units, groups and replicates, the exact total and the exact sizes.
         """
         size, parts = self._sized(tallies, schema, neighbours, noise)
         shapes = list(self.items.values())
@@ -207,22 +204,19 @@ class PooledDesign:
             _times(residual_of(shape, schema, each.value), one, max(worth))
             for shape, each, one in zip(shapes, shares, worth, strict=True)
         ]
-        dealing = Dealing(schema=schema, neighbours=neighbours, units=self.units, groups=self.groups)
-        total = measure_paired(items, shapes, dealing, tallies, epsilon=self.shares()[2], noise=noise)
-        step = max(worth) / WHOLE / len(items)
-        factor = factor_of_paired(
-            float(total.estimate) * step,
-            scale=float(total.part.scale * total.part.unit) * step,
-            groups=self.groups,
-            cautions=(*cautions_of(self.units), *self.cautions),
+        given: Any = {"schema": schema, "neighbours": neighbours, "epsilon": self.shares()[2], "noise": noise}
+        total = measure_error(items, shapes, self.basis, tallies, **given)
+        step = max(worth) / WHOLE / len(items) / self.basis.fine
+        se, df = self.basis.error(
+            float(total.estimate) * step, scale=float(total.part.scale * total.part.unit) * step
         )
+        cautions = (*self.basis.cautions, *self.cautions)
         return BoughtDesign(
-            factor=factor,
+            factor=DesignFactor(deft=max(1.0, se), df=df, source="bought", cautions=cautions),
             size=size,
             parts=(*parts, total.part),
             items=tuple(self.items),
-            groups=self.groups,
-            units=len(self.units.cells),
+            basis=basis_section(self.basis),
         )
 
     def _sized(
@@ -259,20 +253,11 @@ class _Size(NamedTuple):
     epsilon: Fraction
 
 
-def cautions_of(units: SamplingUnits) -> tuple[str, ...]:
-    """What has to be said beside an interval that rests on these units (THEORY 13.5)."""
-    found = []
-    if len(units.cells) < FEW_UNITS:
-        found.append(
-            f"there are {len(units.cells)} primary sampling units; with fewer than {FEW_UNITS} the sampling error is "
-            "itself known badly"
-        )
-    if units.single:
-        found.append(
-            f"{units.single} strata have one primary sampling unit, which is compared with one of another stratum; the "
-            "sampling error may be too large"
-        )
-    return tuple(found)
+def basis_section(basis: SamplingBasis) -> dict[str, Any]:
+    """What a sampling error is made of, for a release."""
+    if isinstance(basis, PairedUnits):
+        return {"units": len(basis.units.cells), "groups": basis.groups}
+    return {"basis": basis.words}
 
 
 def _error(share: ReleasedValue, size: SampleSize, weight: str | None) -> float:
@@ -284,7 +269,3 @@ def _error(share: ReleasedValue, size: SampleSize, weight: str | None) -> float:
 
 def _times(item: Residual, worth: float, largest: float) -> Residual:
     return replace(item, times=max(1, int(WHOLE * worth / largest)))
-
-
-def _part(bound: Global, epsilon: Fraction) -> Measurement:
-    return plan_part(DIFFERENCES, bound=bound, grid=Fraction(1), epsilon=epsilon)

@@ -9,8 +9,8 @@ from fractions import Fraction
 
 from reticent.answer.design import OwnError, SamplingError
 from reticent.answer.parts import Measurement
-from reticent.answer.unit_sums import ReleasedValue, tallies_in_domain, unit_wants
-from reticent.engine.wants import Aggregate, Bins, Tallies
+from reticent.answer.unit_sums import ReleasedValue, tallies_in_domain
+from reticent.engine.wants import Aggregate, Bins, Sum, Table, Tallies
 from reticent.noise.source import Noise
 from reticent.query.sides import Sides
 from reticent.schema import Schema
@@ -47,11 +47,11 @@ class DomainErrors:
 
     def wants(self, schema: Schema) -> tuple[Aggregate, ...]:
         """What the engine must sum: the same as for everybody, by domain and unit."""
-        return tuple(dict.fromkeys(self._bins(schema).values()))
+        return tuple(dict.fromkeys(self._by_domain(schema).values()))
 
-    def _bins(self, schema: Schema) -> dict[Bins, Bins]:
+    def _by_domain(self, schema: Schema) -> dict[Bins | Sum, Bins | Table]:
         keys = self.sides.keys(schema)
-        return {want: want.by(keys) for want in unit_wants(self.own.shape, self.own.units)}
+        return {want: want.by(keys) for want in self.own.basis.wants(self.own.shape)}
 
     def parts(self, schema: Schema, neighbours: Neighbours) -> tuple[Measurement, ...]:
         """Those of one domain: what is spent in one is spent in all."""
@@ -70,17 +70,17 @@ class DomainErrors:
 
         Guarantee   epsilon-DP for all domains together.
         Adjacency   `neighbours`.
-        Theorem     THEORY 13.2 in each domain, calibrated to `within_domains` (THEORY 14.1).
+        Theorem     THEORY 13.1 or 13.2 in each domain, calibrated to `within_domains` (THEORY 14.1).
         Proof       proofs/answer/design_domains.md
         Assumes     tallies of `wants`; each record lies in one domain, by its own answers; `released` was released before;
                     independent noise; exact arithmetic.
         Keeps back  the sums of domains, units and groups, and the exact totals.
         """
-        inside, bins = within_domains(neighbours), self._bins(schema)
+        inside, wanted = within_domains(neighbours), self._by_domain(schema)
         found: dict[tuple[tuple[str, str], ...], SamplingError] = {}
         for place, cell in enumerate(self.sides.cells(schema)):
             if cell in released:
-                held = tallies_in_domain(tallies, bins, place, schema)
+                held = tallies_in_domain(tallies, wanted, place, schema)
                 found[cell] = self.own.run(
                     held, released[cell], schema=schema, neighbours=inside, noise=noise
                 )

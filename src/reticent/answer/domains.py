@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from reticent.answer.context import Context
-from reticent.answer.expect import Expected
+from reticent.answer.expect import AT_SIZE, EVEN, Expected
 from reticent.answer.parts import Answer, AnyMeasurement, Estimate, Measurement, is_as_planned
 from reticent.answer.statistic import DOMAINS, BaseRoute, Ground, Setting, Statistic
 from reticent.engine.wants import ContingencyTable, SufficientStatistics, Sum, Table, Tallies
@@ -23,7 +23,7 @@ def asked_in_one(statistic: Statistic, query: ByDomain, setting: Setting) -> tup
     """The statistic of one domain, and its setting: the change that it must hide, and an even share of the rows."""
     domains = query.sides.size(setting.schema)
     rows = None if setting.rows is None else max(1, setting.rows // domains)
-    inside = replace(setting, neighbours=within_domains(setting.neighbours), rows=rows)
+    inside = replace(setting, neighbours=within_domains(setting.neighbours), rows=rows, domains=domains)
     crossed = tuple(name for name in query.sides.columns if name in setting.repair.filled())
     of = replace(query.of, among=replace(query.of.among, apart_by=crossed))
     return replace(statistic, query=of), inside
@@ -92,8 +92,10 @@ class DomainRoute(BaseRoute[ByDomain]):
         return self.inside.unit(units)
 
     def expect(self) -> Expected:
-        """In a domain that holds an even share of all respondents, where that matters."""
-        return self.inside.expect()
+        """In a domain that holds an even share of all respondents, unless the plan expects a size of one."""
+        found, expected = self.inside.expect(), self.statistic.expected
+        is_said = expected is not None and (expected.size or expected.weight) is not None
+        return replace(found, how=EVEN) if found.how == AT_SIZE and not is_said else found
 
     def epsilon_for(self, cv: float) -> Fraction | None:
         return self.inside.epsilon_for(cv)
@@ -177,8 +179,8 @@ def domain_route(
         )
     if not inside.goes_by_domain:
         raise PlanError(
-            "is proved for answers that respondents gave themselves, not for columns that were filled; ask for it "
-            "without `by`",
+            "goes with columns that respondents answered, or that capped donors fill: leave bound = 'hubs' or the model out, or "
+            "ask for it without `by`",
             field=f"{field}.by",
         )
     return DomainRoute(query=query, inside=inside, statistic=statistic, setting=setting)

@@ -13,7 +13,7 @@ from reticent.answer.context import Context
 from reticent.answer.expect import AT_LEAST, UNKNOWN, Assumed, Expected, Noises, least_epsilon
 from reticent.answer.expect_donors import ASSUMED_HUB, HUBS, foreseen_parts
 from reticent.answer.parts import UNBOUNDED, Answer, AnyMeasurement, Estimate, Interval, Measurement
-from reticent.answer.readings import Quotient, Reading, purse, told_count
+from reticent.answer.readings import Quotient, Reading, count_noise, purse
 from reticent.answer.shares import Shares, Tasks, check_budget, planned, planned_parts
 from reticent.answer.statistic import DONORS, HEAVY, PIVOT, BaseRoute, Ground, PublicRoute, Setting, Statistic
 from reticent.engine.wants import Aggregate, Sum
@@ -65,9 +65,11 @@ def answer_of(
     is_told: bool,
     parts: Sequence[AnyMeasurement],
     sd: float | None = None,
+    size: Fraction | None = None,
 ) -> Answer:
-    """One number whose noise has a confidential scale or, with a standard deviation to tell, a public one."""
-    estimate = Estimate(value=value, interval=interval, noise_sd=sd, has_interval=is_told)
+    """One number whose noise has a confidential scale or, with a standard deviation to tell, a public one; `size` is what it
+    was divided by."""
+    estimate = Estimate(value=value, interval=interval, noise_sd=sd, has_interval=is_told, size=size)
     hidden = PIVOT_WORDS if is_told else HIDDEN_WORDS
     return Answer(estimates=(estimate,), parts=tuple(parts), meaning=hidden if sd is None else FILLED_WORDS)
 
@@ -124,14 +126,14 @@ def _variance(
     below = mean.bottom.sd if mean.bottom else 0.0
     divisor, sd = float(max(Fraction(1), mean.count - less)), squares.sd
     noise = None if sd is None or below is None else hypot(sd, float(value) * below) / divisor
-    return answer_of(value, interval, is_told, (*mean.parts, *squares.parts), noise)
+    return answer_of(value, interval, is_told, (*mean.parts, *squares.parts), noise, mean.count)
 
 
 def _variance_interval(
     mean: Quotient, squares: Reading, less: Fraction, highest: Fraction, rounding: Fraction
 ) -> Callable[[Fraction], Interval]:
     """As without donors (see `reticent.answer.ratio`), from whatever is told of the three noises."""
-    count = told_count(mean.bottom, mean.count)
+    count = count_noise(mean.bottom, mean.count)
 
     def interval(level: Fraction) -> Interval:
         if count is None or squares.told is None or not mean.has_interval:

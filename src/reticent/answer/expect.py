@@ -11,6 +11,7 @@ from typing import Protocol
 
 EXACT, AT_SIZE, IN_RANKS, DERIVED, UNKNOWN = "exact", "at size", "in ranks", "derived", "unknown"
 AT_LEAST, OPEN, AS_TOTALS = "at least", "open", "as totals"
+IN_WEIGHT, EVEN, FACTORED, BY_ROWS = "in weight", "even domains", "by factors", "by rows"
 MOST_STEPS = 2**20
 
 

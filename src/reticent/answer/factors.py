@@ -155,12 +155,15 @@ class FactorPurchase:
         )
         return replace(schema, columns={**schema.columns, self.name: column})
 
-    def planned(self, schema: Schema, total: Fraction, rows: int | None) -> Schema:
+    def planned(self, schema: Schema, total: Fraction, rows: int | None, mean: Fraction | None) -> Schema:
         """The codebook that a plan is read and previewed with: as if every bin held its share of the expected rows.
 
-        All records weigh the same then, the population over the rows; before any row is read nothing better is known.
+        A respondent then weighs on average the population over the rows, and the heaviest as many times more as the base
+        weight's bound lies above its expected `mean`. Without a mean all weigh alike, as if everybody were at the bound.
         """
+        heaviest = self.base.heaviest * self.base.unit
         each = max(Fraction(1), total / (rows or ASSUMED_ROWS))
+        each *= max(Fraction(1), heaviest / mean) if mean and self.column else 1
         return self.declared(schema, 1 << FEWEST, each / (1 << FEWEST))
 
     def weighs(self, want: Aggregate) -> bool:

@@ -9,8 +9,8 @@ from fractions import Fraction
 from math import ceil, exp, expm1, sqrt
 from typing import Any
 
+from reticent.exact import float_up
 from reticent.noise.gaussian import gaussian_scale
-from reticent.noise.laplace import float_up
 from reticent.noise.source import Noise
 from reticent.refine.quantiles import GRID_STEPS, gaussian_half_width, laplace_half_width
 from reticent.refine.total import SampleSize
@@ -317,7 +317,9 @@ RATIO_WORDS = (
     "probability; the noise of numerator and count are both in it"
 )
 RANK_WORDS = "bounds, with at least the stated probability, how many respondents lie between this value and the exact one"
+WEIGHT_WORDS = "bounds, with at least the stated probability, what the respondents weigh who lie between this value and the exact one"
 SELECTED_WORDS = "holds the exact quantile of the same respondents, to the nearest candidate, with at least the stated probability"
+GAPS_WORDS = "; of the same respondents with their gaps filled, and how far filled answers are from true ones is not in it"
 DERIVED_WORDS = (
     "holds whenever the intervals of both asks hold, each taken at half the allowed chance of error"
 )

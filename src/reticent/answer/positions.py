@@ -17,18 +17,10 @@ from reticent.engine.wants import (
     Sum,
     Table,
     Tallies,
+    is_scored,
 )
 from reticent.errors import PlanError
 from reticent.schema import Levels, Schema
-
-
-def is_scored(want: Aggregate, schema: Schema) -> bool:
-    """Whether what is summed is the position of a level."""
-    return (
-        isinstance(want, Sum | Table)
-        and want.value is not None
-        and isinstance(schema.coded.get(want.value), Levels)
-    )
 
 
 def asked_by_level(want: Aggregate, schema: Schema) -> Aggregate:

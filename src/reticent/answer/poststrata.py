@@ -14,8 +14,7 @@ from reticent.errors import PlanError
 from reticent.noise import calibrate
 from reticent.noise.bits import Bits
 from reticent.noise.cauchy import add_cauchy, add_student
-from reticent.noise.laplace import add_laplace
-from reticent.noise.lomax import add_lomax
+from reticent.noise.laplace import add_laplace, add_lomax
 from reticent.prepare.strata import EQUAL, BaseWeights, Strategy
 from reticent.refine.pivot import Pivot, pivot
 from reticent.sensitivity import bounds as lad

@@ -7,7 +7,6 @@ from fractions import Fraction
 from itertools import accumulate
 from math import ceil, log
 
-from reticent.answer.capped import widening
 from reticent.answer.context import (
     Context,
     completions,
@@ -18,10 +17,13 @@ from reticent.answer.context import (
     weight_of,
     with_donees,
 )
-from reticent.answer.expect import IN_RANKS, Expected
+from reticent.answer.count import widening
+from reticent.answer.expect import IN_RANKS, IN_WEIGHT, Expected
 from reticent.answer.parts import (
+    GAPS_WORDS,
     RANK_WORDS,
     SELECTED_WORDS,
+    WEIGHT_WORDS,
     Answer,
     Estimate,
     Interval,
@@ -180,6 +182,7 @@ def answer_quantile(
     )
     rate = rate_of(epsilon, in_rho=context.in_rho)
     meaning = SELECTED_WORDS if bar else _rank_words(len(cells), one, rate, level, query, schema)
+    meaning += GAPS_WORDS if rests_on_caps(query, schema, context.repair) else ""
     size = _size_task(query, schema, context.neighbours, context.repair) if has_total else None
     parts = quantile_parts(query, epsilon, bar, one, size=size, copies=copies, in_rho=context.in_rho)
     said = WOODRUFF_WORDS if has_total else ""
@@ -252,10 +255,18 @@ def _part(what: str, query: Quantile, amount: Fraction, bound: Global, *, in_rho
 def _rank_words(
     candidates: int, bound: Global, epsilon: Fraction, level: Fraction, query: Quantile, schema: Schema
 ) -> str:
+    ranks = _ranks(candidates, bound, epsilon, 1 - level, query, schema)
+    said = WEIGHT_WORDS if query.weight else RANK_WORDS
+    return f"{said}: at most {ceil(ranks)}; give interval an epsilon for an interval of values"
+
+
+def _ranks(
+    candidates: int, bound: Global, epsilon: Fraction, chance: Fraction, query: Quantile, schema: Schema
+) -> Fraction:
+    """How far a choice's rank is off but for `chance`: in respondents, or in weight."""
     weight = weight_of(query.among, schema)
-    ranks = Fraction(slack(candidates, bound=bound, epsilon=epsilon, chance=1 - level), query.at.denominator)
-    ranks *= weight.grid if weight else 1
-    return f"{RANK_WORDS}: at most {ceil(ranks)}; give interval an epsilon for an interval of values"
+    ranks = Fraction(slack(candidates, bound=bound, epsilon=epsilon, chance=chance), query.at.denominator)
+    return ranks * (weight.grid if weight else 1)
 
 
 class QuantileRoute(BaseRoute[Quantile]):
@@ -272,9 +283,7 @@ class QuantileRoute(BaseRoute[Quantile]):
     @property
     def wider(self) -> float | None:
         """By how much filling widens the sampling variance: 1 where nothing is filled, None where that is not known."""
-        here = self.setting
-        is_filled = rests_on_caps(self.query, here.schema, here.repair)
-        return widening(self.query, here.schema, here.repair) if is_filled else 1.0
+        return widening(self.query, self.setting.schema, self.setting.repair)
 
     @property
     def has_total(self) -> bool:
@@ -308,13 +317,24 @@ class QuantileRoute(BaseRoute[Quantile]):
         return ""
 
     def expect(self) -> Expected:
-        """In ranks: respondents between the answer and the exact one."""
-        schema, ask = self.setting.schema, self.statistic
-        bound = self.bound
-        candidates = len(self.query.candidates(schema))
+        """In ranks: respondents between the answer and the exact one; with weights, what they weigh."""
+        ask, schema = self.statistic, self.setting.schema
         rate = rate_of(ask.epsilon, in_rho=ask.in_rho)
-        ranks = slack(candidates, bound=bound, epsilon=rate, chance=1 - ask.level)
-        return Expected(margin=Fraction(ranks, self.query.at.denominator), how=IN_RANKS)
+        ranks = _ranks(
+            len(self.query.candidates(schema)), self.bound, rate, 1 - ask.level, self.query, schema
+        )
+        return Expected(margin=ranks, how=IN_WEIGHT if self.query.weight else IN_RANKS)
+
+    @property
+    def interval_reach(self) -> Fraction | None:
+        """By how many ranks, or how much weight, the ends of the interval lie beyond the wanted rank; None without one."""
+        ask, schema = self.statistic, self.setting.schema
+        if not ask.bar:
+            return None
+        end = end_budgets(ask.bar, has_total=self.has_total).end
+        candidates = len(self.query.candidates(schema)) + 1
+        rate = rate_of(end, in_rho=ask.in_rho)
+        return _ranks(candidates, self.bound, rate, (1 - ask.level) / 2, self.query, schema)
 
     def measured(self, context: Context) -> Answer:
         ask = self.statistic

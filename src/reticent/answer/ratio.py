@@ -233,9 +233,8 @@ def _answer(mean: Ratio, squares: NoisyInteger, *, less: Fraction, rounding: Fra
     sd = hypot(squares.part.sd, drift) / float(divisor)
     interval = _interval(mean, squares, less, highest, rounding)
     parts = (*((mean.bottom.part,) if mean.bottom else ()), mean.top.part, squares.part)
-    return Answer(
-        estimates=(Estimate(value=value, interval=interval, noise_sd=sd),), parts=parts, meaning=RATIO_WORDS
-    )
+    estimate = Estimate(value=value, interval=interval, noise_sd=sd, size=mean.count)
+    return Answer(estimates=(estimate,), parts=parts, meaning=RATIO_WORDS)
 
 
 def _interval(

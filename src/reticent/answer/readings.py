@@ -158,7 +158,7 @@ class Quotient:
 
     def interval(self, level: Fraction) -> Interval:
         """By Fieller's idea; the public limits where too little is told."""
-        bottom = told_count(self.bottom, self.count)
+        bottom = count_noise(self.bottom, self.count)
         if self.top.told is None or bottom is None:
             return self.low, self.high
         low, high = float(self.low - self.centre), float(self.high - self.centre)
@@ -179,6 +179,6 @@ class Quotient:
         return max(high - self.value, self.value - low)
 
 
-def told_count(bottom: Reading | None, count: Fraction) -> Told | None:
+def count_noise(bottom: Reading | None, count: Fraction) -> Told | None:
     """A count as a denominator: without noise where it is public."""
     return NoisyValue(value=float(count)) if bottom is None else bottom.told

@@ -6,6 +6,7 @@ what the engine must sum, which measurements are made at what price, what the cl
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -20,13 +21,12 @@ from reticent.answer.domains import asked_in_one, domain_route
 from reticent.answer.donors import DonorsRoute
 from reticent.answer.expect import Expected
 from reticent.answer.parts import Answer, AnyMeasurement
-from reticent.answer.positions import is_scored
 from reticent.answer.quantile import QuantileRoute
 from reticent.answer.ratio import MeanRoute, ProportionRoute, VarianceRoute
 from reticent.answer.route_weighted import WeightedRoute
 from reticent.answer.statistic import Ground, PublicRoute, Setting, Statistic
 from reticent.answer.weighted import NOT_WEIGHTED, weightable
-from reticent.engine.wants import Aggregate
+from reticent.engine.wants import Aggregate, is_scored
 from reticent.errors import PlanError
 from reticent.query.base import Query, RowQuery
 from reticent.query.cells import FromCells
@@ -99,6 +99,7 @@ class Route(Protocol):
 def route_of(statistic: Statistic, setting: Setting, *, field: str = "query") -> Route:
     """The way a statistic takes. Refused where it is to be weighted to known totals and nothing bounds that."""
     query, schema = statistic.query, setting.schema
+    setting = _per_unit(statistic, setting, field)
     _check_positions(statistic, setting, field)
     here: Any = {"statistic": statistic, "setting": setting}
     if statistic.weighted and setting.weighting is not None:
@@ -134,6 +135,25 @@ def route_of(statistic: Statistic, setting: Setting, *, field: str = "query") ->
             return domain_route(query, inside, **here, field=field)
         case _:
             raise TypeError("there is no route for this kind of query")
+
+
+def _per_unit(statistic: Statistic, setting: Setting, field: str) -> Setting:
+    """Where households count and not records, one that comes or goes brings one record that counts, and no more."""
+    query = statistic.query.of if isinstance(statistic.query, ByDomain) else statistic.query
+    if not isinstance(query, RowQuery) or not query.among.per or setting.neighbours.apart:
+        return setting  # inside a domain it was done before
+    filled = [
+        each for repair in (setting.repair, setting.copied) for each in roles(query, setting.schema, repair)
+    ]
+    by = statistic.query.sides.columns if isinstance(statistic.query, ByDomain) else ()
+    crossed = (setting.repair.filled() | setting.copied.filled()) & set(by)
+    if statistic.weighted or filled or crossed:
+        raise PlanError(
+            "goes with columns that nobody filled, and with base weights; take other columns, or leave imputation or known "
+            "totals out",
+            field=f"{field}.per",
+        )
+    return replace(setting, neighbours=replace(setting.neighbours, records=1))
 
 
 def _check_positions(statistic: Statistic, setting: Setting, field: str) -> None:

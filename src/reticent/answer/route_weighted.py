@@ -75,14 +75,22 @@ def _largest(strategy: Strategy, rows: int) -> Fraction:
 
 
 def weighted_error(
-    ask: Statistic, shape: Weightable, weighting: Weighting, neighbours: Neighbours
+    ask: Statistic,
+    shape: Weightable,
+    weighting: Weighting,
+    neighbours: Neighbours,
+    *,
+    size: Fraction | None = None,
 ) -> tuple[float, float] | None:
-    """Standard deviation and half-width of the noise under the assumption; None where a quotient's size is not known."""
+    """Standard deviation and half-width of the noise under the assumption; None where a quotient's size is not known.
+
+    `size` is the population that it is expected to be about.
+    """
     strategy, measured = assumed_strategy(weighting), sheets(shape)
     parts = [_noise(sheet, ask, weighting, strategy, neighbours) for sheet in measured]
     if isinstance(shape, CodedSum):
         return parts[0]
-    size = _size(ask, shape.size, strategy)
+    size = size or _size(ask, shape.size, strategy)
     if size is None:
         return None
     far = _distance(ask, measured[-1], shape.centre) if len(parts) > 1 else 0.0
@@ -126,9 +134,7 @@ def _a(made: Weighted) -> Fraction:
 
 
 def _size(ask: Statistic, public: int | None, strategy: Strategy) -> Fraction | None:
-    """The population that a quotient divides by: expected, public, or all where there is no condition."""
-    if ask.expected is not None and ask.expected[1] is not None:
-        return Fraction(ask.expected[1])
+    """The population that a quotient divides by: public, or all where there is no condition."""
     if public is not None:
         return Fraction(public)
     return None if "where" in ask.written else sum(strategy.totals, Fraction(0))
@@ -138,7 +144,7 @@ def _distance(ask: Statistic, top: WeightedSum, centre: Fraction) -> float:
     """|answer - centre|: expected, or at most."""
     if ask.expected is None:
         return float(max(abs(top.low), abs(top.high)))
-    return float(abs(ask.expected[0] - centre))
+    return float(abs(ask.expected.value - centre))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,13 +186,18 @@ class WeightedRoute(BaseRoute[Query]):
         return Expected(margin=Fraction(noise[1]), how=AS_TOTALS)
 
     def _error(self, ask: Statistic) -> tuple[float, float] | None:
-        return weighted_error(ask, self.shape, self.weighting, self.setting.neighbours)
+        expected, held = ask.expected, self.setting
+        size = expected.weight if expected is not None else None
+        if expected is not None and expected.size is not None and held.rows:
+            whole = sum(self.weighting.candidates.strategies[0].totals, Fraction(0))
+            size = expected.size * whole / held.rows
+        return weighted_error(ask, self.shape, self.weighting, held.neighbours, size=size)
 
     def epsilon_for(self, cv: float) -> Fraction | None:
         """With respondents spread as the totals are."""
         if self.statistic.expected is None:
             return None
-        allowed = cv * abs(float(self.statistic.expected[0]))
+        allowed = cv * abs(float(self.statistic.expected.value))
 
         def enough(epsilon: Fraction) -> bool:
             noise = self._error(replace(self.statistic, epsilon=epsilon, bar=Fraction(0)))

@@ -19,7 +19,7 @@ from reticent.answer.weighting import Weighting
 from reticent.engine.wants import Aggregate
 from reticent.prepare.repair import NO_REPAIR, Repair
 from reticent.privacy.claim import Unit
-from reticent.query.base import Query
+from reticent.query.base import CodedMean, Query
 from reticent.query.filled import check as check_imputed
 from reticent.schema import Schema
 from reticent.sensitivity.bounds import Global, Neighbours
@@ -70,6 +70,15 @@ STEPS = 1000  # epsilon for a target is told in thousandths
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ExpectedValue:
+    """What a plan expects of a statistic: its value, and of how many respondents it is, or of how much weight."""
+
+    value: Fraction
+    size: int | None = None
+    weight: Fraction | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Statistic:
     """One statistic: its query, its budget, and the interval it wants; `weighted` to the plan's known totals, or not.
 
@@ -81,7 +90,7 @@ class Statistic:
     - `level`: the level of its interval.
     - `bar`: what is paid for the interval, beside epsilon.
     - `variance`: the name of the variance that a mean's margin of error uses.
-    - `expected`: the value, and the size, that a preview assumes.
+    - `expected`: what a preview assumes.
     - `written`: the section as it was written.
     - `weighted`: whether it is weighted to known totals.
     - `in_rho`: whether its budget is in rho (zCDP), and its noise Gaussian.
@@ -93,7 +102,7 @@ class Statistic:
     level: Fraction = Fraction(95, 100)
     bar: Fraction = Fraction(0)
     variance: str | None = None
-    expected: tuple[Fraction, int | None] | None = None
+    expected: ExpectedValue | None = None
     written: Mapping[str, Any]
     weighted: bool = False
     in_rho: bool = False
@@ -116,6 +125,7 @@ class Setting:
     - `share`: the share of the survey that is read, where it is a piece by lot.
     - `unit`: what the privacy budget is counted in.
     - `designed`: the statistics whose design factor, and whose size in respondents, will be known.
+    - `domains`: into how many domains the rows are divided, of which this is one.
     """
 
     schema: Schema
@@ -129,15 +139,37 @@ class Setting:
     share: Fraction = Fraction(1)
     unit: Unit = "epsilon"
     designed: frozenset[str] = frozenset()
+    domains: int = 1
 
     def whole(self, weight: str | None) -> int | None:
         """How many respondents are expected, or how much weight in all; None where the plan does not say."""
         if weight is None or self.rows is None:
             return self.rows
-        released = self.weighting is not None and self.weighting.factors is not None
-        if released and self.weighting is not None and weight == self.weighting.name:
-            return int(sum(self.weighting.candidates.strategies[0].totals, Fraction(0)))
+        if self.weighting is not None and self.is_factored(weight):
+            whole = sum(self.weighting.candidates.strategies[0].totals, Fraction(0))
+            return max(1, int(whole / self.domains))
         return None if self.mean_weight is None else max(1, int(self.rows * self.mean_weight))
+
+    def is_factored(self, weight: str | None) -> bool:
+        """Whether this weight is made of base weights and factors that are released first."""
+        made = self.weighting
+        return made is not None and made.factors is not None and weight == made.name
+
+    def weighing(self, expected: ExpectedValue | None, weight: str | None) -> Fraction | None:
+        """How many respondents a statistic is expected to be about, or how much weight; None where the plan does not say."""
+        if expected is None:
+            return None
+        if weight is None or expected.weight is not None:
+            return expected.weight if weight is not None else _fraction(expected.size)
+        whole = self.whole(weight)
+        if expected.size is None or whole is None or not self.rows:
+            known = self.mean_weight if weight in self.schema.coded else None
+            return None if expected.size is None or known is None else expected.size * known
+        return Fraction(expected.size * whole, self.rows)
+
+
+def _fraction(number: int | None) -> Fraction | None:
+    return None if number is None else Fraction(number)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,6 +241,8 @@ class BaseRoute(ABC, Generic[Q_co]):
     def answer(self, context: Context) -> Answer:
         """The noisy answer. Counts, totals and tables of a piece are multiplied to speak of the whole survey."""
         here = replace(context, in_rho=True) if self.statistic.in_rho else context
+        if here.neighbours != self.setting.neighbours:  # where households count, one brings one record
+            here = replace(here, neighbours=self.setting.neighbours)
         return self.measured(here).scaled(self.scale)
 
     @property
@@ -224,7 +258,7 @@ class BaseRoute(ABC, Generic[Q_co]):
     def expected_value(self) -> Fraction | None:
         """The answer the plan expects: the statistic's own, or what its kind makes of the expected rows."""
         if self.statistic.expected is not None:
-            return self.statistic.expected[0]
+            return self.statistic.expected.value
         return self.query.expected(self.setting.rows)
 
 
@@ -254,9 +288,9 @@ class PublicRoute(BaseRoute[Q_co]):
         return plan_part(what, bound=bound, grid=grid, epsilon=amount, in_rho=self.statistic.in_rho)
 
     @property
-    def divisor(self) -> int | None:
+    def divisor(self) -> Fraction | None:
         """What the sum is divided by; None where it is not known."""
-        return 1
+        return Fraction(1)
 
     def error(self, parts: Noises) -> float:
         """The standard deviation of the sum's noise, not yet divided."""
@@ -285,7 +319,7 @@ class PublicRoute(BaseRoute[Q_co]):
         value, divisor = self.expected_value, self.divisor
         if not value or not divisor:
             return None
-        allowed = cv * abs(float(value)) * divisor
+        allowed = cv * abs(float(value)) * float(divisor)
         if self.statistic.expected is not None:
             allowed *= float(1 / self.scale)  # what is expected speaks of the whole survey
         return allowed
@@ -315,12 +349,10 @@ class QuotientRoute(PublicRoute[Q_co]):
         """The public size."""
 
     @property
-    def divisor(self) -> int | None:
+    def divisor(self) -> Fraction | None:
         """How many respondents (how much weight) it divides by, as far as the plan says."""
-        expected = self.statistic.expected
-        if expected is not None and expected[1] is not None:
-            return expected[1]
-        return self.size or self.setting.whole(self.query.weight)
+        found = self.setting.weighing(self.statistic.expected, self.query.weight)
+        return found or _fraction(self.size or self.setting.whole(self.query.weight))
 
     def error(self, parts: Noises) -> float:
         """With the count's noise times the distance from the centre."""
@@ -337,14 +369,20 @@ class QuotientRoute(PublicRoute[Q_co]):
         top, reach = float(parts[-1].half_width(level)), 0.0
         if parts[0].what == "count":
             reach = float(parts[0].half_width(level)) * self._distance(parts)
-        return Fraction(hypot(top, reach) / size)
+        return Fraction(hypot(top, reach)) / size
 
     @property
     def how(self) -> str:
         return AT_SIZE
 
     def _distance(self, parts: Noises) -> float:
-        """|answer - centre|: expected, or at most."""
-        if self.statistic.expected is None:
-            return float(parts[-1].bound)
-        return float(abs(self.statistic.expected[0] - self.centre()))
+        """|answer - centre|: expected, or at most. No weight and no number of records enters: it is an answer's."""
+        if self.statistic.expected is not None:
+            return float(abs(self.statistic.expected.value - self.centre()))
+        shape = self.query.shape(self.setting.schema)
+        if isinstance(shape, CodedMean):
+            return float(max(abs(shape.high - self.centre()), abs(shape.low - self.centre())))
+        weight = self.query.weight
+        known = weight is not None and weight in self.setting.schema.coded
+        heaviest = self.setting.schema.weight(weight, field="weight").upper if weight and known else 1
+        return float(parts[-1].bound / heaviest / self.setting.neighbours.records)

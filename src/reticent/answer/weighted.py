@@ -158,6 +158,7 @@ def weighted_parts(
 def parts_of_sheet(
     sheet: WeightedSum, epsilon: Fraction, bar: Fraction, weighting: Weighting, neighbours: Neighbours
 ) -> tuple[AnyMeasurement, ...]:
+    """The noisy measurements of one weighted sum: its value and, with `bar`, the logarithm of its scale."""
     each = epsilon / neighbours.steps
     hidden = HiddenScale(
         what=sheet.what,
@@ -184,6 +185,7 @@ def parts_of_sheet(
 
 
 def pivot_of(each: Fraction, bar: Fraction, weighting: Weighting, neighbours: Neighbours) -> Pivot:
+    """The law of a weighted sum's noise over its released scale, for confidence intervals."""
     return pivot(
         epsilon=each,
         beta=each / weighting.smoothness,

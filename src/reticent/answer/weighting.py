@@ -266,7 +266,7 @@ class Weighting:
     first strategy are put together; attribute by attribute, `crossing` says which ways there are. `epsilon` is the
     price of finding the bins. With a `fitting` the totals here are only assumed: those that are used come of a
     noisy table. `smoothness` is epsilon/beta of every ask. With `factors` bought, weights are public multiples of base
-    weights, and statistics have noise of public scale.
+    weights, and statistics have noise of public scale. `mean` is what a respondent is expected to weigh on average.
     """
 
     name: str
@@ -286,6 +286,7 @@ class Weighting:
     rows: int = ROWS
     least_beta: Fraction = Fraction(1, 8)
     factors: FactorPurchase | None = None
+    mean: Fraction | None = None
 
     def __post_init__(self) -> None:
         if (self.choice is Choice.FIXED) != (self.epsilon == 0):
@@ -342,7 +343,7 @@ class Weighting:
         if self.factors is None:
             return schema
         total = sum(self.candidates.strategies[0].totals, Fraction(0))
-        return self.factors.planned(schema, total, None if self.rows == ROWS else self.rows)
+        return self.factors.planned(schema, total, None if self.rows == ROWS else self.rows, self.mean)
 
     def found(self, neighbours: Neighbours) -> tuple[Measurement, ...]:
         """What totals and bins cost."""

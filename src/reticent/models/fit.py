@@ -12,9 +12,9 @@ from math import isfinite, isqrt
 from typing import ClassVar, Literal, Protocol
 
 from reticent.errors import PlanError
+from reticent.exact import check_whole
 from reticent.models.design import Records, RegressionDesign, Sums, root_up
 from reticent.noise.bits import Bits, SystemBits, Uniform, exp_bracket
-from reticent.noise.laplace import check_whole
 from reticent.noise.source import Noise, SystemNoise
 from reticent.noise.vector import draw_laplace, round_up
 from reticent.privacy.claim import Arithmetic, Change, Claim

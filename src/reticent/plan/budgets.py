@@ -1,25 +1,37 @@
-"""Privacy budgets as a plan writes them, and the wave of a panel they are charged for. Public words, refused before a charge.
+"""Privacy budgets as a plan writes them, and the products they are spent on. Public words, refused before a charge.
 
 A budget is in epsilon, or with `measure = "zcdp"` in rho. A plan has one unit, that of its ledger. A statistic has one unit
 too: in a plan in rho it may keep epsilon and pure noise, and is charged the square over two (THEORY 16.1). What a wave costs,
 and which waves count, is the ledger's to say (THEORY 16.4, `privacy/ledger/waves.py`). Nothing here or there looks into the
 rows: that nobody is in more waves is known from the design of the sample, or not at all.
+
+A product is what a plan asks to be published, all of one kind: statistics, tables of small cells, synthetic tables. It is a
+public value: its names, its guarantee and its price are known before a row is read. How each kind is read stands in
+`plan/products.py`, who makes it in `release/release.py`. Everybody else loops over `plan.products`.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from pydantic import Field
 
+from reticent.answer.parts import AnyMeasurement
+from reticent.answer.weighting import Weighting
 from reticent.errors import PlanError, nearest
 from reticent.exact import show
 from reticent.files import Section, fill
 from reticent.plan.sections import ProtectSection
-from reticent.privacy.claim import DELTA, Unit, amount, as_approximate, in_words, read_epsilon
+from reticent.privacy.claim import DELTA, Change, Claim, Unit, amount, as_approximate, in_words, read_epsilon
 from reticent.privacy.ledger import ChargedWave
 from reticent.privacy.ledger.waves import MOST_WAVES
+from reticent.schema import Schema
+from reticent.sensitivity.bounds import Neighbours
+
+if TYPE_CHECKING:
+    from reticent.plan.plan import Plan
+    from reticent.plan.repairs import Repairs
 
 LARGE = 20
 LARGEST_DELTA = Fraction(1, 100)
@@ -101,33 +113,6 @@ def _shown_at(text: str | None) -> Fraction:
     return delta
 
 
-def read_spent(
-    epsilon: str | None, rho: str | None, *, unit: Unit, no_rho: str, at: str
-) -> tuple[Fraction, bool]:
-    """An amount that is written as epsilon or as rho, and whether it is rho; refused where it is both, or cannot be rho.
-
-    `no_rho` says why what it pays for cannot have a budget in rho.
-    """
-    if rho is None:
-        if epsilon is None and unit == "rho":
-            raise PlanError(
-                "give it rho, or epsilon for pure noise, charged its square over two", field=f"{at}.rho"
-            )
-        return read_epsilon(epsilon, field=f"{at}.epsilon"), False
-    if epsilon is not None:
-        raise PlanError(
-            "stands beside epsilon: one statistic has one unit; remove one of them", field=f"{at}.rho"
-        )
-    if unit != "rho":
-        raise PlanError(
-            'goes with measure = "zcdp" in [protect] and a ledger in rho; write epsilon here',
-            field=f"{at}.rho",
-        )
-    if no_rho:
-        raise PlanError(no_rho, field=f"{at}.rho")
-    return amount(rho, field=f"{at}.rho"), True
-
-
 class WaveSection(Section):
     """The `[wave]` section: one wave of a panel, charged to a lifetime budget.
 
@@ -164,3 +149,53 @@ def wave_words(wave: ChargedWave) -> str:
         f"wave {wave.name}: over a lifetime the {wave.at_most} most costly of {wave.of} waves count, since by design of the "
         f"sample a respondent is in at most {wave.at_most}; the office's word, which no row is read to check"
     )
+
+
+class Product(Protocol):
+    """One kind of thing that a plan asks for, all of it in the order of the plan."""
+
+    __slots__ = ()
+
+    section: ClassVar[str]
+    """Its key in a plan."""
+    noun: ClassVar[str] = "a table"
+    """What one of them is called in a refusal; `plural` is what all of them are."""
+    plural: ClassVar[str] = "tables"
+    proved_for_moves: ClassVar[bool] = False
+    """Whether its proof holds, too, where a replaced answer takes a respondent out of a piece by values."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """By which its parts are known in a release; none where they have no names."""
+        return ()
+
+    @property
+    def observed(self) -> Mapping[str, Fraction]:
+        """By name what is charged for parts that promise nothing."""
+        return {}
+
+    def claims(self, plan: "Plan") -> tuple[Claim, ...]:
+        """What its parts promise, from public numbers alone; nothing for what costs nothing."""
+        ...
+
+    def costs(self, plan: "Plan") -> tuple[AnyMeasurement | Claim, ...]:
+        """What is paid for, each by itself: measurements where they are known one by one, else the claims."""
+        return self.claims(plan)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """What a product is read against: the rest of the plan, as far as it is public.
+
+    `held` is the codebook without a sample size where a piece is read: a public number of rows is that of the whole survey.
+    `unit` is what the privacy budget is counted in, `rows` how many respondents are expected.
+    """
+
+    schema: Schema
+    held: Schema
+    change: Change
+    neighbours: Neighbours
+    repairs: "Repairs"
+    weight: Weighting | None = None
+    unit: Unit = "epsilon"
+    rows: int | None = None

@@ -138,9 +138,11 @@ def read_shares(raw: Mapping[str, Any] | None, schema: Schema) -> dict[str, Frac
 
 
 def read_default(raw: Any, column: Levels | Number, schema: Schema, read: Any, field: str) -> Default:
-    """A public value, one for each level of an attribute, one that is released, or the middle of the bounds (the first level)."""
+    """A public value, one for each level of an attribute, one that is released, or the middle of the bounds (of ordinal
+    levels; else the first level)."""
     if raw is None:
-        return Default(code=0 if isinstance(column, Levels) else (column.low + column.high) // 2)
+        in_order = isinstance(column, Number) or column.ordered
+        return Default(code=(column.low + column.high) // 2 if in_order else 0)
     if not isinstance(raw, Mapping):
         return Default(code=read(raw, column, field=field))
     if is_released(raw):

@@ -15,7 +15,7 @@ from reticent.engine.wants import MOST_PLACES, PointsByCell
 from reticent.errors import PlanError, nearest
 from reticent.exact import read_decimal, show
 from reticent.files import Amount, Section, fill, is_printable
-from reticent.plan.product import Given, Product
+from reticent.plan.budgets import Given, Product
 from reticent.prepare.repair import NO_REPAIR, Repair
 from reticent.privacy.claim import Claim, amount
 from reticent.query.base import AVAILABLE, COMPLETE, Subpopulation
@@ -116,6 +116,7 @@ class CellsSection(Section):
 
 
 def read_estimate(section: CellsSection, schema: Schema, at: str) -> CellStatistic:
+    """The statistic of every cell: a prediction, a slope or a mean; refused where it is none or several."""
     wanted = section.estimate
     chosen = [wanted.predict is not None, wanted.slope, wanted.mean]
     if sum(chosen) != 1:
@@ -167,6 +168,7 @@ def _width(section: CellsSection, schema: Schema, at: str) -> Fraction:
 
 
 def read_where(section: CellsSection, schema: Schema, at: str) -> Predicate:
+    """The filter expression of a table, bound to the codebook; everyone without one."""
     if section.where is None:
         return Everyone()
     predicate = parse(section.where, field=f"{at}.where")
@@ -175,6 +177,7 @@ def read_where(section: CellsSection, schema: Schema, at: str) -> Predicate:
 
 
 def read_missing(section: CellsSection, at: str) -> str:
+    """What is done about missing values: available or complete cases."""
     if section.missing not in (AVAILABLE, COMPLETE):
         raise PlanError("is 'available' or 'complete'", field=f"{at}.missing")
     return section.missing
@@ -188,6 +191,7 @@ def read_choice(text: str | None, words: tuple[str, ...], field: str) -> str:
 
 
 def read_amount(text: str, field: str) -> Fraction:
+    """An epsilon between the least and the largest that means anything."""
     epsilon = amount(text, field=field)
     if epsilon < LEAST_EPSILON:
         raise PlanError("is smaller than 0.000001; the answer would be noise alone", field=field)
@@ -197,10 +201,12 @@ def read_amount(text: str, field: str) -> Fraction:
 
 
 def read_budget(text: str | None, field: str) -> Fraction:
+    """An epsilon that may be left out; nothing is spent then."""
     return Fraction(0) if text is None else read_amount(text, field)
 
 
 def read_delta(text: str | None, field: str) -> Fraction:
+    """A delta that may be left out; refused where it protects nobody."""
     if text is None:
         return Fraction(0)
     delta = amount(text, field=field)
@@ -210,6 +216,7 @@ def read_delta(text: str | None, field: str) -> Fraction:
 
 
 def read_level(raw: Numeric | None, field: str) -> Fraction:
+    """A confidence level as an exact decimal."""
     level = DEFAULT_LEVEL if raw is None else read_decimal(raw)
     if level is None or not Fraction(1, 2) <= level <= Fraction(9999, 10000):
         raise PlanError("is a decimal from 0.5 to 0.9999", field=field)
@@ -238,6 +245,7 @@ ONLY: Mapping[str, tuple[Method, ...]] = {
 
 
 def method_of(section: CellsSection, at: str) -> Method:
+    """The mechanism by its name; refused with the nearest one, or with the reason why there is none of that name."""
     if section.method == "suppress":
         raise PlanError(WHY_NOT_SUPPRESS, field=f"{at}.method")
     try:
@@ -260,6 +268,7 @@ def method_of(section: CellsSection, at: str) -> Method:
 
 
 def check_size(want: PointsByCell, schema: Schema, at: str) -> None:
+    """Refuse more cells or grid steps than an engine can sort."""
     cells = want.cells(schema)
     if cells > MOST_CELLS:
         raise PlanError(f"has more than {MOST_CELLS} cells; declare fewer", field=f"{at}.cell")

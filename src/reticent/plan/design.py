@@ -6,14 +6,14 @@ carried out is refused here, from the plan and the codebook alone.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import sqrt
 
-from reticent.answer.design import GROUNDS, OwnError, PooledDesign, cautions_of
+from reticent.answer.design import GROUNDS, OwnError, PooledDesign
 from reticent.answer.design_domains import DomainErrors, groups_by_domain
 from reticent.answer.statistic import DOMAINS, LAPLACE, Statistic
-from reticent.answer.unit_sums import weight_in
+from reticent.answer.unit_sums import PairedUnits, ReplicateWeights, SamplingBasis, weight_in
 from reticent.engine.wants import MOST_CELLS, Aggregate, Key
 from reticent.errors import PlanError, nearest
 from reticent.exact import read_decimal, show
@@ -29,7 +29,8 @@ from reticent.schema import Levels, Schema
 
 NO_UNITS = (
     "needs primary sampling units in the codebook: a column with role = 'psu' whose levels are all units that were drawn, "
-    "with their strata; without them write design_effect, from the survey's documentation"
+    "with their strata; or replicate weights, [survey.replicates]; or, where nobody was drawn together, a column with "
+    "role = 'psu' and dealt = 200; without them write design_effect, from the survey's documentation"
 )
 
 OF_DOMAINS = ("answer: sampling error of domains", "proofs/answer/design_domains.md")
@@ -70,10 +71,9 @@ class SurveyDesign:
         """A sentence for each source of sampling errors; that there is none."""
         said = []
         if self.pooled is not None:
-            units, groups = len(self.pooled.units.cells), self.pooled.groups
             said.append(
-                f"one design factor from {', '.join(self.pooled.items)} over {units} primary sampling units in {groups} "
-                f"groups, for {show(self.pooled.epsilon)}"
+                f"one design factor from {', '.join(self.pooled.items)} over {self.pooled.basis.words}, for "
+                f"{show(self.pooled.epsilon)}"
             )
         said += [f"{name} buys its own, for {show(each.epsilon)}" for name, each in self.own.items()]
         said += [f"a declared design effect of {show(self.declared)}"] if self.declared is not None else []
@@ -81,7 +81,7 @@ class SurveyDesign:
             f"{name} has a declared design effect of {show(each)}" for name, each in self.effects.items()
         ]
         if self.pooled is not None:
-            said += [f"note: {each}" for each in cautions_of(self.pooled.units)]
+            said += [f"note: {each}" for each in self.pooled.basis.cautions]
         return tuple(said) or ("not known, so intervals cover privacy noise alone; add [design]",)
 
     def wants(self, schema: Schema) -> list[Aggregate]:
@@ -147,7 +147,7 @@ def read_design(
     declared = read_effect(section.design_effect, field="design.design_effect")
     if declared is not None and expected is not None:
         raise PlanError("stands under [expect] too; keep it here", field="design.design_effect")
-    reader = _Reader(schema=schema, repairs=tuple(repairs), pieces=pieces)
+    reader = _Reader(schema=schema, repairs=tuple(repairs), pieces=pieces, chosen=section.basis)
     pooled = reader.pooled(section, asks)
     if pooled is not None and (declared or expected) is not None:
         at = "design" if declared is not None else "expect"
@@ -174,6 +174,7 @@ class _Reader:
     schema: Schema
     repairs: tuple[Repair, ...]
     pieces: bool
+    chosen: str
 
     def pooled(self, section: DesignSection, asks: Sequence[Statistic]) -> PooledDesign | None:
         if not section.items:
@@ -185,12 +186,13 @@ class _Reader:
             return None
         if section.epsilon is None:
             raise PlanError("is the price of the design factor, such as '0.2'", field="design.epsilon")
-        units, groups = self.dealt(section.groups, "design.groups")
+        basis = self.basis(section.groups, "design.groups")
         items = self._items(section, {ask.name: ask for ask in asks})
+        for name, item in items.items():
+            _check_weight(basis, item, f"design.items: {name}")
         return PooledDesign(
             items=items,
-            units=units,
-            groups=groups,
+            basis=basis,
             epsilon=read_epsilon(section.epsilon, field="design.epsilon"),
             weight=_weight(items, asks, self.schema),
             respondents=self.schema.sample_size,
@@ -211,19 +213,23 @@ class _Reader:
                 field=f"{at}.epsilon",
             )
         self._check(ask, f"{at}.epsilon")
-        units, held = self.dealt(groups, f"{at}.epsilon")
+        basis = self.basis(groups, f"{at}.epsilon")
+        _check_weight(basis, shape, f"{at}.epsilon")
         epsilon = read_epsilon(section.epsilon, field=f"{at}.epsilon")
         if by_domain is None:
-            return OwnError(shape=shape, units=units, groups=held, epsilon=epsilon)
-        self._check_cells(by_domain, units, f"{at}.epsilon")
-        held = held if groups else groups_by_domain(len(units.pairs), held)
-        own = OwnError(shape=shape, units=units, groups=held, epsilon=epsilon)
+            return OwnError(shape=shape, basis=basis, epsilon=epsilon)
+        self._check_cells(by_domain, basis, f"{at}.epsilon")
+        if isinstance(basis, PairedUnits) and not groups:
+            basis = replace(basis, groups=groups_by_domain(len(basis.units.pairs), basis.groups))
+        own = OwnError(shape=shape, basis=basis, epsilon=epsilon)
         return DomainErrors(own=own, sides=by_domain.sides)
 
-    def _check_cells(self, query: ByDomain, units: SamplingUnits, at: str) -> None:
+    def _check_cells(self, query: ByDomain, basis: SamplingBasis, at: str) -> None:
         """Domains times units are summed at once."""
         cells = query.sides.size(self.schema)
-        for name in units.columns:
+        if isinstance(basis, ReplicateWeights):
+            cells *= len(basis.replicates.columns)
+        for name in basis.units.columns if isinstance(basis, PairedUnits) else ():
             cells *= Key(column=name, silent=True).size(self.schema)
         if cells > MOST_CELLS:
             raise PlanError(
@@ -231,13 +237,19 @@ class _Reader:
                 field=at,
             )
 
-    def dealt(self, groups: int | None, field: str) -> tuple[SamplingUnits, int]:
-        """The codebook's units, and into how many groups their pairs are dealt."""
+    def basis(self, groups: int | None, field: str) -> SamplingBasis:
+        """The codebook's units, their pairs dealt into groups; or its replicate weights."""
         if self.pieces:
             raise PlanError(
                 "a piece of a survey has no sampling error here; release from the whole", field="design"
             )
-        units = units_of(self.schema)
+        if self.chosen not in ("", "units", "replicates"):
+            raise PlanError("is 'units' or 'replicates', where given", field="design.basis")
+        units = units_of(self.schema) if self.chosen != "replicates" else None
+        if units is None and self.schema.replicates is not None and self.chosen != "units":
+            if groups:
+                raise PlanError("goes with primary sampling units, not with replicate weights", field=field)
+            return ReplicateWeights(replicates=self.schema.replicates)
         if units is None:
             raise PlanError(NO_UNITS, field="design")
         self._check_units(units)
@@ -247,7 +259,7 @@ class _Reader:
                 f"is {held}, but there are {len(units.pairs)} pairs of units; take at most as many",
                 field=field,
             )
-        return units, held
+        return PairedUnits(units=units, groups=held)
 
     def _check_units(self, units: SamplingUnits) -> None:
         """A record's unit is its own: where donors give it, one answer would put many records into other units."""
@@ -283,6 +295,15 @@ class _Reader:
             raise PlanError(
                 "rests on a column that is filled; take statistics of columns that nobody filled", field=at
             )
+
+
+def _check_weight(basis: SamplingBasis, shape: CodedSum | CodedMean, at: str) -> None:
+    """Replicates are of one base weight, and say nothing of a statistic without it."""
+    if isinstance(basis, ReplicateWeights) and weight_in(shape) != basis.replicates.weight:
+        raise PlanError(
+            f"rests on replicates of {basis.replicates.weight}; write weight = {basis.replicates.weight!r} in the query",
+            field=at,
+        )
 
 
 def _weight(items: Mapping[str, CodedMean], asks: Sequence[Statistic], schema: Schema) -> str | None:

@@ -132,17 +132,19 @@ USUAL_DONORS = 5
 class DonorsRead:
     """What one section says: nearest donors with their smoothness, or capped ones with how many each recipient has.
 
-    `bought` are the models that defaults are made of, as sections, each with its place in the plan.
+    `bought` are the models that defaults are made of, as sections, each with its place in the plan and whether it is the means of
+    levels.
     """
 
     nearest: tuple[Donors, ...] = ()
     capped: tuple[CappedDonors, ...] = ()
     smoothness: int | None = None
     rings: int | None = None
-    bought: tuple[tuple[dict[str, Any], str], ...] = ()
+    bought: tuple[tuple[dict[str, Any], str, bool], ...] = ()
 
 
 def is_level(raw: object) -> bool:
+    """Whether a line of `match` is a level of its own, a set of columns to match on."""
     return isinstance(raw, Mapping) and "on" in raw
 
 
@@ -207,7 +209,7 @@ def _read_capped(
     groups = [targets] if section.together else [[target] for target in targets]
     made = tuple(_group(section, group, on, caps, schema, at, shares) for group in groups)
     bought = tuple(
-        (read_released(raw, column, schema, field), field)
+        (read_released(raw, column, schema, field), field, "mean" in raw)
         for column in targets
         for raw, field in [_default_of(section, column.name, f"{at}.default")]
         if is_released(raw)
@@ -251,10 +253,29 @@ def _check_each(raw: Mapping[str, Any], section: DonorsSection, field: str) -> N
         raise PlanError(f"{odd[:80]!r} is not filled here{nearest(odd, known)}", field=field)
 
 
+def _check_own(section: DonorsSection, at: str) -> None:
+    """A column is not matched on itself: recipients have no answer to agree in."""
+    filled = section.columns or [str(section.column)]
+    listed = [
+        one
+        for each in section.match
+        for one in (each.get("on", []) if isinstance(each, Mapping) and is_level(each) else [each])
+    ]
+    named = [one.get("column") if isinstance(one, Mapping) else one for one in listed]
+    own = next((name for name in named if name in filled), None)
+    if own is not None:
+        raise PlanError(
+            f"names {own}, which is filled: recipients lack it, and changes would chain from donor to donor; match on columns "
+            "that no donor fills",
+            field=f"{at}.match",
+        )
+
+
 def _levels(
     section: DonorsSection, schema: Schema, at: str
 ) -> tuple[list[tuple[Match, ...]], list[int | None]]:
     """Each level's attributes and cap; a list of attributes is made into levels."""
+    _check_own(section, at)
     if not any(is_level(each) for each in section.match):
         near = _agreeing(section.match, schema, f"{at}.match")
         ladder = ladder_of(near)

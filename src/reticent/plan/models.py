@@ -22,8 +22,8 @@ from reticent.errors import PlanError, nearest
 from reticent.exact import show
 from reticent.files import Amount, Section, fill
 from reticent.models.table import PAGE, THEOREM, Grouped, TableDesign
+from reticent.plan.budgets import Product
 from reticent.plan.donors import repairable
-from reticent.plan.product import Product
 from reticent.prepare.repair import PredictorCells
 from reticent.privacy.claim import Change, Claim, read_epsilon
 from reticent.schema import Levels, Number, Schema
@@ -259,8 +259,8 @@ class ModelSection(Section):
     copies: int = Field(default=1, ge=1, le=MOST_COPIES)
 
 
-def read_model(raw: Mapping[str, Any], schema: Schema, at: str) -> AnyModel:
-    """The line, or the chances, that `raw` writes down."""
+def read_model(raw: Mapping[str, Any], schema: Schema, at: str, *, of_levels: bool = False) -> AnyModel:
+    """The line, or the chances, that `raw` writes down; `of_levels` takes each level by itself, of ordinal predictors too."""
     section = fill(ModelSection, raw, error=PlanError, at=at)
     response = repairable(section.column, schema, verb="imputed", field=f"{at}.column")
     _check_method(section.method, response, f"{at}.method")
@@ -272,7 +272,7 @@ def read_model(raw: Mapping[str, Any], schema: Schema, at: str) -> AnyModel:
         )
     _check_copies(section, at)
     check_estimator(section.estimator or CENTRED, field=f"{at}.estimator")
-    features = _features(section, schema, at)
+    features = _features(section, schema, at, of_levels=of_levels)
     check_sums(response, features, schema, f"{at}.from")
     return ModelRepair(
         column=response.name,
@@ -315,9 +315,13 @@ def _check_copies(section: ModelSection, at: str) -> None:
         )
 
 
-def _features(section: ModelSection, schema: Schema, at: str) -> tuple[Feature, ...]:
+def _features(section: ModelSection, schema: Schema, at: str, *, of_levels: bool) -> tuple[Feature, ...]:
     columns = _predictors(section, schema, at)
-    found = [each for k, column in enumerate(columns) for each in told_apart(column, f"{at}.from[{k}]")]
+    found = [
+        each
+        for k, column in enumerate(columns)
+        for each in separate_features(column, f"{at}.from[{k}]", of_levels=of_levels)
+    ]
     if len(found) > MOST_TERMS:
         raise PlanError(f"makes more than {MOST_TERMS} coefficients; leave some out", field=f"{at}.from")
     return tuple(found)
@@ -333,11 +337,12 @@ def _predictors(section: ModelSection, schema: Schema, at: str) -> list[Levels |
     return found
 
 
-def told_apart(column: Levels | Number, field: str) -> list[Feature]:
-    """The columns of the design that one predictor makes: its code, or one for each level but the first."""
+def separate_features(column: Levels | Number, field: str, *, of_levels: bool = False) -> list[Feature]:
+    """The columns of the design that one predictor makes: its code, or one for each level but the first; of an ordinal
+    column the latter where it is taken `of_levels`."""
     if column.low == column.high:
         raise PlanError(f"{column.name} has one value, which explains nothing; leave it out", field=field)
-    if isinstance(column, Number) or column.ordered or len(column.levels) == 2:
+    if isinstance(column, Number) or (column.ordered and not of_levels) or len(column.levels) == 2:
         grid = column.grid if isinstance(column, Number) else Fraction(1)
         return [Feature(column=column.name, low=column.low, high=column.high, grid=grid)]
     return [Feature(column=column.name, low=0, high=1, level=level) for level in range(1, len(column.levels))]
@@ -361,7 +366,7 @@ def _one_of(word: str, known: tuple[str, ...], field: str) -> str:
     return word
 
 
-def check_silence(asks: Sequence[Statistic], models: Sequence[AnyModel]) -> None:
+def check_missingness(asks: Sequence[Statistic], models: Sequence[AnyModel]) -> None:
     """As for donors: a question about silence would always have the answer nobody. Who was asked stays as it was."""
     filled = {model.column for model in models}
     for place, ask in enumerate(asks):

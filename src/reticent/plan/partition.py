@@ -27,8 +27,8 @@ from reticent.privacy.claim import Change
 from reticent.privacy.ledger import ChargedPiece
 from reticent.privacy.ledger.history import BEFORE, CHANCE, FIXED, VALUES
 from reticent.schema import Schema
-from reticent.schema.codebook import PLAIN_CSV, ROW
 from reticent.schema.columns import READING, Levels
+from reticent.schema.schema import PLAIN_CSV, ROW
 
 KEY_SECRET = {
     FIXED: (
@@ -362,7 +362,7 @@ def _regrouped(schema: Schema) -> list[Any]:
     return [*([told] if told else []), *read]
 
 
-def check_partition(partition: Partition | None, size: int | None, field: str) -> None:
+def check_partition(partition: Partition | None, size: object, field: str) -> None:
     """A public size is that of the whole survey, and a piece's own is not public."""
     if partition is not None and size is not None:
         raise PlanError("a public size is that of the whole survey, not of a piece; remove it", field=field)

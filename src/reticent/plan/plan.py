@@ -17,16 +17,15 @@ from reticent.answer.statistic import Setting, Statistic
 from reticent.answer.weighting import Weighting
 from reticent.errors import PlanError, naming
 from reticent.exact import read_decimal, show
-from reticent.files import fill, is_printable, read_toml
+from reticent.files import fill, is_printable, parse_toml, read_toml
 from reticent.former import FormerDigests, check_format, without_hubs
 from reticent.notebook import html_table, paragraph
-from reticent.plan.budgets import read_protection, read_wave
+from reticent.plan.budgets import Given, Product, read_protection, read_wave
 from reticent.plan.capped import read_shares
 from reticent.plan.design import NO_DESIGN, SurveyDesign, read_design, read_effect
 from reticent.plan.digest import plan_digest
-from reticent.plan.models import AnyModel, ImputationModels, check_silence
+from reticent.plan.models import AnyModel, ImputationModels, check_missingness
 from reticent.plan.partition import Partition, check_moved, check_partition, read_partition
-from reticent.plan.product import Given, Product
 from reticent.plan.products import PRODUCTS, ProductReader
 from reticent.plan.repairs import ExternalImputation, Repairs, check_external, read_external, read_repairs
 from reticent.plan.sample import FrameSample, check_sample, frame_claims, read_sample
@@ -39,6 +38,7 @@ from reticent.plan.words import copied_stand_in, stand_in
 from reticent.prepare.repair import NO_REPAIR, Repair
 from reticent.privacy.claim import DELTA, Change, Claim, Unit, check_exact, compose, in_unit
 from reticent.privacy.ledger import ChargedWave
+from reticent.privacy.ledger.store import ledger_at
 from reticent.privacy.sampling import resting_on_key
 from reticent.schema import Schema
 from reticent.schema.codebook import schema_from
@@ -69,7 +69,7 @@ class Plan:
     - `sample`: how the survey was drawn, for amplification.
     - `repair`: edits and donor imputation.
     - `repair_words`: what the repairs do, in sentences.
-    - `brought`: external imputation: what was filled before the data came.
+    - `external`: external imputation: what was filled before the data came.
     - `rows`: how many respondents are expected.
     - `mean_weight`: what one of them weighs on average, by the base weight.
     - `design`: where the sampling error of statistics comes from.
@@ -97,7 +97,7 @@ class Plan:
     sample: FrameSample | None = None
     repair: Repair = NO_REPAIR
     repair_words: tuple[str, ...] = ()
-    brought: ExternalImputation | None = None
+    external: ExternalImputation | None = None
     rows: int | None = None
     mean_weight: Fraction | None = None
     design: SurveyDesign = NO_DESIGN
@@ -113,6 +113,10 @@ class Plan:
     def neighbours(self) -> Neighbours:
         """The change that must stay hidden, as the bounds take it."""
         return Neighbours(replaced=self.change is Change.REPLACE, records=self.schema.at_most)
+
+    def worded(self, claim: Claim) -> str:
+        """A promise in words that say household where the codebook does."""
+        return str(claim).replace("one respondent", f"one {self.schema.unit_name}")
 
     def product(self, kind: type[P]) -> P | None:
         """The product of one kind; None where the plan does not ask for it."""
@@ -191,20 +195,20 @@ class Plan:
 
         Nothing where gaps were filled before: one who was drawn has moved the rows of others, too.
         """
-        if self.brought is not None or (self.partition is None and self.sample is None):
+        if self.external is not None or (self.partition is None and self.sample is None):
             return ()
         return frame_claims(self.claims, self.change, self.partition, self.sample)
 
     def __repr__(self) -> str:
         """What it asks for and costs; nothing of it is confidential."""
         names = [name for product in self.products for name in product.names]
-        return f"<plan {self.release_id!r}: {', '.join(names[:6])}{', ...' if len(names) > 6 else ''}; {self.claim}>"
+        return f"<plan {self.release_id!r}: {', '.join(names[:6])}{', ...' if len(names) > 6 else ''}; {self.worded(self.claim)}>"
 
     def _repr_html_(self) -> str:
         rows = [(product.section, name) for product in self.products for name in product.names]
         cost = f"costs {self.unit} {show(self.cost)} of at most {show(self.cap)}; no row was read"
         said = [f"imputation: {each}" for each in self.repair_words]
-        return paragraph(f"Plan {self.release_id}: {self.claim}", cost, *said) + html_table(
+        return paragraph(f"Plan {self.release_id}: {self.worded(self.claim)}", cost, *said) + html_table(
             ("section", "name"), rows
         )
 
@@ -241,13 +245,24 @@ def read_plan(
         return _read(data, path, rows, ledger)
 
 
+def read_plan_text(text: str, path: Path) -> Plan:
+    """The plan that a text would be if it stood in the file at `path`. Reads the files it names, and no row."""
+    return read_plan_data(parse_toml(text, path.name, error=PlanError), path)
+
+
+def read_plan_data(data: Mapping[str, Any], path: Path) -> Plan:
+    """The same of the dictionary that the text stands for."""
+    with naming(section_names(data)):
+        return _read(data, path, None, None)
+
+
 def _read(data: Mapping[str, Any], path: Path, rows: str | None, ledger: Path | None) -> Plan:
     sections = _sections(data)
     survey, folder = sections.survey, path.parent
     files = PublicFiles.of(
         folder,
         rows=[folder / survey.source, *([rows] if rows is not None else [])],
-        ledgers=[folder / survey.ledger, *([ledger] if ledger is not None else [])],
+        ledgers=[ledger_at(folder, survey.ledger), *([ledger] if ledger is not None else [])],
     )
     codebook = files.toml(survey.codebook, field="survey.codebook")
     for key, reader in _asked(sections).items():
@@ -287,16 +302,16 @@ def _plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
         partition = read_partition(sections.partition, schema, codebook, change)
     rows = sections.expect.rows or schema.sample_size
     rows = partition.rows(sections.expect.rows, schema.sample_size) if partition else rows
-    weight = None
+    weight, mean = None, _mean_weight(sections.expect.mean_weight)
     if sections.weight is not None:
-        weight = read_weight(sections.weight, schema, rows=rows, neighbours=neighbours)
+        weight = read_weight(sections.weight, schema, rows=rows, neighbours=neighbours, mean=mean)
     repairs, said = Repairs(), sections.expect.missing
     shares = read_shares(said, schema) if said else {}
     if sections.impute or sections.edit:
         repairs = read_repairs(
             sections.impute, schema, edited=sections.edit, weight=weight, shares=shares, rows=rows
         )
-        weight = over_rings(weight, repairs.repair)
+        weight = over_rings(weight, repairs.repair) if weight else None
     protection = read_protection(sections.protect)
     given = Given(
         schema=schema,
@@ -306,6 +321,7 @@ def _plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
         repairs=repairs,
         weight=weight,
         unit=protection.unit,
+        rows=rows,
     )
     products = _products(sections, given)
     plan = Plan(
@@ -324,11 +340,11 @@ def _plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
         else None,
         repair=repairs.repair,
         repair_words=repairs.words,
-        brought=read_external(before) if (before := sections.survey.imputed_before) is not None else None,
+        external=read_external(before) if (before := sections.survey.imputed_before) is not None else None,
         digest=plan_digest(data, codebook),
         former=FormerDigests(data, codebook, (plan_digest(without_hubs(data), codebook),)),
         rows=rows,
-        mean_weight=_mean_weight(sections.expect.mean_weight),
+        mean_weight=mean,
         design=_design(sections, products, schema, repairs, pieces=partition is not None),
         source=sections.survey.source,
         relation=sections.survey.relation,
@@ -348,9 +364,9 @@ def _plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
     _check_names(plan)
     if plan.sample is not None:
         check_sample(plan.sample, plan.asks, weight, schema)
-        check_external(plan.brought, is_sampled=True)
+        check_external(plan.external, is_sampled=True)
     if plan.models:
-        check_silence(plan.asks, plan.models)
+        check_missingness(plan.asks, plan.models)
     return plan
 
 

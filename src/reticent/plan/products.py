@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from reticent.files import Section
+from reticent.plan.budgets import Given, Product
 from reticent.plan.cells import CellsSection, read_cell_tables
-from reticent.plan.product import Given, Product
 from reticent.plan.regression import RegressionSection, read_regressions
 from reticent.plan.sections import StatisticSection
 from reticent.plan.statistics import read_statistics

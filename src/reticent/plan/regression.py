@@ -15,7 +15,7 @@ from reticent.answer.statistic import DOMAINS
 from reticent.errors import PlanError
 from reticent.exact import read_decimal, show
 from reticent.files import Amount, Section, fill, is_printable
-from reticent.plan.budgets import read_spent
+from reticent.plan.budgets import Given, Product
 from reticent.plan.donors import repairable
 from reticent.plan.models import (
     CENTRED,
@@ -25,12 +25,11 @@ from reticent.plan.models import (
     ModelRepair,
     check_estimator,
     check_sums,
-    told_apart,
+    separate_features,
 )
-from reticent.plan.product import Given, Product
-from reticent.plan.tables import check_silence
+from reticent.plan.tables import check_missingness
 from reticent.prepare.repair import Repair
-from reticent.privacy.claim import Change, Claim, amount
+from reticent.privacy.claim import Change, Claim, amount, read_spent
 from reticent.query.base import AVAILABLE, EVERYONE, Subpopulation
 from reticent.query.sides import MISSING, NOT_ASKED, Sides
 from reticent.query.written import WrittenQuery, predicate_of
@@ -193,7 +192,7 @@ def read_regressions(raw: Sequence[Mapping[str, Any]], given: Given) -> Regressi
         section = fill(RegressionSection, each, error=PlanError, at=at)
         found.append(_over_rings(_read(section, given, at), repair))
         _check_filled(found[-1], filled, at)
-        check_silence(found[-1].among.where, repair.filled() | filled, f"{at}.where")
+        check_missingness(found[-1].among.where, repair.filled() | filled, f"{at}.where")
     return Regressions(lines=tuple(found))
 
 
@@ -269,7 +268,7 @@ def _features(section: RegressionSection, schema: Schema, at: str) -> tuple[Feat
             raise PlanError(f"{name} is the response; it cannot explain itself, leave it out", field=field)
         if name in section.x[:place]:
             raise PlanError(f"names {name} again; name another column", field=field)
-        found += told_apart(column, field)
+        found += separate_features(column, field)
     if len(found) > MOST_TERMS:
         raise PlanError(f"makes more than {MOST_TERMS} coefficients; leave some out", field=f"{at}.x")
     return tuple(found)

@@ -169,7 +169,8 @@ def read_repairs(
             donors, capped = [*donors, *read.nearest], [*capped, *read.capped]
             _check_filled_once(donors, capped, at)
             standing += [
-                replace(read_model(raw, schema, field), stands_in=True) for raw, field in read.bought
+                replace(read_model(raw, schema, field, of_levels=of_levels), stands_in=True)
+                for raw, field, of_levels in read.bought
             ]
             smooth += [read.smoothness] if read.smoothness is not None else []
             rings += [read.rings] if read.rings is not None else []
@@ -401,9 +402,9 @@ def read_external(raw: Mapping[str, Any] | None) -> ExternalImputation | None:
     return ExternalImputation(reach=section.reach)
 
 
-def check_external(brought: ExternalImputation | None, *, is_sampled: bool) -> None:
+def check_external(external: ExternalImputation | None, *, is_sampled: bool) -> None:
     """Refuse to speak of a frame: amplification is for a respondent who is in one row, and here is in `reach` more."""
-    if brought is not None and is_sampled:
+    if external is not None and is_sampled:
         raise PlanError(
             "missing values were filled before, by rows of others who were drawn, and that is not amplified; claim the guarantee of "
             "the sample itself",
@@ -411,13 +412,13 @@ def check_external(brought: ExternalImputation | None, *, is_sampled: bool) -> N
         )
 
 
-def external_imputation_section(brought: ExternalImputation | None, claim: Claim) -> dict[str, Any]:
+def external_imputation_section(external: ExternalImputation | None, claim: Claim) -> dict[str, Any]:
     """What a preview and a release say of it; nothing where none was done."""
-    if brought is None:
+    if external is None:
         return {}
-    k, found = brought.size(claim.change), brought.worth(claim)
+    k, found = external.size(claim.change), external.worth(claim)
     said = (
-        f"gaps were filled before, by a rule by which one respondent moves up to {brought.reach} rows of others; for "
+        f"gaps were filled before, by a rule by which one respondent moves up to {external.reach} rows of others; for "
         f"one respondent of the survey as it was answered the promise is that for a group of {k}"
     )
     if found is None:

@@ -10,9 +10,10 @@ from typing import Any
 from pydantic import Field, ValidationInfo, field_validator
 
 from reticent.answer.poststrata import Law
-from reticent.engine.sources.open import is_remote
+from reticent.engine.sources.open import ADDRESS, IS_ADDRESS, is_remote
 from reticent.files import Amount, Section, is_printable
 from reticent.plan.totals import Rows
+from reticent.privacy.ledger.store import ledger_service
 
 FORMAT = 2
 RELEASE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
@@ -25,7 +26,7 @@ class SurveySection(Section):
 
     - `source`: the rows: a file, relative to the plan; `postgres:SERVICE`; or `spark`.
     - `codebook`: the codebook file.
-    - `ledger`: the ledger file.
+    - `ledger`: the ledger file; or `postgres:SERVICE/NAME`.
     - `relation`: which table, where the source is a database, as `schema.name` where that is elsewhere.
     - `imputed_before`: the rule and the reach of an imputation that was done before.
     """
@@ -41,6 +42,10 @@ class SurveySection(Section):
     def _inside(cls, path: str, info: ValidationInfo) -> str:
         if info.field_name == "source" and is_remote(path):
             return path
+        if info.field_name == "ledger" and ledger_service(path) is not None:
+            return path
+        if info.field_name == "source" and ADDRESS.search(path):
+            raise ValueError(IS_ADDRESS)  # without the address, which may hold a password
         if not path or len(path) > 500 or not is_printable(path):
             raise ValueError("is a file name relative to the plan")
         doors = ("/", "\\", "~", "$", ":", "%")
@@ -130,14 +135,28 @@ class ExpectAnswer(Section):
     **Keys**
 
     - `value`: the value.
-    - `size`: how many respondents it is about.
+    - `size`: how many respondents it is about, weighted or not.
+    - `weight`: in place of `size`, what they weigh in all.
     """
 
     value: str | int | Decimal
     size: int | None = Field(default=None, ge=1, le=2**40)
+    weight: str | int | Decimal | None = None
+
+
+class SizeSection(Section):
+    """A public `size` of a weighted statistic.
+
+    **Keys**
+
+    - `weight`: what the respondents it is about weigh in all.
+    """
+
+    weight: int
 
 
 MOST_ITEMS = 50
+MOST_HEADS = 2**40
 
 
 class DesignSection(Section):
@@ -148,12 +167,14 @@ class DesignSection(Section):
     - `items`: statistics of the plan, all of them proportions, from which one design factor is bought.
     - `epsilon`: its price.
     - `groups`: into how many groups pairs of sampling units are dealt; 25 or 50 where not said.
+    - `basis`: `"units"` or `"replicates"`, where the codebook has both; units where not said.
     - `design_effect`: in place of `items`: variance over that of a simple random sample, from the documentation.
     """
 
     items: list[str] = Field(default=[], max_length=MOST_ITEMS)
     epsilon: Amount | None = None
     groups: int | None = Field(default=None, ge=2, le=10_000)
+    basis: str = ""
     design_effect: str | int | Decimal | None = None
 
 
@@ -179,7 +200,7 @@ class StatisticSection(Section):
     - `query`: one kind of query, with its options.
     - `epsilon`: its share of the privacy budget.
     - `rho`: the same in zCDP, in place of epsilon.
-    - `size`: a public number of respondents, where it is known.
+    - `size`: a public number of respondents, where it is known; of a weighted statistic their weight, `{ weight = ... }`.
     - `missing`: `"available"` or `"complete"`.
     - `interval`: the interval for privacy noise.
     - `variance`: the name of a released variance, for the sampling error of a mean.
@@ -191,7 +212,7 @@ class StatisticSection(Section):
     query: dict[str, Any]
     epsilon: Amount | None = None
     rho: Amount | None = None
-    size: int | None = Field(default=None, ge=1, le=2**40)
+    size: int | dict[str, Any] | None = None
     missing: str = "available"
     interval: IntervalSection = IntervalSection()
     variance: str | None = None

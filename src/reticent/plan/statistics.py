@@ -14,23 +14,23 @@ from reticent.answer.factors import WEIGHTS
 from reticent.answer.parts import AnyMeasurement, Measurement
 from reticent.answer.route import Route, route_of
 from reticent.answer.shares import LEAST_BETA
-from reticent.answer.statistic import FLIP, LAPLACE, Setting, Statistic
+from reticent.answer.statistic import FLIP, LAPLACE, ExpectedValue, Setting, Statistic
 from reticent.answer.weighted import sheets, weightable
 from reticent.answer.weighting import BINS as CHOICE
 from reticent.answer.weighting import TABLE, Weighting
 from reticent.errors import PlanError, nearest
 from reticent.exact import read_decimal
-from reticent.files import is_printable
-from reticent.plan.budgets import read_spent
-from reticent.plan.product import Given, Product
-from reticent.plan.sections import StatisticSection
+from reticent.files import fill, is_printable
+from reticent.plan.budgets import Given, Product
+from reticent.plan.sections import MOST_HEADS, SizeSection, StatisticSection
 from reticent.plan.words import copied_stand_in
-from reticent.privacy.claim import Change, Claim, Unit
+from reticent.privacy.claim import Change, Claim, Unit, read_spent
 from reticent.query.base import AVAILABLE, COMMON, COMPLETE, EVERYONE, Query, Subpopulation
-from reticent.query.domains import OPTIONS, options_of, read_domains
+from reticent.query.domains import OPTIONS, ByDomain, options_of, read_domains
 from reticent.query.kinds import KINDS
 from reticent.query.written import WrittenQuery, predicate_of, text_of
 from reticent.schema import Schema
+from reticent.schema.predicate import columns_used
 from reticent.sensitivity.bounds import Neighbours
 
 if TYPE_CHECKING:
@@ -60,8 +60,25 @@ def read_query(
     among = _among(raw, schema, missing, field)
     written = WrittenQuery(raw=raw, key=verb, schema=schema, among=among, size=size, field=f"{field}.{verb}")
     if "by" not in raw:
-        return kind.read(written)
-    return read_domains(kind.read(replace(written, raw=options_of(raw), size=None)), written)
+        return _per_checked(kind.read(written), among, schema, field)
+    query = read_domains(kind.read(replace(written, raw=options_of(raw), size=None)), written)
+    return _per_checked(query, among, schema, field)
+
+
+def _per_checked(query: Query, among: Subpopulation, schema: Schema, field: str) -> Query:
+    """A statistic of households is made of columns in which all records of a household agree."""
+    sides = getattr(query, "sides", None)
+    weight = [query.weight] if query.weight else []
+    names = {*query.values, *weight, *(sides.columns if sides else ())}
+    names |= {name for each in query.predicates for name in columns_used(each)}
+    other = next((name for name in sorted(names) if among.per and schema.columns[name].of != among.per), None)
+    if other is not None:
+        raise PlanError(
+            f"counts each {among.per} once, and {other} may differ within one; if it does not, declare of = "
+            f"{among.per!r} for it in the codebook",
+            field=f"{field}.per",
+        )
+    return query
 
 
 def _way_out(key: str, allowed: Collection[str]) -> str:
@@ -81,7 +98,16 @@ def _among(raw: Mapping[str, Any], schema: Schema, missing: str, field: str) -> 
     weight = raw.get("weight")
     if weight is not None:
         schema.weight(text_of(weight, f"{field}.weight"), field=f"{field}.weight")
-    return Subpopulation(where=where, weight=weight, missing=missing)
+    return Subpopulation(where=where, weight=weight, missing=missing, per=_per(raw, schema, f"{field}.per"))
+
+
+def _per(raw: Mapping[str, Any], schema: Schema, field: str) -> str:
+    """What counts once: nothing but records, or the codebook's unit by its name."""
+    per = raw.get("per", "")
+    if "per" in raw and (schema.first is None or per != schema.unit_name):
+        known = f"is {schema.unit_name!r}" if schema.first else "needs unit_name in the codebook's [survey]"
+        raise PlanError(f"{known}: what is protected, and has several records", field=field)
+    return str(per)
 
 
 DEEPEST = 2  # exact quotients of quotients double in length each time, and leave the doubles
@@ -101,7 +127,8 @@ def _ask(section: StatisticSection, setting: Setting, at: str) -> Statistic:
     named = weighting is not None and section.query.get("weight") == weighting.name
     weighted = named and weighting is not None and weighting.factors is None
     raw = {key: value for key, value in section.query.items() if not (weighted and key == "weight")}
-    query = read_query(raw, setting.schema, missing=section.missing, size=section.size, field=f"{at}.query")
+    size = _size(section, at)
+    query = read_query(raw, setting.schema, missing=section.missing, size=size, field=f"{at}.query")
     asked = Statistic(
         name=section.name, query=query, epsilon=Fraction(0), written=section.query, weighted=weighted
     )
@@ -146,13 +173,44 @@ def _bar(section: StatisticSection, route: Route, unit: Unit, at: str, *, in_rho
     return bar
 
 
-def _expected(section: StatisticSection, at: str) -> tuple[Fraction, int | None] | None:
-    if section.expect is None:
+def _size(section: StatisticSection, at: str) -> int | None:
+    """The public number of respondents, or their weight where the statistic is weighted: the plan says which."""
+    said, is_weighted = section.size, "weight" in section.query
+    if said is None:
         return None
-    value = read_decimal(section.expect.value)
+    if isinstance(said, int) == is_weighted:
+        raise PlanError(
+            "is a number of respondents, and a weighted statistic divides by weight: write size = { weight = ... }"
+            if is_weighted
+            else "is weight, and this statistic counts respondents: write size = 2000",
+            field=f"{at}.size",
+        )
+    found = (
+        said if isinstance(said, int) else fill(SizeSection, said, error=PlanError, at=f"{at}.size").weight
+    )
+    if not 1 <= found <= MOST_HEADS:
+        raise PlanError(f"is a whole number from 1 to {MOST_HEADS}", field=f"{at}.size")
+    return found
+
+
+def _expected(section: StatisticSection, at: str) -> ExpectedValue | None:
+    said = section.expect
+    if said is None:
+        return None
+    value, weight = read_decimal(said.value), read_decimal(said.weight)
     if value is None:
         raise PlanError("is a plain decimal", field=f"{at}.expect.value")
-    return value, section.expect.size
+    if said.weight is not None and "weight" not in section.query:
+        raise PlanError(
+            "is weight, and this statistic counts respondents: write size", field=f"{at}.expect.weight"
+        )
+    if said.weight is not None and (weight is None or weight <= 0):
+        raise PlanError("is a decimal above 0", field=f"{at}.expect.weight")
+    if said.weight is not None and said.size is not None:
+        raise PlanError(
+            "stands beside size; keep one: respondents, or their weight", field=f"{at}.expect.weight"
+        )
+    return ExpectedValue(value=value, size=said.size, weight=weight)
 
 
 def _check_names(asks: tuple[Statistic, ...], schema: Schema) -> None:
@@ -183,10 +241,15 @@ def _check_names(asks: tuple[Statistic, ...], schema: Schema) -> None:
 
 
 def _check_variance(ask: Statistic, above: Sequence[Statistic], field: str) -> None:
-    """A mean takes a variance above it; a mean by domain one by the same domains, told for all of them that it tells."""
+    """A mean or total takes a variance of its column above it; by domain one by the same domains, told for all of them that
+    it tells."""
     found = next((a.query for a in above if a.name == ask.variance and a.query.is_variance), None)
     if found is None:
         raise PlanError("names a variance that stands above this one", field=field)
+    if not ({"mean", "total"} & set(ask.written)):
+        raise PlanError("goes with a mean or a total; remove it", field=field)
+    if found.values != ask.query.values:
+        raise PlanError("names a variance of another column; release one of this column above", field=field)
     if (found.sides, found.has_one_estimate) != (ask.query.sides, ask.query.has_one_estimate):
         raise PlanError(
             "names a variance of other domains; a mean by domain takes one with the same by, and a mean of everybody one "
@@ -195,6 +258,16 @@ def _check_variance(ask: Statistic, above: Sequence[Statistic], field: str) -> N
         )
     if getattr(found, "show_missing", True) is not getattr(ask.query, "show_missing", True):
         raise PlanError("names a variance with another show_missing; write the same in both", field=field)
+    if {"total"} & set(ask.written) and _subpopulation(found) != _subpopulation(ask.query):
+        raise PlanError(
+            "names a variance of other respondents; a total takes one with the same where and weight",
+            field=field,
+        )
+
+
+def _subpopulation(query: Query) -> Subpopulation | None:
+    of = query.of if isinstance(query, ByDomain) else query
+    return getattr(of, "among", None)
 
 
 LAPLACE_NAME = "discrete Laplace"
@@ -257,6 +330,14 @@ class Statistics(Product):
         asked = tuple(claim for claim in (bins, *found) if claim is not None)
         return asked + plan.design.claims(plan.change)
 
+    def costs(self, plan: "Plan") -> tuple[AnyMeasurement | Claim, ...]:
+        bins = self.weight.parts(plan.neighbours) if self.weight else ()
+        return (
+            *(part for route in plan.routes for part in route.parts),
+            *bins,
+            *plan.design.claims(plan.change),
+        )
+
 
 def serving(
     weighting: Weighting, asks: Sequence[Statistic], schema: Schema, neighbours: Neighbours
@@ -265,7 +346,9 @@ def serving(
     if weighting.factors is not None:
         if all(ask.query.weight != weighting.name for ask in asks):
             raise PlanError(
-                f"no statistic says weight = {weighting.name!r}; drop the section", field="weight"
+                f"no statistic says weight = {weighting.name!r}, and factors are bought with the statistics; let one use it, "
+                "such as a count, or drop the section",
+                field="weight",
             )
         return weighting
     shares = [

@@ -11,19 +11,25 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from reticent.engine.sql.coded import Coding, check_coding
-from reticent.engine.wants import Key
+from reticent.engine.wants import Coding, Key, check_coding
 from reticent.errors import PlanError, nearest
 from reticent.exact import read_decimal, show
 from reticent.files import Amount, Section, fill, is_printable
-from reticent.plan.budgets import LARGEST_DELTA, read_spent
-from reticent.plan.product import Given, Product
+from reticent.plan.budgets import LARGEST_DELTA, Given, Product
 from reticent.prepare.repair import NO_REPAIR, Repair
-from reticent.privacy.claim import Change, Claim, Unit, amount
+from reticent.privacy.claim import Change, Claim, Unit, amount, read_spent
 from reticent.refine.combine import FEWEST
 from reticent.schema import Schema
 from reticent.sensitivity.donors import stability
-from reticent.synth.base import MissingMethod, Sequenced, Spend, SynthesisMethod, Worded
+from reticent.synth.base import (
+    MissingMethod,
+    NoisyTraining,
+    SampledTraining,
+    Sequenced,
+    Spend,
+    SynthesisMethod,
+    Worded,
+)
 from reticent.synth.denial import HARD
 from reticent.synth.domain import BINS, Domain, domain_of, point_mass_words
 from reticent.synth.questions import LEVEL, TableQuestion, read_question
@@ -40,6 +46,8 @@ DONE = {
     "counted",
     MissingMethod.MODEL: "missing answers were drawn from a private model of the answers that were given, each row from itself",
     MissingMethod.AVAILABLE: "each table was counted over those who answered its own questions",
+    MissingMethod.WEIGHTED: "each table was counted over those who answered its own questions, weighted by how often respondents "
+    "like them answer",
     MissingMethod.VALUES: "a missing answer was counted as a value of its own",
 }
 
@@ -70,7 +78,7 @@ class Synth:
     bootstrap: int = 0
     inference: bool = False
     answers: tuple[PlannedAnswer, ...] = ()
-    heaps: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    point_masses: Mapping[str, Sequence[str]] = field(default_factory=dict)
     never: tuple[str, ...] = ()
     determines: Mapping[str, str] = field(default_factory=dict)
     written: Mapping[str, Any] = field(default_factory=dict)
@@ -103,9 +111,16 @@ class Synth:
             f"; of filled rows one respondent is {self.spend.stability}" if self.spend.stability > 1 else ""
         )
         said = f"{self.rows:,} rows of {len(self.domain.axes)} columns by {self.method.name} ({cost})"
-        return f"{said}; {self.holes_words()}"
+        return f"{said}{self._sampled_words()}; {self.missing_words()}"
 
-    def holes_words(self) -> str:
+    def _sampled_words(self) -> str:
+        """`, in 400 steps that each look at a record with chance 0.02`, where the plan says so."""
+        sampling = self.written.get("sampling")
+        if sampling is None:
+            return ""
+        return f", in {sampling['steps']} steps that each look at a record with chance {sampling['rate']}"
+
+    def missing_words(self) -> str:
         """What is done about missing answers, from the rows that are read to the rows that are written."""
         own = self.method.done(self.holes) if isinstance(self.method, Worded) else ""
         if self.holes is not MissingMethod.VALUES:
@@ -163,13 +178,28 @@ class AnswerSection(Section):
     - `name`: its name in the release.
     - `query`: what is asked: a proportion, a mean, a difference of means, a regression.
     - `level`: of the interval, 0.95 where not said.
-    - `design_effect`: by how much the survey's design multiplies the sampling variance; needed where the codebook declares weights, strata or sampling units.
+    - `design_effect`: by how much the survey's design multiplies the sampling variance; where not said, the plan's `[design]`; one of the two is needed where the codebook declares weights, strata or sampling units.
     """
 
     name: str = Field(min_length=1, max_length=200)
     query: dict[str, Any]
     level: float = Field(default=LEVEL, gt=0, lt=1)
     design_effect: str | None = None
+
+
+class StepSamplingSection(Section):
+    """`sampling` of a `[[synth]]` section: steps of the training that each look at a Poisson sample of the records.
+
+    **Keys**
+
+    - `rate`: the chance with which a record is in a step, at most one half.
+    - `steps`: how many steps there are.
+    - `expected`: how many rows are expected, where no `[expect] rows` says so.
+    """
+
+    rate: Amount
+    steps: int = Field(ge=1)
+    expected: int | None = Field(default=None, ge=1)
 
 
 class SynthSection(Section):
@@ -179,7 +209,7 @@ class SynthSection(Section):
 
     - `name`: its name in the release.
     - `method`: the synthesizer.
-    - `missing`: what is done about missing values.
+    - `missing`: what is done about missing values: `"response-weighted"` for aim, mst and pairs where not said, else `"available"`.
     - `rows`: how many to draw.
     - `epsilon`: its privacy budget.
     - `rho`: the same in zCDP, in place of epsilon and delta.
@@ -197,11 +227,12 @@ class SynthSection(Section):
     - `inference`: measure for intervals: residuals of binned numbers, and all pairs.
     - `pairs`: with `inference`, `"all"` measures every pair, `"chosen"` those that the method chooses.
     - `answer`: questions that the release answers from the noisy tables, with intervals.
+    - `sampling`: `{ rate = "0.02", steps = 400 }`, training steps over Poisson samples, for `chain` on very large tables.
     """
 
     name: str = Field(min_length=1, max_length=200)
     method: str | None = Field(default=None, max_length=100)
-    missing: str = MissingMethod.AVAILABLE.value
+    missing: str | None = None
     rows: int = Field(ge=1, le=MOST_VALUES)
     epsilon: Amount | None = None
     rho: Amount | None = None
@@ -219,6 +250,7 @@ class SynthSection(Section):
     inference: bool = False
     pairs: Literal["all", "chosen"] | None = None
     answer: list[AnswerSection] = Field(default=[], max_length=1000)
+    sampling: StepSamplingSection | None = None
 
 
 def read_synths(
@@ -228,14 +260,17 @@ def read_synths(
     change: Change,
     repair: Repair = NO_REPAIR,
     unit: Unit = "epsilon",
+    expected: int | None = None,
 ) -> tuple[Synth, ...]:
-    """All sections of a plan, in order."""
+    """All sections of a plan, in order; `expected` is how many respondents it expects."""
     if len(raw) > MOST_SECTIONS:
         raise PlanError(f"has more than {MOST_SECTIONS} entries; drop some", field="synth")
     found: list[Synth] = []
     for place, each in enumerate(raw):
         at = f"synth[{place}]"
-        found.append(read_synth(each, schema, change=change, repair=repair, unit=unit, at=at))
+        found.append(
+            read_synth(each, schema, change=change, repair=repair, unit=unit, expected=expected, at=at)
+        )
         if found[-1].name in [before.name for before in found[:-1]]:
             raise PlanError(f"two sections are called {found[-1].name!r}", field=f"{at}.name")
     return tuple(found)
@@ -248,9 +283,10 @@ def read_synth(
     change: Change = Change.ADD_REMOVE,
     repair: Repair = NO_REPAIR,
     unit: Unit = "epsilon",
+    expected: int | None = None,
     at: str = "synth",
 ) -> Synth:
-    """The table that `raw` writes down."""
+    """The table that `raw` writes down; `expected` is how many respondents there may be, where that is public."""
     section = fill(SynthSection, raw, error=PlanError, at=at)
     if not is_printable(section.name):
         raise PlanError("holds a control character", field=f"{at}.name")
@@ -259,13 +295,14 @@ def read_synth(
         fine = with_fine_axes(domain) if section.inference else domain
         check_coding(Coding(keys=tuple(axis.key for axis in fine.axes)), schema, repair)
         rules = rules_of(section, domain)
+    method = _asked(section, rules, at)
     synth = Synth(
         name=section.name,
-        method=_asked(section, rules, at),
-        holes=_holes(section.missing, f"{at}.missing"),
+        method=method,
+        holes=_missing_method(section.missing, method, f"{at}.missing"),
         rows=section.rows,
         bins=section.bins,
-        heaps=point_mass_words(section.point_masses, schema, domain.columns),
+        point_masses=point_mass_words(section.point_masses, schema, domain.columns),
         domain=domain,
         spend=replace(
             _spend(section, unit, at),
@@ -285,7 +322,28 @@ def read_synth(
     _check_size(synth, at)
     with _placed(at):
         synth.method.check(domain, synth.holes, synth.spend)
+        _check_noise(synth, section, expected)
     return synth
+
+
+def _check_noise(synth: Synth, section: SynthSection, expected: int | None) -> None:
+    """Refuse training whose noise drowns whatever so many respondents could say in a step."""
+    if section.sampling is not None:
+        expected = expected or section.sampling.expected
+        if expected is None:
+            raise PlanError(
+                "needs the number of rows that is expected, [expect] rows in a plan or `expected` here, to see that samples "
+                "leave something to learn; or leave it out, and all rows are in every step",
+                field="sampling",
+            )
+    if expected is not None and isinstance(synth.method, NoisyTraining):
+        noise = synth.method.step_noise(synth.domain, synth.holes, synth.spend)
+        if noise >= expected:
+            raise PlanError(
+                f"the noise on every number of a step would be that of {noise:,.0f} respondents, and {expected:,} are "
+                "expected: nothing could be learned; use a larger one, fewer columns, or independent",
+                field="rho" if synth.spend.rho else "epsilon",
+            )
 
 
 def rules_of(section: SynthSection, domain: Domain) -> Rules:
@@ -303,7 +361,7 @@ def rules_of(section: SynthSection, domain: Domain) -> Rules:
 def _method(section: SynthSection, at: str) -> SynthesisMethod:
     from reticent.synth.registry import find, with_intervals  # compiles, so loaded only where a plan needs it
 
-    with _placed(f"{at}.method", keep=False):
+    with _placed(at):
         if not section.inference:
             if section.pairs is not None:
                 raise PlanError("goes with inference = true alone; remove it", field="pairs")
@@ -335,14 +393,15 @@ def _answers(section: SynthSection, domain: Domain, at: str) -> tuple[PlannedAns
 
 def _asked(section: SynthSection, rules: Rules, at: str) -> SynthesisMethod:
     """The synthesizer, its columns in the order that rules ask for, with the imputation that the section asks for."""
-    method = _in_order(_method(section, at), rules)
+    method = _sampled(_in_order(_method(section, at), rules), section, at)
     if section.impute_model is None and section.impute_share is None:
         return method
     from reticent.synth.imputed import imputing  # compiles, like the methods
     from reticent.synth.registry import find
 
-    if section.inference:
-        raise PlanError("does not go with inference = true; leave one out", field=f"{at}.impute_model")
+    if section.inference or section.sampling is not None:
+        other = "inference = true" if section.inference else "sampling"
+        raise PlanError(f"does not go with {other}; leave one out", field=f"{at}.impute_model")
     imputer = share = None
     if section.impute_model is not None:
         with _placed(f"{at}.impute_model", keep=False):
@@ -350,7 +409,21 @@ def _asked(section: SynthSection, rules: Rules, at: str) -> SynthesisMethod:
     if section.impute_share is not None:
         share = amount(section.impute_share, field=f"{at}.impute_share")
     with _placed(at):
-        return imputing(method, _holes(section.missing, "missing"), imputer, share)
+        return imputing(method, _missing_method(section.missing, method, "missing"), imputer, share)
+
+
+def _sampled(found: SynthesisMethod, section: SynthSection, at: str) -> SynthesisMethod:
+    """The synthesizer with steps over samples, where the section asks for them."""
+    if section.sampling is None:
+        return found
+    if not isinstance(found, SampledTraining):
+        raise PlanError(
+            f"goes with chain, and not with {found.name}, which looks at all rows; remove it",
+            field=f"{at}.sampling",
+        )
+    rate = amount(section.sampling.rate, field=f"{at}.sampling.rate")
+    with _placed(at):
+        return found.sampling(rate, section.sampling.steps)
 
 
 def _in_order(found: SynthesisMethod, rules: Rules) -> SynthesisMethod:
@@ -361,7 +434,12 @@ def _in_order(found: SynthesisMethod, rules: Rules) -> SynthesisMethod:
     return found.in_order(tied) if tied and isinstance(found, Sequenced) else found
 
 
-def _holes(word: str, field: str) -> MissingMethod:
+def _missing_method(word: str | None, method: SynthesisMethod, field: str) -> MissingMethod:
+    """What is done about missing values: as the plan says, or as is usual with the method."""
+    if word is None:
+        from reticent.synth.registry import usual_missing  # compiles, like the methods
+
+        return usual_missing(method)
     known = [each.value for each in MissingMethod]
     if word not in known:
         raise PlanError(f"is one of {', '.join(known)}{nearest(word[:80], known)}", field=field)
@@ -448,5 +526,12 @@ class SyntheticTables(Product):
 
 def read_synthetic_tables(raw: Sequence[Mapping[str, Any]], given: Given) -> SyntheticTables:
     """All `[[synth]]` sections as a product."""
-    tables = read_synths(raw, given.held, change=given.change, repair=given.repairs.repair, unit=given.unit)
+    tables = read_synths(
+        raw,
+        given.held,
+        change=given.change,
+        repair=given.repairs.repair,
+        unit=given.unit,
+        expected=given.rows,
+    )
     return SyntheticTables(tables=tables)

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pydantic import Field
 
 from reticent.answer.add_up import MarginTables
+from reticent.answer.parts import AnyMeasurement
 from reticent.engine.wants import MOST_CELLS
 from reticent.errors import PlanError
-from reticent.exact import read_decimal
+from reticent.exact import LIMIT, read_decimal
 from reticent.files import Amount, Section, fill, is_printable
-from reticent.plan.budgets import read_spent
-from reticent.plan.product import Given, Product
+from reticent.plan.budgets import Given, Product
 from reticent.prepare.repair import NO_REPAIR
-from reticent.privacy.claim import Claim
+from reticent.privacy.claim import Claim, read_spent
 from reticent.query.base import AVAILABLE, EVERYONE, Subpopulation
 from reticent.query.sides import Sides
 from reticent.query.written import WrittenQuery, predicate_of
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 MOST_MARGINS = 50
 MOST_AXES = 6
 """Columns of one margin: it has a total for every set of them."""
+MOST_ROWS = 2**40
 LIKE = 'margins = [["sex", "age"], ["age", "region"]]'
 
 
@@ -45,6 +46,7 @@ class TablesSection(Section):
     - `rho`: the same in zCDP, in place of epsilon; the noise is then Gaussian.
     - `bins`: the edges of the bins of columns that are numbers.
     - `where`: a condition on the respondents counted.
+    - `weight`: a base weight, or that of `[weight]` where its factors are released; then they are of weight.
     - `level`: of the intervals for privacy noise, 0.95 where not said.
     - `add_up`: whether they are made to agree; true where not said.
     - `whole`: whether they are whole numbers, none negative; as `add_up` where not said.
@@ -56,6 +58,7 @@ class TablesSection(Section):
     rho: Amount | None = None
     bins: dict[str, Any] = Field(default={})
     where: str | None = None
+    weight: str | None = None
     level: Any = "0.95"
     add_up: bool = True
     whole: bool | None = None
@@ -78,6 +81,10 @@ class AddUpTables(Product):
     def claims(self, plan: "Plan") -> tuple[Claim, ...]:
         return tuple(table.claim(plan.change, plan.schema) for table in self.tables)
 
+    def costs(self, plan: "Plan") -> tuple[AnyMeasurement | Claim, ...]:
+        schema, neighbours = plan.setting.schema, plan.neighbours
+        return tuple(part for table in self.tables for part in table.parts(schema, neighbours))
+
 
 def read_tables(raw: Sequence[Mapping[str, Any]], given: Given) -> AddUpTables:
     """All `[[tables]]` sections, in order."""
@@ -89,19 +96,20 @@ def read_tables(raw: Sequence[Mapping[str, Any]], given: Given) -> AddUpTables:
         at = f"tables[{place}]"
         found.append(_read(fill(TablesSection, each, error=PlanError, at=at), given, at))
         _check_filled(found[-1], filled, at)
-        check_silence(found[-1].among.where, repair.filled() | filled, f"{at}.where")
+        check_missingness(found[-1].among.where, repair.filled() | filled, f"{at}.where")
     return AddUpTables(tables=tuple(found))
 
 
 def _read(section: TablesSection, given: Given, at: str) -> MarginTables:
-    schema = given.schema
+    schema = given.weight.told(given.schema) if given.weight else given.schema
     if section.epsilon is None and section.rho is None and given.unit == "epsilon":
         raise PlanError("Field required", field=f"{at}.epsilon")
     spent, in_rho = read_spent(section.epsilon, section.rho, unit=given.unit, no_rho="", at=at)
     if not is_printable(section.name):
         raise PlanError("holds a control character", field=f"{at}.name")
     where = EVERYONE if section.where is None else predicate_of(section.where, schema, f"{at}.where")
-    among = Subpopulation(where=where, missing=AVAILABLE)
+    _check_weight(section, given, schema, f"{at}.weight")
+    among = Subpopulation(where=where, missing=AVAILABLE, weight=section.weight)
     sides, margins = _margins(section, schema, among, f"{at}.margins")
     whole = section.add_up if section.whole is None else section.whole
     if whole and not section.add_up:
@@ -122,6 +130,20 @@ def _read(section: TablesSection, given: Given, at: str) -> MarginTables:
     )
     _check_sizes(made, schema, f"{at}.margins")
     return made
+
+
+def _check_weight(section: TablesSection, given: Given, schema: Schema, field: str) -> None:
+    """Base weights, or weights whose factors are released; sums of them that could overflow are refused."""
+    if section.weight is None:
+        return
+    if given.weight is not None and section.weight == given.weight.name and given.weight.factors is None:
+        raise PlanError(
+            "is made of who answered, so its bound is confidential; write factors = { epsilon = '0.2' } under [weight]",
+            field=field,
+        )
+    column = schema.weight(section.weight, field=field)
+    if MOST_ROWS * given.repairs.repair.rings * column.high > LIMIT:
+        raise PlanError("has too many steps for a table; declare a coarser grid for it", field=field)
 
 
 def _margins(
@@ -177,7 +199,7 @@ def _check_filled(made: MarginTables, filled: frozenset[str], at: str) -> None:
         )
 
 
-def check_silence(where: Predicate, filled: frozenset[str], field: str) -> None:
+def check_missingness(where: Predicate, filled: frozenset[str], field: str) -> None:
     """Refuse a condition on silence in a column that is filled."""
     for status in statuses(where):
         if status.column in filled and status.kind != "structural":

@@ -202,9 +202,14 @@ def _least(section: RakeSection) -> float:
 
 
 def read_weight(
-    raw: Mapping[str, Any] | None, schema: Schema, *, rows: int | None, neighbours: Neighbours
+    raw: Mapping[str, Any] | None,
+    schema: Schema,
+    *,
+    rows: int | None,
+    neighbours: Neighbours,
+    mean: Fraction | None = None,
 ) -> Weighting | None:
-    """The weights of a plan; None where it has no such section."""
+    """The weights of a plan; None where it has no such section. `mean` is the expected mean of base weights."""
     if raw is None:
         return None
     section = fill(WeightSection, raw, error=PlanError, at="weight")
@@ -221,6 +226,7 @@ def read_weight(
         column=section.base,
         base=_base(section.base, schema),
         rows=rows or ROWS,
+        mean=mean,
     )
     check_bins(made.wanted, schema)
     return made if section.factors is None else replace(made, factors=_factors(section, made))
@@ -245,9 +251,9 @@ def _factors(section: WeightSection, made: Weighting) -> FactorPurchase:
     )
 
 
-def over_rings(weighting: Weighting | None, repair: Repair) -> Weighting | None:
+def over_rings(weighting: Weighting, repair: Repair) -> Weighting:
     """The weights, told in how many completions of capped donors their sums are taken; refused where they have too many steps."""
-    if weighting is None or weighting.factors is None or not repair.capped:
+    if weighting.factors is None or not repair.capped:
         return weighting
     check_steps(weighting.base.heaviest * repair.rings)
     return replace(weighting, factors=replace(weighting.factors, rings=repair.rings))

@@ -34,6 +34,7 @@ def margin_of(section: WeightSection, schema: Schema) -> CrossTabulation:
 
 
 def cells_of(section: WeightSection, margin: CrossTabulation, schema: Schema) -> BaseCells:
+    """The base cells of a weighting: the stratifiers of a section, with their bins and where missing values go."""
     found = []
     for place, each in enumerate(section.by):
         labels = margin.labels(schema, each.column)
@@ -48,6 +49,7 @@ def cells_of(section: WeightSection, margin: CrossTabulation, schema: Schema) ->
 
 
 def label_of(text: str, labels: Sequence[str], field: str) -> int:
+    """The place of a bin by its label; refused with the nearest one."""
     if text not in labels:
         hint = nearest(text, labels) or f"; the first is {labels[0]!r}"
         raise PlanError(f"there is no bin {text[:80]!r}{hint}", field=field)
@@ -77,6 +79,7 @@ def strategies_of(
 
 
 def known_names(names: list[str], labels: Mapping[str, Sequence[str]], field: str) -> list[str]:
+    """Stratifiers by name, each once, in the order of the plan."""
     for name in names:
         if name not in labels:
             raise PlanError(f"{name[:60]!r} is no stratifier{nearest(name, labels)}", field=field)
@@ -88,6 +91,7 @@ def known_names(names: list[str], labels: Mapping[str, Sequence[str]], field: st
 def groups_of_labels(
     raw: Mapping[str, list[list[str | int]]], by: Sequence[str], labels: Mapping[str, Sequence[str]], at: str
 ) -> dict[str, list[list[int]]]:
+    """Groups of bins by their places, for the stratifiers that a strategy uses."""
     found = {}
     for name, groups in raw.items():
         field = f"{at}.groups.{name}"
@@ -123,6 +127,7 @@ def order_of(section: WeightSection, cells: BaseCells) -> Order | None:
 def candidates_of(
     section: WeightSection, strategies: tuple[Strategy, ...], order: Order | None
 ) -> Candidates:
+    """The strategies to choose from: those written out, or a chain of merges."""
     if order is None or section.choose == Choice.COUNTS.value:
         return Candidates(strategies=strategies)
     if len(order.merges) >= MOST_STRATEGIES:
@@ -134,6 +139,7 @@ def candidates_of(
 
 
 def choice_of(section: WeightSection, candidates: Candidates, order: Order | None) -> Choice:
+    """How a strategy is chosen: fixed, privately, or by noisy counts."""
     if section.choose is None:
         choice = Choice.FIXED if len(candidates.strategies) == 1 else Choice.PRIVATE
     else:
@@ -181,6 +187,7 @@ def tolerated(section: TolerateSection, several: int, delta: Fraction, *, raked:
 
 
 def one_of(word: str, known: Sequence[str], field: str) -> str:
+    """A word among those that are known; refused with the nearest one."""
     if word not in known:
         raise PlanError(f"is one of {', '.join(known)}{nearest(word, known)}", field=field)
     return word

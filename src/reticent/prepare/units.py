@@ -29,13 +29,14 @@ class SamplingUnits:
     """The primary sampling units in public order, each with the number of its stratum.
 
     `cells` has their places in the table over the levels of `columns`, the last fastest. `name` is the survey's, and enters
-    the digest by which pairs are dealt.
+    the digest by which pairs are dealt. Units that are groups of respondents, who were not drawn together, are `is_dealt`.
     """
 
     columns: tuple[str, ...]
     strata: tuple[int, ...]
     cells: tuple[int, ...]
     name: str = ""
+    is_dealt: bool = False
 
     def __post_init__(self) -> None:
         if not 2 <= len(self.strata) <= MOST_UNITS:
@@ -110,6 +111,7 @@ def units_of(schema: Schema) -> SamplingUnits | None:
             strata=tuple(order[each] for each in named),
             cells=tuple(range(len(named))),
             name=schema.name,
+            is_dealt=bool(psu.dealt),
         )
     wide = len(psu.levels)
     if len(stratum.levels) * wide > MOST_UNITS:
@@ -130,6 +132,7 @@ def units_of(schema: Schema) -> SamplingUnits | None:
         strata=tuple(each for each, _ in places),
         cells=tuple(each * wide + number for each, number in places),
         name=schema.name,
+        is_dealt=bool(psu.dealt),
     )
 
 

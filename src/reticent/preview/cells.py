@@ -86,11 +86,11 @@ def _observed(spec: ObservedCells, size: int) -> float | None:
 
 def foresee_cells(asked: CellTables, plan: Plan, cv: float = 0.0) -> Foreseen:
     """What each table of cells will cost and how noisy it will be."""
-    told = [_told(cells, plan) for cells in asked.tables]
+    told = [_section(cells, plan) for cells in asked.tables]
     return Foreseen(key="cells", told=told, lines=tuple(_lines(told)))
 
 
-def _told(cells: SmallCells, plan: Plan) -> dict[str, Any]:
+def _section(cells: SmallCells, plan: Plan) -> dict[str, Any]:
     seen = foresee(cells, plan.schema, plan.neighbours)
     return {
         "name": cells.name,

@@ -6,9 +6,9 @@ from typing import Any
 
 from reticent.exact import show
 from reticent.notebook import html_table, paragraph
+from reticent.plan.budgets import Product
 from reticent.plan.cells import CellTables
 from reticent.plan.plan import Plan
-from reticent.plan.product import Product
 from reticent.plan.regression import Regressions
 from reticent.plan.statistics import Statistics
 from reticent.plan.synth import SyntheticTables
@@ -21,6 +21,7 @@ from reticent.preview.tables import foresee_tables
 
 
 def foresee_cells(asked: CellTables, plan: Plan, cv: float) -> Foreseen:
+    """What tables of small cells will cost and how exact they will be."""
     from reticent.preview import cells  # compiles, so loaded only where a plan has cells
 
     return cells.foresee_cells(asked, plan, cv)
@@ -58,7 +59,7 @@ class Preview:
     def text(self) -> str:
         """The guarantee and the price, in words."""
         plan = self.plan
-        return f"release {plan.release_id}: {plan.claim}; costs {show(plan.cost)} of at most {show(plan.cap)}"
+        return f"release {plan.release_id}: {plan.worded(plan.claim)}; costs {show(plan.cost)} of at most {show(plan.cap)}"
 
     def __repr__(self) -> str:
         return f"<preview of {self.text}>"

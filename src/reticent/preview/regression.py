@@ -22,11 +22,11 @@ ASSUMED = (
 
 def foresee_regressions(asked: Regressions, plan: Plan, cv: float = 0.0) -> Foreseen:
     """What each line will cost, and margins of noise at the number of respondents that is expected."""
-    told = [_told(line, plan) for line in asked.lines]
+    told = [_section(line, plan) for line in asked.lines]
     return Foreseen(key="regression", told=told, lines=tuple(_lines(told)))
 
 
-def _told(line: AskedRegression, plan: Plan) -> dict[str, Any]:
+def _section(line: AskedRegression, plan: Plan) -> dict[str, Any]:
     foreseen = foresee_line(line, plan)
     terms = (INTERCEPT, *(line.term(each, plan.schema)[0] for each in line.model.features))
     margins: Sequence[float | None] = foreseen.margins if foreseen else [None] * len(terms)

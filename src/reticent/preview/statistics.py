@@ -15,7 +15,7 @@ from reticent.plan.plan import Plan
 from reticent.plan.statistics import Statistics
 from reticent.preview.domains import alike
 from reticent.preview.foreseen import Foreseen
-from reticent.preview.preview import LEGEND, Expectation, expectations
+from reticent.preview.preview import LEGEND, Expectation, Weighing, expectations
 from reticent.release.document import part_cost
 from reticent.release.product import Grid, Line
 
@@ -28,12 +28,12 @@ def foresee_statistics(asked: Statistics, plan: Plan, cv: float = 0.0) -> Forese
         (each, route.epsilon_for(cv) if cv else None)
         for each, route in zip(expectations(plan), plan.routes, strict=True)
     ]
-    told = [_told(each, wanted) for each, wanted in found]
+    told = [_section(each, wanted) for each, wanted in found]
     hints = (each.words() for each in alike(asked.asks, plan.schema))
     return Foreseen(key="statistics", told=told, lines=(*_lines(found, target=bool(cv)), *hints))
 
 
-def _told(expectation: Expectation, wanted: Fraction | None) -> dict[str, object]:
+def _section(expectation: Expectation, wanted: Fraction | None) -> dict[str, object]:
     return {
         "name": expectation.name,
         "words": expectation.words,
@@ -43,6 +43,7 @@ def _told(expectation: Expectation, wanted: Fraction | None) -> dict[str, object
         "how": expectation.how,
         "assumed": assumed_dicts(expectation),
         **({"warning": expectation.warning} if expectation.warning else {}),
+        **({"weighing": expectation.weighing.as_dict()} if expectation.weighing else {}),
         f"{expectation.unit}_for_target": None if wanted is None else show(wanted),
     }
 
@@ -67,13 +68,31 @@ def _lines(found: Foretold, *, target: bool) -> Iterator[Line]:
     yield Grid(headings=(*headings, *extra), rows=[_row(each, wanted, target) for each, wanted in found])
     for kind in dict.fromkeys(each.how for each, _ in found):
         yield f"{kind}: {LEGEND[kind]}"
+    yield from _weighings([(each.name, each.weighing) for each, _ in found if each.weighing])
     yield from (f"warning: {each.warning}" for each, _ in found if each.warning)
     yield from _assumed([each for each, _ in found if each.assumed], target=target)
 
 
+def _weighings(found: Sequence[tuple[str, Weighing]]) -> Iterator[Line]:
+    """Margins at the expected mean weight, and if everybody weighed as much as the bound: a table for each weight."""
+    for weight in dict.fromkeys(each.weight for _, each in found):
+        mine = [(name, each) for name, each in found if each.weight == weight]
+        (_, first), *_ = mine
+        bound = f"if everybody weighed {show(first.bound)}"
+        mean = "at the mean weight" if first.mean is None else f"at a mean weight of {show(first.mean)}"
+        rows = [(name, _margin(each.at_mean), _margin(each.at_bound)) for name, each in mine]
+        yield Grid(headings=("weighted statistic", mean, bound), rows=rows)
+        said = f"{weight}: noise is made for {show(first.bound)}, the bound of the codebook, so a closer one helps"
+        yield said if first.mean is not None else f"{said}; say [expect] mean_weight for margins to go by"
+
+
+def _margin(margin: Fraction | None) -> str:
+    return "" if margin is None else f"± {margin_text(float(margin))}"
+
+
 def _row(expectation: Expectation, wanted: Fraction | None, target: bool) -> tuple[str, ...]:
     parts = ", ".join(f"{part.what} {show(part.amount)}" for part in expectation.parts)
-    margin = "" if expectation.margin is None else f"± {margin_text(float(expectation.margin))}"
+    margin = _margin(expectation.margin)
     extra = (show(wanted) if wanted else "not known",) if target else ()
     cost = f"rho {show(expectation.epsilon)}" if expectation.unit == "rho" else show(expectation.epsilon)
     return (expectation.name, cost, parts, margin, expectation.how, *extra)

@@ -20,11 +20,11 @@ def foresee_synth(asked: SyntheticTables, plan: Plan, cv: float = 0.0) -> Forese
     told: list[dict[str, Any]] = []
     for synth in asked.tables:
         first = 1 + sum(len(before["files"]) for before in told)
-        told.append(_told(synth, plan, first))
+        told.append(_section(synth, plan, first))
     return Foreseen(key="synth", told=told, lines=tuple(_lines(told)))
 
 
-def _told(synth: Synth, plan: Plan, first: int) -> dict[str, Any]:
+def _section(synth: Synth, plan: Plan, first: int) -> dict[str, Any]:
     return {
         "name": synth.name,
         "words": synth.words(),
@@ -36,7 +36,7 @@ def _told(synth: Synth, plan: Plan, first: int) -> dict[str, Any]:
         "rows": synth.rows,
         "columns": list(synth.domain.columns),
         "cells": dict(zip(synth.domain.columns, synth.domain.shape, strict=True)),
-        "point_masses": {name: list(values) for name, values in synth.heaps.items()},
+        "point_masses": {name: list(values) for name, values in synth.point_masses.items()},
         "never": list(synth.never),
         "determines": dict(synth.determines),
         **({"denial": synth.denial_words()} if synth.rules.denials else {}),

@@ -16,14 +16,14 @@ HEADINGS = ("table", "margin", "cells", "margin of noise, cell", "margin of nois
 
 def foresee_tables(asked: AddUpTables, plan: Plan, cv: float = 0.0) -> Foreseen:
     """What each table will cost, how it will be measured, and how noisy its cells and its grand total will be."""
-    told = [_told(table, plan) for table in asked.tables]
+    told = [_section(table, plan) for table in asked.tables]
     return Foreseen(key="tables", told=told, lines=tuple(_lines(told)))
 
 
-def _told(table: MarginTables, plan: Plan) -> dict[str, Any]:
-    schema, neighbours, level = plan.schema, plan.neighbours, float(table.level)
+def _section(table: MarginTables, plan: Plan) -> dict[str, Any]:
+    schema, neighbours, level = plan.setting.schema, plan.neighbours, float(table.level)
     agreement = table.agreement(schema, neighbours)
-    parts, rings = table.parts(schema, neighbours), table.rings(schema)
+    parts, step = table.parts(schema, neighbours), float(table.step(schema))
     margins = []
     for place, axes in enumerate(table.margins):
         law = agreement if table.add_up else Agreement(agreement.shape, (agreement.measured[place],))
@@ -31,8 +31,8 @@ def _told(table: MarginTables, plan: Plan) -> dict[str, Any]:
             {
                 "columns": list(table.columns(axes)),
                 "cells": law.cells(axes),
-                "margin": round(law.half_width(axes, level) / rings, 3),
-                "total_margin_of_noise": round(law.half_width((), level) / rings, 3),
+                "margin": round(law.half_width(axes, level) * step, 3),
+                "total_margin_of_noise": round(law.half_width((), level) * step, 3),
             }
         )
     return {

@@ -11,8 +11,6 @@ from math import isqrt
 from reticent.answer.parts import AnyMeasurement, Measurement
 from reticent.exact import show
 from reticent.plan.plan import Plan
-from reticent.plan.statistics import Statistics
-from reticent.plan.tables import AddUpTables
 from reticent.privacy.claim import Claim, as_approximate, in_words
 from reticent.synth.spending import rho_within
 
@@ -30,15 +28,8 @@ class InBothUnits:
 
 def in_both_units(plan: Plan) -> InBothUnits:
     """The sums over all that the plan measures."""
-    costs = [_of_part(part) for route in plan.routes for part in route.parts]
-    costs += [_of_part(part) for part in (plan.weight.parts(plan.neighbours) if plan.weight else ())]
-    costs += [_of_claim(claim) for claim in plan.design.claims(plan.change)]
-    for product in plan.products:
-        if isinstance(product, AddUpTables):
-            made = (table.parts(plan.schema, plan.neighbours) for table in product.tables)
-            costs += [_of_part(part) for parts in made for part in parts]
-        elif not isinstance(product, Statistics):
-            costs += [_of_claim(claim) for claim in product.claims(plan)]
+    paid = [each for product in plan.products for each in product.costs(plan)]
+    costs = [_of_claim(each) if isinstance(each, Claim) else _of_part(each) for each in paid]
     return InBothUnits(epsilon=_sum([each.epsilon for each in costs]), rho=_sum([each.rho for each in costs]))
 
 
@@ -90,7 +81,7 @@ def _advice(plan: Plan, epsilon: Fraction, rho: Fraction) -> str:
     return f"{cheaper} would cost less: {way}"
 
 
-def unit_told(plan: Plan) -> dict[str, str | None]:
+def unit_section(plan: Plan) -> dict[str, str | None]:
     """The same as plain values."""
     both = in_both_units(plan)
     told = {"epsilon": both.epsilon, "rho": both.rho}

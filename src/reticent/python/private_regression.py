@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import PlanError
-from reticent.exact import read_decimal, show
+from reticent.exact import BARE, places_for, read_decimal, rounded, rounded_down, rounded_up, show
 from reticent.models.design import Bounded, RegressionDesign, floats, records
 from reticent.models.fit import Estimator, Fit, ModelNoise, SystemModelNoise
 from reticent.models.intervals import MEANING, ReleasedLine, fit_line, reach
 from reticent.models.sums import Centred
 from reticent.privacy.claim import Claim, amount
 from reticent.python.charging import Account, Params
+from reticent.python.frames import headers_of
 from reticent.python.private_imputer import fit_lines, shape_of
 from reticent.refine.total import DesignFactor
 from reticent.sensitivity.bounds import Neighbours
@@ -108,6 +109,9 @@ class PrivateRegression(Params):
             read=lambda: fitted(x, y, self._noise),
         )
         self._line = released[-1]
+        self.n_features_in_ = len(design.predictors)
+        if (headers := headers_of(x)) is not None:
+            self.feature_names_in_ = np.asarray(headers, dtype=object)
         return self
 
     def predict(self, x: Any) -> NDArray[np.float64]:
@@ -128,23 +132,25 @@ class PrivateRegression(Params):
             raise PlanError("is a decimal from 0.5 to 0.9999", field="level")
         fit = self._fitted
         values, sds = map(float, fit.coefficients), self._line.noise_sds
-        names = ("(intercept)", *(f"x{place}" for place in range(len(fit.slopes))))
+        plain = [f"x{place}" for place in range(len(fit.slopes))]
+        names = ("(intercept)", *map(str, getattr(self, "feature_names_in_", plain)))
+        wide = max(12, *(len(name) + 1 for name in names))
         factor = _declared(design_effect)
         errors = self._line.sampling_sds if factor is not None else None
         told = "; total interval" if errors else ""
         lines = [
-            f"{'':<12}{'value':>14}{'noise sd':>14}   interval for privacy noise, level {show(share)}{told}"
+            f"{'':<{wide}}{'value':>14}{'noise sd':>14}   interval for privacy noise, level {show(share)}{told}"
         ]
         for place, (name, value) in enumerate(zip(names, values, strict=True)):
             if place or self.fit_intercept:
-                line = _summed_up(name, value, sds[place] if sds else None, reach(float(share)))
+                line = _summed_up(f"{name:<{wide}}", value, sds[place] if sds else None, reach(float(share)))
                 lines.append(
                     line + (_total(value, sds, errors, place, factor, float(share)) if errors else "")
                 )
         said = self._line.why_none
         lines.append(f"No intervals: {said}." if said else f"An interval {MEANING}.")
         sampling = "A total interval holds sampling, too" if errors else "No sampling error is in it"
-        return "\n".join([*lines, f"Residual sd {self.variance_**0.5:.4g}. {fit.claim}. {sampling}."])
+        return "\n".join([*lines, f"Residual sd {_bare(self.variance_**0.5)}. {fit.claim}. {sampling}."])
 
     @property
     def stderr_(self) -> NDArray[np.float64]:
@@ -237,8 +243,19 @@ class PrivateRegression(Params):
 
 def _summed_up(name: str, value: float, sd: float | None, times: float) -> str:
     if sd is None:
-        return f"{name:<12}{value:>14.6g}"
-    return f"{name:<12}{value:>14.6g}{sd:>14.4g}   {value - times * sd:.6g} to {value + times * sd:.6g}"
+        return f"{name}{_bare(value):>14}"
+    shown = rounded(value, places_for(times * sd))
+    return f"{name}{shown:>14}{rounded_up(sd, places_for(sd)):>14}   {_between(value, times * sd)}"
+
+
+def _bare(value: float) -> str:
+    return rounded(value, places_for(value, BARE))
+
+
+def _between(value: float, half: float) -> str:
+    """The ends of an interval, rounded outward, with the decimals that two digits of its half need."""
+    digits = places_for(half)
+    return f"{rounded_down(value - half, digits)} to {rounded_up(value + half, digits)}"
 
 
 def _declared(effect: str | None) -> DesignFactor | None:
@@ -265,7 +282,7 @@ def _total(
     if sds is None or factor is None:
         return ""
     half = hypot(reach(level) * sds[place], factor.quantile(level) * factor.deft * errors[place])
-    return f"; {value - half:.6g} to {value + half:.6g}"
+    return f"; {_between(value, half)}"
 
 
 def _check_shape(x: tuple[int, ...], y: tuple[int, ...], columns: int) -> None:

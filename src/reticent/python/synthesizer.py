@@ -92,7 +92,8 @@ class Synthesizer(Params):
     **Parameters**
 
     - `method`: the synthesizer: `"aim"`, `"mst"`, `"privbayes"`, `"independent"`, or one as printed.
-    - `missing`: what is done about missing values, `"available"` where not said.
+    - `missing`: what is done about missing values; where not said, `"response-weighted"` with aim, mst and pairs, else
+      `"available"`.
     - `epsilon`: the privacy budget of one `fit`, a decimal as text.
     - `delta`: the chance that the guarantee leaves open; none asks for pure differential privacy.
     - `codebook`: a file or a dictionary; may be left out where `fit` is given a `Survey`.
@@ -109,6 +110,7 @@ class Synthesizer(Params):
     - `pairs`: with `inference`, `"all"`, or `"chosen"` for those that the method chooses.
     - `impute_model`: whose model completes the rows, with `missing = "impute-model"`.
     - `impute_share`: the share of the amount that filling takes, half where not said.
+    - `sampling`: for `"chain"`, `{"rate": "0.02", "steps": 400, "expected": 1_000_000}`: training steps over Poisson samples.
     - `replaced`: protect one respondent's answers replaced, and not one added or removed.
     - `ledger`: a `Ledger` or its path, charged before a row is read.
 
@@ -119,14 +121,14 @@ class Synthesizer(Params):
     _NAMES = (
         *("method", "missing", "epsilon", "delta", "codebook", "columns", "bins", "point_masses", "copies"),
         *("never", "determines", "known", "denial", "inference", "pairs", "replaced", "ledger"),
-        *("impute_model", "impute_share"),
+        *("impute_model", "impute_share", "sampling"),
     )
 
     def __init__(
         self,
         *,
         method: str = "aim",
-        missing: str = "available",
+        missing: str | None = None,
         epsilon: str,
         delta: str | None = None,
         codebook: Book | None = None,
@@ -142,6 +144,7 @@ class Synthesizer(Params):
         pairs: str | None = None,
         impute_model: str | None = None,
         impute_share: str | None = None,
+        sampling: Mapping[str, Any] | None = None,
         replaced: bool = False,
         ledger: Account | None = None,
     ) -> None:
@@ -150,7 +153,7 @@ class Synthesizer(Params):
         self.point_masses = point_masses
         self.never, self.determines, self.known, self.replaced = never, determines, known, replaced
         self.denial, self.inference, self.pairs, self.ledger = denial, inference, pairs, ledger
-        self.impute_model, self.impute_share = impute_model, impute_share
+        self.impute_model, self.impute_share, self.sampling = impute_model, impute_share, sampling
         self._noise: SynthNoise = SystemSynthNoise()
         self._kind: type | None = None
 

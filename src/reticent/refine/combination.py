@@ -12,7 +12,6 @@ from math import erfc, exp, expm1, pi, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.fft import dst
 
 from reticent.errors import PlanError
 
@@ -118,10 +117,16 @@ def half_width(draws: Sequence[Draws], level: float) -> float:
     u = np.asarray(pi / half * np.arange(1, TERMS), dtype=np.float64)
     log_series = sum((each.log_characteristic(u) for each in draws), -((smooth * u) ** 2) / 2)
     weights = 2 * _signed(draws, u) * np.exp(log_series) / (pi * np.arange(1, TERMS))
-    inside = np.arange(1, TERMS) / TERMS + dst(weights, type=1) / 2
+    inside = np.arange(1, TERMS) / TERMS + _sines(weights)
     wanted = level + NUMERIC + erfc(REACH / sqrt(2))
     first = int(np.argmax(np.maximum.accumulate(inside) >= wanted))
     return half * (first + 1) / TERMS + REACH * smooth
+
+
+def _sines(weights: Floats) -> Floats:
+    """The sine series at its N points: of w_1 .. w_N the sums over k of w_k sin(pi j k / (N + 1)), by an odd row twice as long."""
+    odd = np.concatenate([[0.0], weights, [0.0], -weights[::-1]])
+    return np.asarray(-np.fft.rfft(odd).imag[1:-1] / 2)
 
 
 def _signed(draws: Sequence[Draws], u: Floats) -> Floats:

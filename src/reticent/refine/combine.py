@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from math import isfinite, sqrt
 
 import numpy as np
-from scipy.stats import t as student
 
 from reticent.errors import PlanError
+from reticent.refine.total import student_half_width
 
 FEWEST = 5
 
@@ -60,7 +60,7 @@ def combine(
         raise PlanError("lies between 0 and 1, such as 0.95", field="level")
     degrees, spread = len(found) - 1, float(found.std(ddof=1))
     error = spread * sqrt(1 + 1 / len(found))
-    half = float(student.ppf((1 + level) / 2, degrees)) * error
+    half = student_half_width(degrees, level) * error
     usual = max(standard_errors, default=0.0)
     warning = (
         f"copies vary by {spread:.3g}, less than the standard error {usual:.3g} of one table"

@@ -7,10 +7,11 @@ The quantile t has the degrees of freedom with which deft is known; a declared d
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from math import inf, isfinite, pi, sqrt
+from math import ceil, floor, inf, isfinite, pi, sqrt
 from statistics import NormalDist
+from typing import Any
 
 from flint import arb, ctx
 
@@ -53,6 +54,26 @@ class DesignFactor:
         return student_half_width(self.df, level)
 
 
+def released_design_factor(released: Mapping[str, Any]) -> DesignFactor | None:
+    """The design factor that a release tells, bought or declared; None where it tells none.
+
+    `released` is the document of a release. Synthetic tables and whatever else is computed from a release later, at no
+    cost, take the survey's factor from here: it was paid for, so using it again is post-processing (THEORY 13.3).
+    """
+    told = released.get("sampling", {})
+    if "design_effect" not in told:
+        declared = released.get("planning", {}).get(
+            "design_effect"
+        )  # a plan without statistics tells it there alone
+        return None if declared is None else DesignFactor(deft=sqrt(float(declared)))
+    return DesignFactor(
+        deft=sqrt(float(told["design_effect"])),
+        df=max(LEAST_DF, float(told.get("degrees_of_freedom", inf))),
+        source=str(told.get("source", "declared")),
+        cautions=tuple(told.get("cautions", ())),
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleSize:
     """How many respondents a sample has, and what they weigh in all, by the name of a weight. Public, or released."""
@@ -76,20 +97,26 @@ class SampleSize:
 class TotalError:
     """The total interval of an estimate, its margin (the longer side), and the coefficient of variation if there is one.
 
-    An estimate that no population can have, such as a negative count, `is_impossible`: it has no coefficient of variation, and is
-    unreliable.
+    An estimate of 0 has no coefficient of variation, and neither has one that no population can have, such as a negative count:
+    it `is_unreliable`.
     """
 
     low: float
     high: float
     margin: float
     cv: float | None
-    is_impossible: bool = False
+    is_unreliable: bool = False
+
+    def whole(self) -> "TotalError":
+        """The same with ends that are whole numbers, rounded away: of a number of respondents."""
+        return replace(
+            self, low=float(floor(self.low)), high=float(ceil(self.high)), margin=float(ceil(self.margin))
+        )
 
     @property
     def reliability(self) -> str | None:
         """In the words offices use."""
-        return "unreliable" if self.is_impossible else reliability(self.cv)
+        return "unreliable" if self.is_unreliable else reliability(self.cv)
 
 
 def total_interval(
@@ -115,9 +142,9 @@ def total_interval(
     if noise is None or not isfinite(noise):
         noise = (privacy[1] - privacy[0]) / 2 / student_half_width(inf, level)
     low, high = (_within(end, limits) for end in (value - below, value + above))
-    is_impossible = value != _within(value, limits)
-    cv = sqrt(noise**2 + se**2) / abs(value) if value and not is_impossible else None
-    return TotalError(low=low, high=high, margin=max(below, above), cv=cv, is_impossible=is_impossible)
+    is_unreliable = value != _within(value, limits) or (not value and below + above > 0)
+    cv = sqrt(noise**2 + se**2) / abs(value) if value and not is_unreliable else None
+    return TotalError(low=low, high=high, margin=max(below, above), cv=cv, is_unreliable=is_unreliable)
 
 
 def _within(value: float, limits: tuple[float | None, float | None]) -> float:
@@ -165,24 +192,24 @@ def rank_reach(at: float, size: float, *, factor: DesignFactor, level: float) ->
     return size * factor.quantile(level) * factor.deft * sqrt(at * (1 - at) / size)
 
 
-def factor_of_paired(
-    total: float, *, scale: float, groups: int, cautions: tuple[str, ...] = ()
-) -> DesignFactor:
-    """The design factor from A, the noisy sum over groups of absolute paired differences, in standard errors of a simple
-    random sample; `scale` is that of its Laplace noise, in the same unit.
-
-    deft = max(1, sqrt(pi/2) A/sqrt(R)), r^2 = (pi/2 - 1)/R + 2 (scale/A)^2, df = max(2, 1/(2 r^2)).
-    """
-    se, df = paired_error(total, scale=scale, groups=groups)
-    return DesignFactor(deft=max(1.0, se), df=df, source="bought", cautions=cautions)
-
-
 def paired_error(total: float, *, scale: float, groups: int) -> tuple[float, float]:
-    """The standard error that A stands for, and its degrees of freedom; 0 and 2 where the noise left nothing."""
+    """The standard error that A stands for, and its degrees of freedom; 0 and 2 where the noise left nothing.
+
+    A is the noisy sum over R groups of absolute paired differences, `scale` that of its Laplace noise, in the same unit:
+    se = sqrt(pi/2) A/sqrt(R), r^2 = (pi/2 - 1)/R + 2 (scale/A)^2, df = max(2, 1/(2 r^2)).
+    """
     if total <= 0:
         return 0.0, LEAST_DF
     spread = (pi / 2 - 1) / groups + 2 * (scale / total) ** 2
     return sqrt(pi / 2) * total / sqrt(groups), max(LEAST_DF, 1 / (2 * spread))
+
+
+def replicated_error(total: float, *, scale: float, df: float) -> tuple[float, float]:
+    """The same from the noisy root of a replicate variance, of a design with `df` degrees of freedom."""
+    if total <= 0:
+        return 0.0, LEAST_DF
+    spread = 1 / (2 * df) + 2 * (scale / total) ** 2
+    return total, max(LEAST_DF, 1 / (2 * spread))
 
 
 @lru_cache(maxsize=1024)

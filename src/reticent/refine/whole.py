@@ -8,17 +8,16 @@ its margins add up.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from math import exp, fsum, log, prod
-from typing import Any, TypeVar, cast
+from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import PlanError
 from reticent.refine.residuals import Axes, Floats, centred, subsets
 
-F = TypeVar("F", bound=Callable[..., Any])
 Whole = NDArray[np.int64]
 
 MOST_JOINT = 1_000_000
@@ -29,18 +28,20 @@ SETTLED = 0.001
 SWEEPS = 20
 TOTALS_FIRST = 100.0
 """Many cells near zero that may not be negative would push a total up together; an error in a total counts so much more."""
-
-
-def _compiled(function: F) -> F:
-    return cast(F, numba.njit(nogil=True)(function))
+COMPILED_FROM = 20_000
+"""Cells of all margins together; for fewer, compiling takes longer than the loops do."""
 
 
 @dataclass(frozen=True)
 class Margins:
-    """Consistent margins over axes of the lengths `shape`: for each set of axes its table and the variance of a cell."""
+    """Consistent margins over axes of the lengths `shape`: for each set of axes its table and the variance of a cell.
+
+    Rounds end when margins move by no more than `settled`.
+    """
 
     shape: tuple[int, ...]
     tables: Mapping[Axes, tuple[Floats, float]]
+    settled: float = SETTLED
 
     def __post_init__(self) -> None:
         if prod(self.shape) > MOST_JOINT:
@@ -115,7 +116,7 @@ def nearest_joint(margins: Margins) -> Floats:
         dual = dual + free - joint
         if number % 10 == 9:
             now = margins.sums(joint)
-            if before is not None and _moved(now, before) <= SETTLED:
+            if before is not None and _moved(now, before) <= margins.settled:
                 break
             before = now
     return joint
@@ -131,9 +132,22 @@ def whole_joint(margins: Margins, joint: Floats) -> Whole:
     Cells are taken in order and rounded up or down, whichever leaves the margins so far nearer; then single cells are
     changed by one, as long as that brings the margins nearer.
     """
-    whole = np.floor(joint).astype(np.int64).ravel()
-    _diffuse(whole, joint.ravel(), _places(margins), SWEEPS)
-    return whole.reshape(margins.shape)
+    whole, places = np.floor(joint).astype(np.int64).ravel(), _places(margins)
+    if places.size >= COMPILED_FROM:
+        _compiled()(whole, joint.ravel(), places, np.zeros(places.max() + 1), SWEEPS)
+        return whole.reshape(margins.shape)
+    found = whole.tolist()
+    _diffuse(found, joint.ravel().tolist(), places.tolist(), [0.0] * (int(places.max()) + 1), SWEEPS)
+    return np.array(found, dtype=np.int64).reshape(margins.shape)
+
+
+@cache
+def _compiled() -> Callable[..., None]:
+    """The same loops, compiled: the same numbers, since both add and double doubles one by one."""
+    import numba  # slow to load, and of use for large tables alone
+
+    made: Callable[..., None] = numba.njit(nogil=True)(_diffuse)
+    return made
 
 
 def _places(margins: Margins) -> NDArray[np.int64]:
@@ -149,32 +163,33 @@ def _places(margins: Margins) -> NDArray[np.int64]:
     return np.array(found)
 
 
-@_compiled
-def _diffuse(whole: Whole, exact: Floats, places: Whole, sweeps: int) -> None:
-    """Change `whole`, which begins as the floor of `exact`, so that its margins are near those of `exact`."""
+def _diffuse(whole: Any, exact: Any, places: Any, off: Any, sweeps: int) -> None:
+    """Change `whole`, which begins as the floor of `exact`, so that its margins are near those of `exact`.
+
+    `off` begins as zeros: how far each cell of a margin is off so far.
+    """
     tables = len(places)
-    off = np.zeros(places.max() + 1)
     for cell in range(len(whole)):
         down = whole[cell] - exact[cell]
         gain = 0.0  # of rounding up instead of down: the sum of (off + down + 1)^2 - (off + down)^2
         for t in range(tables):
-            gain += 2.0 * (off[places[t, cell]] + down) + 1.0
+            gain += 2.0 * (off[places[t][cell]] + down) + 1.0
         if gain < 0.0:
             whole[cell] += 1
         for t in range(tables):
-            off[places[t, cell]] += whole[cell] - exact[cell]
+            off[places[t][cell]] += whole[cell] - exact[cell]
     for _ in range(sweeps):
         changed = False
         for cell in range(len(whole)):
             pull = 0.0
             for t in range(tables):
-                pull += 2.0 * off[places[t, cell]]
+                pull += 2.0 * off[places[t][cell]]
             step = 1 if pull + tables < -1e-9 else -1 if (tables - pull < -1e-9 and whole[cell] > 0) else 0
             if step != 0:
                 changed = True
                 whole[cell] += step
                 for t in range(tables):
-                    off[places[t, cell]] += step
+                    off[places[t][cell]] += step
         if not changed:
             break
 

@@ -44,7 +44,8 @@ class CellsResult(Result):
 
     @property
     def keys(self) -> Sequence[str]:
-        return [cells.cell for cells in self.asked.tables]
+        asked = self.asked.tables
+        return [name for each in asked for name in (each.cell, each.y, each.x) if name is not None]
 
     def document(self) -> dict[str, Any]:
         plan = self.plan

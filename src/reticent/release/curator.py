@@ -143,7 +143,7 @@ class Curator:
             raise ResourceError(
                 f"was planned at {show(plan.cost)} but ran otherwise; nothing is published", field="statistic"
             )
-        made = done.told(
+        made = done.to_document(
             plan,
             receipt=reservation.receipt.as_dict(),
             engine=engine.version,

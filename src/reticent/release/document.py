@@ -13,6 +13,7 @@ from typing import Any
 
 from reticent import __version__
 from reticent.answer.choose_bins import Weighed, alphas
+from reticent.answer.context import rests_on_caps
 from reticent.answer.factors import Factors
 from reticent.answer.parts import UNBOUNDED, Answer, AnyMeasurement, Estimate, HiddenScale
 from reticent.answer.route import Route
@@ -31,7 +32,8 @@ from reticent.refine.total import TotalError
 from reticent.release.format import COVERS, FORMAT
 from reticent.release.labels import labels_section
 from reticent.release.product import Result
-from reticent.release.sampling import TOTAL_WORDS, Sampled
+from reticent.release.sampling import FILLED_TOTAL, FIXED_SIZE, TOTAL_WORDS, Sampled, asked_of
+from reticent.release.why_empty import why_empty
 
 
 def _share(partition: Partition) -> dict[str, Any]:
@@ -62,15 +64,15 @@ def drawn_section(plan: Plan) -> dict[str, Any]:
     return told
 
 
-def resting_told(told: Any, plan: Plan) -> Any:
+def with_grounds(told: Any, plan: Plan) -> Any:
     """What a release tells, with the key's secrecy in every claim that rests on it, wherever in it a claim stands."""
     if plan.partition is None or not plan.partition.secret(plan.change):
         return told
     if isinstance(told, list):
-        return [resting_told(each, plan) for each in told]
+        return [with_grounds(each, plan) for each in told]
     if not isinstance(told, dict):
         return told
-    inner = {name: resting_told(each, plan) for name, each in told.items()}
+    inner = {name: with_grounds(each, plan) for name, each in told.items()}
     if not {"words", "measure", "rests_on"} <= set(told) or told["measure"] == "observed" or "secret" in told:
         return inner
     ground = {"theorem": KEY_GROUND[0], "proof": KEY_GROUND[1]}
@@ -112,14 +114,14 @@ def weights_section(plan: Plan, weighed: Weighed | None) -> dict[str, Any]:
         "bin_of_cell": list(strategy.bins),
         "guarantee": {"words": str(claim), **claim.as_dict()} if claim else {"words": "public, no cost"},
         **({"noisy_counts": list(weighed.counts)} if weighed.counts else {}),
-        **_each_told(plan, weighed),
-        **({"raked": raked_told(plan.weight, weighed.fitted)} if weighed.fitted else {}),
-        **({"factors": factors_told(weighed.factors)} if weighed.factors else {}),
+        **_attributes_section(plan, weighed),
+        **({"raked": raked_section(plan.weight, weighed.fitted)} if weighed.fitted else {}),
+        **({"factors": factors_section(weighed.factors)} if weighed.factors else {}),
     }
     return {"weights": told}
 
 
-def factors_told(factors: Factors) -> dict[str, Any]:
+def factors_section(factors: Factors) -> dict[str, Any]:
     """What was released of the bins: their noisy base weights, who was put together, and the largest weight of a record."""
     return {
         "epsilon": show(factors.bought.epsilon),
@@ -130,7 +132,7 @@ def factors_told(factors: Factors) -> dict[str, Any]:
     }
 
 
-def _each_told(plan: Plan, weighed: Weighed) -> dict[str, Any]:
+def _attributes_section(plan: Plan, weighed: Weighed) -> dict[str, Any]:
     """Which way was chosen for every attribute, at what price and alpha."""
     if plan.weight is None or plan.weight.crossing is None:
         return {}
@@ -150,7 +152,7 @@ def _each_told(plan: Plan, weighed: Weighed) -> dict[str, Any]:
     return {"attributes": told}
 
 
-def raked_told(weighting: Weighting, fitted: RakedTotals) -> dict[str, Any]:
+def raked_section(weighting: Weighting, fitted: RakedTotals) -> dict[str, Any]:
     """How the totals came about: the noisy table, the fit, and whether it met its margins. All of it was paid for."""
     fitting = weighting.fitting
     return {
@@ -191,7 +193,7 @@ def weight_words(weighting: Weighting) -> str:
     )
 
 
-def files_told(plan: Plan) -> dict[str, Any]:
+def public_files_section(plan: Plan) -> dict[str, Any]:
     """Every such file with every text that is published from it; nothing for a plan that has all of it inside."""
     told = [each.as_dict() for each in plan.files if each.published]
     return {"public_files": told} if told else {}
@@ -223,23 +225,24 @@ def document(
         "dataset": plan.schema.name,
         "published": receipt is not None,
         "guarantee": {
-            "words": str(whole) + _shown(plan, whole),
+            "words": plan.worded(whole) + _shown(plan, whole),
             **whole.as_dict(),
             "accept_large": plan.accepts_large,
         },
         "protects": {
             "privacy_unit": plan.schema.unit,
             "at_most": plan.schema.at_most,
+            **({"unit_name": plan.schema.unit_name} if plan.schema.first else {}),
             "change": plan.change.value,
             **({"shown_at_delta": show(plan.delta)} if plan.unit == "rho" else {}),
         },
         "imputation": list(plan.repair_words),
         **imputed_by(plan),
-        **(external_imputation_section(plan.brought, whole) if plan.brought else {}),
+        **(external_imputation_section(plan.external, whole) if plan.external else {}),
         **{key: told for each in done for key, told in each.grounds().items()},
         **drawn_section(plan),
         **wave_section(plan),
-        **files_told(plan),
+        **public_files_section(plan),
         **labels_section(plan.schema, [name for each in done for name in each.keys]),
         "statistics": [],
         **{key: told for each in done for key, told in each.document().items()},
@@ -252,7 +255,7 @@ def document(
         },
         "software": {"reticent": __version__, "engine": engine},
     }
-    return {name: resting_told(each, plan) for name, each in made.items()}
+    return {name: with_grounds(each, plan) for name, each in made.items()}
 
 
 def imputed_by(plan: Plan) -> dict[str, Any]:
@@ -304,7 +307,7 @@ def _answer(
         "query": {key: _plain(value) for key, value in ask.written.items()},
         "words": ask_words(ask.query, plan.schema, plan.repair, plan.models) + weighted_words(ask, plan),
         "unit": unit,
-        "guarantee": {"words": str(claim), **claim.as_dict()}
+        "guarantee": {"words": plan.worded(claim), **claim.as_dict()}
         if claim
         else {"words": "post-processing, no cost"},
         "parts": [_part(part) for part in answer.parts],
@@ -316,13 +319,20 @@ def _answer(
             + bar_words(ask.query, plan.schema, plan.models, bought=bool(answer.total_meaning)),
         },
         "total": {
-            "meaning": answer.total_meaning or TOTAL_WORDS,
-            **({} if any(totals) else {"empty": sampled.why(ask, answers)}),
+            "meaning": _total_words(ask, answer, sampled),
+            **({} if any(totals) else {"empty": why_empty(sampled, ask, answers)}),
         },
         "estimates": [
             _estimate(estimate, ask, total) for estimate, total in zip(answer.estimates, totals, strict=True)
         ],
     }
+
+
+def _total_words(ask: Statistic, answer: Answer, sampled: Sampled) -> str:
+    """What a total interval covers: what a bought one says of itself, or the usual, and what has to be known of it."""
+    said, plan = answer.total_meaning or TOTAL_WORDS, sampled.plan
+    said += FIXED_SIZE if asked_of(ask).adds_up and ask.name not in sampled.own else ""
+    return said + (FILLED_TOTAL if rests_on_caps(ask.query, plan.schema, plan.repair) else "")
 
 
 def _estimate(estimate: Estimate, ask: Statistic, total: TotalError | None) -> dict[str, Any]:

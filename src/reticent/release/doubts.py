@@ -8,25 +8,38 @@ from sqlglot import exp
 
 from reticent.engine.confidential import Finding, read
 from reticent.engine.protocol import CuratorEngine
+from reticent.engine.sources.dialect import NO_NUMBER
 from reticent.engine.sql import build as sql
 from reticent.engine.sql.clean import Clean, code
 from reticent.plan.models import ModelRepair
 from reticent.plan.plan import Plan
 from reticent.schema import Levels, Number, Schema
 from reticent.schema.columns import FOLDS, folded, letters_of
+from reticent.schema.schema import CsvDialect
 
 MASS = 0.2
 """A single value with more than this share of the answers is a mass that a line does not go through."""
 COMMA = re.compile(r"[+-]?[0-9]{1,3}([.' ]?[0-9]{3})*,[0-9]+|[+-]?[0-9]+,[0-9]+")
 GROUPED = re.compile(r"[+-]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]+)?")
+POINTED = re.compile(r"[+-]?[0-9]{1,3}(\.[0-9]{3})+,[0-9]+|[+-]?[0-9]{1,3}(\.[0-9]{3}){2,}")
+PLAIN = re.compile(r"[+-]?([0-9]+\.[0-9]*|\.[0-9]+)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Doubt:
-    """One thing to look at before anything is charged: of which column, and what."""
+    """One thing to look at before anything is charged: of which column, and what.
+
+    `bare` says it without quoting a cell, where `words` quotes one: a page may be left open.
+    """
 
     column: str
     words: str = field(repr=False)
+    bare: str = field(default="", repr=False)
+
+    @property
+    def cellless(self) -> str:
+        """The words, with no cell in them."""
+        return self.bare or self.words
 
 
 def doubts(engine: CuratorEngine, plan: Plan, findings: Sequence[Finding]) -> list[Doubt]:
@@ -45,15 +58,49 @@ def _of_column(found: Finding, schema: Schema) -> Iterator[Doubt]:
         )
     elif found.answered and found.clamped > found.answered / 2:
         yield Doubt(column=name, words="has more than half of its values outside its bounds")
-    if isinstance(column, Number) and any(COMMA.fullmatch(each.strip()) for each in found.examples):
-        is_grouped = all(GROUPED.fullmatch(each.strip()) for each in found.examples)
-        key = 'thousands = ","' if is_grouped else 'decimal = ","'
-        yield Doubt(
-            column=name,
-            words=f"holds numbers with a comma, which do not fit: say [survey.csv] {key} in the codebook",
-        )
+    if isinstance(column, Number):
+        yield from _written(found, schema.csv)
     if isinstance(column, Levels):
         yield from _spelled(found, column)
+        yield from _garbled(found, schema.csv)
+
+
+def _written(found: Finding, dialect: CsvDialect) -> Iterator[Doubt]:
+    """Numbers that would be some if the codebook told how they are written."""
+    cells = [each.strip() for each in found.examples]
+    if dialect.decimal == ",":
+        yield from _pointed(found, cells, dialect)
+    elif any(COMMA.fullmatch(each) for each in cells):
+        key = 'thousands = ","' if all(GROUPED.fullmatch(each) for each in cells) else 'decimal = ","'
+        key += ' and thousands = "."' if any(POINTED.fullmatch(each) for each in cells) else ""
+        yield Doubt(
+            column=found.column,
+            words=f"holds numbers with a comma, which do not fit: say [survey.csv] {key} in the codebook",
+        )
+
+
+def _pointed(found: Finding, cells: Sequence[str], dialect: CsvDialect) -> Iterator[Doubt]:
+    """Points where the comma stands before the decimals: between thousands, or as in a file that mixes both."""
+    if not dialect.thousands and any(POINTED.fullmatch(each) for each in cells):
+        yield Doubt(
+            column=found.column,
+            words='holds numbers with points between their digits: say [survey.csv] thousands = "." in the codebook',
+        )
+    elif any(PLAIN.fullmatch(each) for each in cells):
+        yield Doubt(
+            column=found.column,
+            words='holds numbers with a decimal point, where the codebook says decimal = ",": a file writes all of them one '
+            "way, so mend the file or the codebook",
+        )
+
+
+def _garbled(found: Finding, dialect: CsvDialect) -> Iterator[Doubt]:
+    """Letters of another code page, which came out as marks."""
+    if any(NO_NUMBER in each for each in found.examples):
+        yield Doubt(
+            column=found.column,
+            words=f'holds bytes that are no {dialect.encoding}: say [survey.csv] encoding in the codebook, often "cp1252"',
+        )
 
 
 def _spelled(found: Finding, column: Levels) -> Iterator[Doubt]:
@@ -71,6 +118,8 @@ def _spelled(found: Finding, column: Levels) -> Iterator[Doubt]:
             column=found.column,
             words=f"holds {one!r} where the codebook has {level!r}, and so counts it as missing: mend the levels, or write "
             'ignore = ["case", "spacing"]',
+            bare=f"holds texts that differ from {level!r} of the codebook by case or spacing alone, and so counts them as "
+            'missing: mend the levels, or write ignore = ["case", "spacing"]',
         )
 
 
@@ -87,10 +136,11 @@ def _masses(engine: CuratorEngine, plan: Plan) -> Iterator[Doubt]:
         if isinstance(column, Number):
             share, value = _largest(engine, plan.schema, name)
             if share > MASS:
+                line = "a regression imputation through it draws a line between the mass and the rest, and fills values that nobody has"
                 yield Doubt(
                     column=name,
-                    words=f"has {share:.0%} of its answers at {column.text(value)}: a regression imputation through it "
-                    "draws a line between the mass and the rest, and fills values that nobody has",
+                    words=f"has {share:.0%} of its answers at {column.text(value)}: {line}",
+                    bare=f"has {share:.0%} of its answers at one value: {line}",
                 )
 
 
@@ -111,7 +161,7 @@ def _largest(engine: CuratorEngine, schema: Schema, name: str) -> tuple[float, i
 
 def _duplicates(engine: CuratorEngine, schema: Schema) -> Iterator[Doubt]:
     """Rows that are alike in every column: in a survey of many questions they are copies."""
-    names = list(schema.coded)
+    names = [name for name in schema.coded if name not in schema.computed]
 
     def counted(_: Clean, rows: exp.Select) -> exp.Select:
         keys = [code(name) for name in names]

@@ -11,7 +11,7 @@ STATISTIC = {"error_bar": "interval", "claim": "guarantee"}
 ESTIMATE = {"low": "privacy_low", "high": "privacy_high"}
 SYNTH = {
     "holes": "missing",
-    "holes_words": "missing_words",
+    "missing_words": "missing_words",
     "heaps": "point_masses",
     "claim": "guarantee",
 }

@@ -52,6 +52,15 @@ class Labels:
         """A column as a reader sees it."""
         return str((self.told.get(name) or {}).get("label") or name)
 
+    def named(self) -> dict[str, str]:
+        """Every column that has a label of its own, with it and with what its levels are called."""
+        return {name: self._spelled_out(name) for name in self.told if self._spelled_out(name)}
+
+    def _spelled_out(self, name: str) -> str:
+        levels = ", ".join(f"{level} {label}" for level, label in self.levels(name).items())
+        label = self.column(name) if self.column(name) != name else ""
+        return f"{label} ({levels})" if label and levels else label or levels
+
     def level(self, name: str, level: Any) -> str:
         """A level of a column as a reader sees it."""
         return str(self.levels(name).get(str(level)) or level)

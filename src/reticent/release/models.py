@@ -156,7 +156,7 @@ def _uniform(n: int, *, bits: Bits) -> NDArray[np.int32]:
     return (words(n, bits) >> np.uint64(64 - 19)).astype(np.int32) if n else np.zeros(0, np.int32)
 
 
-def told_classes(model: ClassRepair, fit: TabledFit, schema: Schema) -> dict[str, Any]:
+def classes_section(model: ClassRepair, fit: TabledFit, schema: Schema) -> dict[str, Any]:
     """What a release says of its chances: of each level in each cell, to four digits."""
     return {
         "column": model.column,
@@ -197,18 +197,18 @@ def models_section(plan: Plan, fits: tuple[Fit | TabledFit, ...]) -> dict[str, A
     """What a release says of its lines; nothing where it has none."""
     if not plan.models:
         return {}
-    return {"models": [_told_any(m, fit, plan.schema) for m, fit in zip(plan.models, fits, strict=True)]}
+    return {"models": [_model_section(m, fit, plan.schema) for m, fit in zip(plan.models, fits, strict=True)]}
 
 
-def _told_any(model: AnyModel, fit: Fit | TabledFit, schema: Schema) -> dict[str, Any]:
+def _model_section(model: AnyModel, fit: Fit | TabledFit, schema: Schema) -> dict[str, Any]:
     if isinstance(model, ClassRepair) and isinstance(fit, TabledFit):
-        return told_classes(model, fit, schema)
+        return classes_section(model, fit, schema)
     if isinstance(model, ModelRepair) and isinstance(fit, Fit):
-        return _told(model, fit, schema)
+        return _section(model, fit, schema)
     raise TypeError("a line is told of a number, chances of levels")
 
 
-def _told(model: ModelRepair, fit: Fit, schema: Schema) -> dict[str, Any]:
+def _section(model: ModelRepair, fit: Fit, schema: Schema) -> dict[str, Any]:
     return {
         "column": model.column,
         "words": model.words(),

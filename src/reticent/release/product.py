@@ -1,7 +1,7 @@
 """How the products of a plan are made: a producer for each, on one run of the plan, and the result that a release tells.
 
 A producer says what it needs of the rows and refuses, before the charge, what it could not make. What it gives is noisy and
-may be published. The producers stand in `release/products.py`; the runner and the document loop over them.
+may be published. The producers stand in `release/release.py`; the runner and the document loop over them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,8 +14,8 @@ from reticent.engine.sql.sampling import Lot
 from reticent.engine.wants import Aggregate, Tallies
 from reticent.noise.bits import Bits
 from reticent.noise.source import Noise
+from reticent.plan.budgets import Product
 from reticent.plan.plan import Plan
-from reticent.plan.product import Product
 from reticent.prepare.repair import Repair
 from reticent.privacy.claim import Claim
 
@@ -55,7 +55,7 @@ class Result(Protocol):
 
     @property
     def keys(self) -> Sequence[str]:
-        """The columns whose levels stand in its sections, for their labels."""
+        """The columns that its sections name or whose levels stand in them, for their labels."""
         return ()
 
     def grounds(self) -> dict[str, Any]:

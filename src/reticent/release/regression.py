@@ -19,6 +19,7 @@ from reticent.refine.total import DesignFactor, total_interval
 from reticent.release.models import ESTIMATORS, Wanted, design_of, products, sums_of
 from reticent.release.product import Document, PlanRun, Producer, ReleasedSection, Result
 from reticent.release.regression_noise import check_drowned
+from reticent.release.sampling import FILLED_TOTAL
 from reticent.release.statistics import StatisticsResult
 from reticent.schema import Schema
 from reticent.schema.bind import AllOf
@@ -43,7 +44,10 @@ LINE = (
     "meaning",
 )
 INTERCEPT = "(intercept)"
-NO_FILLED = "missing answers were filled from donors, and no sampling error is computed for a regression on filled answers"
+NO_FILLED = (
+    "missing answers were filled from donors, and a sampling error is computed only where the response alone is filled, the finest "
+    "level matches on every predictor as it is, and [expect] missing says how many answers are missing"
+)
 NO_DESIGN = (
     "no sampling error is known: add [design] to the plan; an interval for privacy noise says nothing of how far the sample is "
     "from the population"
@@ -101,7 +105,7 @@ class RegressionResult(Result):
 
     def document(self) -> dict[str, Any]:
         told = zip(self.asked.lines, self.claims, strict=True)
-        return {"regression": [_told(each, self, claim) for each, claim in told]}
+        return {"regression": [_section(each, self, claim) for each, claim in told]}
 
 
 class RegressionProducer(Producer[Regressions]):
@@ -181,13 +185,13 @@ def _fitted(asked: AskedRegression, on: PlanRun, noise: ModelNoise) -> Iterator[
         yield domain, line
 
 
-def _told(asked: AskedRegression, made: RegressionResult, claim: Claim) -> dict[str, Any]:
+def _section(asked: AskedRegression, made: RegressionResult, claim: Claim) -> dict[str, Any]:
     shown = {cell: line for cell, line in made.lines[asked.name].items() if asked.is_shown(cell)}
     whys = dict.fromkeys(line.why_none for line in shown.values() if line.why_none)
     has_any = any(not line.why_none for line in shown.values())
-    factor = None if asked.donees else made.factor
+    factor = filled_factor(asked, made.plan, made.factor)
     no_total = "" if factor is not None and has_any else NO_DESIGN if factor is None else next(iter(whys))
-    no_total = NO_FILLED if asked.donees else no_total
+    no_total = NO_FILLED if made.factor is not None and factor is None else no_total
     return {
         "name": asked.name,
         "words": asked.words(),
@@ -198,7 +202,7 @@ def _told(asked: AskedRegression, made: RegressionResult, claim: Claim) -> dict[
         "level": float(asked.level),
         "meaning": MEANING if has_any else "",
         "no_privacy_interval": "; ".join(whys),
-        "total_meaning": "" if no_total else TOTAL_WORDS,
+        "total_meaning": "" if no_total else TOTAL_WORDS + (FILLED_TOTAL if asked.donees else ""),
         "no_total_interval": no_total,
         "residual_sd": _residual_sds(shown),
         "coefficients": [
@@ -207,6 +211,30 @@ def _told(asked: AskedRegression, made: RegressionResult, claim: Claim) -> dict[
             for each in coefficients(asked, cell, line, factor, made.plan.schema)
         ],
     }
+
+
+def filled_widening(asked: AskedRegression, plan: Plan) -> float | None:
+    """By how much the variance of a slope grows where r donors fill the response: (1 + f/r) / (1 - f), f the expected share.
+
+    Within a cell the predictors are one value, so filled responses are draws of the right law, and slopes are weighted sums
+    of responses: THEORY 13.5a holds for each. And r completions were summed as if they were r times as many respondents.
+    None where that does not hold: filled predictors, conditions or domains, predictors that the finest level does not match on
+    as they are, or no expected share.
+    """
+    group, others = plan.repair.group(asked.model.column), set(asked.columns) - {asked.model.column}
+    if group is None or group.expected is None or others & plan.repair.filled():
+        return None
+    whole = {match.column for match in group.levels[0].on if not match.starts}
+    if not set(asked.model.predictors) <= whole:
+        return None
+    f, rings = float(group.expected), plan.repair.rings
+    return rings * (1 + f / rings) / (1 - f)
+
+
+def filled_factor(asked: AskedRegression, plan: Plan, factor: DesignFactor | None) -> DesignFactor | None:
+    """The design factor, widened where capped donors fill the response; None where no sampling error can be told."""
+    wider = filled_widening(asked, plan) if asked.donees else 1.0
+    return None if factor is None or wider is None else replace(factor, deft=factor.deft * wider**0.5)
 
 
 def _residual_sds(shown: Mapping[Domain, ReleasedLine]) -> float | list[float]:
@@ -218,6 +246,7 @@ def _residual_sds(shown: Mapping[Domain, ReleasedLine]) -> float | list[float]:
 def coefficients(
     asked: AskedRegression, cell: Domain, line: ReleasedLine, factor: DesignFactor | None, schema: Schema
 ) -> list[dict[str, Any]]:
+    """The coefficients of a released line, each with its noise, its sampling error and its confidence interval."""
     terms = [(INTERCEPT, ""), *(asked.term(each, schema) for each in asked.model.features)]
     values = [_digits(float(each), 8) for each in line.fit.coefficients]
     nothing = (None,) * len(values)

@@ -1,7 +1,7 @@
 """A release: the only thing that leaves. JSON for machines, tidy CSV for statisticians, same numbers.
 
 The JSON holds every number and every synthetic row; CSV and Parquet are written from it, synthetic tables numbered over
-all of them.
+all of them. Who makes each product of a plan, and how its section is read back, has one line for each kind here.
 """
 
 import json
@@ -14,20 +14,56 @@ from reticent.errors import ReticentError
 from reticent.exact import BARE, places_for, rounded, rounded_down, rounded_up
 from reticent.files import tidy_csv
 from reticent.notebook import html_table, paragraph
+from reticent.plan.budgets import Product
+from reticent.plan.cells import CellTables
+from reticent.plan.models import ImputationModels
 from reticent.plan.plan import Plan
+from reticent.plan.regression import Regressions
+from reticent.plan.statistics import Statistics
+from reticent.plan.synth import SyntheticTables
+from reticent.plan.tables import AddUpTables
+from reticent.release.cells import CELLS, CellsProducer
 from reticent.release.document import written
 from reticent.release.format import FORMAT
 from reticent.release.former_release import FORMER, in_todays_words
 from reticent.release.labels import KeyColumns, Labels, keys_of
-from reticent.release.product import Document
-from reticent.release.products import RELEASED, producers
+from reticent.release.models import ModelsProducer
+from reticent.release.product import Document, Producer, ReleasedSection
+from reticent.release.regression import REGRESSION, RegressionProducer
+from reticent.release.statistics import STATISTICS, StatisticsProducer
+from reticent.release.synth import SYNTH, SyntheticProducer
 from reticent.release.synth_answers import query as ask
 from reticent.release.synth_table import to_arrow
+from reticent.release.tables import TABLES, TablesProducer
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from reticent.synth.answer import DirectAnswer
+
+PRODUCERS: Mapping[type[Product], type[Producer[Any]]] = {
+    ImputationModels: ModelsProducer,
+    Statistics: StatisticsProducer,
+    CellTables: CellsProducer,
+    AddUpTables: TablesProducer,
+    Regressions: RegressionProducer,
+    SyntheticTables: SyntheticProducer,
+}
+
+RELEASED: Mapping[str, ReleasedSection] = {
+    "statistics": STATISTICS,
+    "cells": CELLS,
+    "tables": TABLES,
+    "regression": REGRESSION,
+    "synth": SYNTH,
+}
+"""By their key in a document."""
+
+
+def producers(plan: Plan) -> list[Producer[Any]]:
+    """One for each product that the plan asks for, in its order."""
+    return [PRODUCERS[type(product)](product, plan) for product in plan.products]
+
 
 COLUMNS = (
     "release",
@@ -114,7 +150,8 @@ class Release:
 
         An answer has an interval for sampling and privacy noise where tables of its columns were measured, and is the model's
         own number, marked so, where not. Costs nothing: everything it reads was released. A regression has one answer for
-        each coefficient.
+        each coefficient. Sampling takes the `design_effect` given here, else the design factor that the release tells, bought or
+        declared; the answer's `design` says which.
         """
         return ask(self.document, query, table=table, level=level, design_effect=design_effect)
 

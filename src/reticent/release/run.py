@@ -24,8 +24,7 @@ from reticent.plan.plan import Plan
 from reticent.privacy.claim import cost
 from reticent.release.document import document
 from reticent.release.product import PlanRun, Producer, Result, Step
-from reticent.release.products import producers
-from reticent.release.release import Release, files_of
+from reticent.release.release import Release, files_of, producers
 
 NOTHING = Tallies(statistics=SufficientStatistics(sums={}), tables={})
 
@@ -52,7 +51,7 @@ class Results:
         """Whether it cost what was planned, and every statistic was measured as planned. Both sides are public."""
         return self.spent(plan) == plan.cost and all(each.is_as_planned for each in self.products)
 
-    def told(
+    def to_document(
         self,
         plan: Plan,
         *,
@@ -139,7 +138,7 @@ def _carry_out(plan: Plan, engine: Engine, step: Callable[[str], None]) -> None:
     done = run_plan(plan, engine, lot, step=step)
     if not done.is_as_planned(plan):
         raise PlanError(f"was planned at {show(plan.cost)} but would run otherwise", field="statistic")
-    made = Release(done.told(plan, receipt=None, engine=Nobody.version))
+    made = Release(done.to_document(plan, receipt=None, engine=Nobody.version))
     for write in files_of(made).values():
         write(Release.from_bytes(made.to_bytes()))
 

@@ -22,19 +22,19 @@ from reticent.noise.source import Noise
 from reticent.plan.design import claims_of
 from reticent.plan.plan import Plan
 from reticent.privacy.claim import Claim
+from reticent.query.base import Query, RowQuery
+from reticent.query.domains import ByDomain
 from reticent.refine.total import DesignFactor, SampleSize, TotalError, total_interval
 
 TOTAL_WORDS = (
     "sampling under the design and privacy noise together; it does not cover nonresponse bias, clamped values or a frame "
     "that misses people"
 )
-NO_FACTOR = "no sampling error is known: add [design] to the plan, or sampling to the statistic"
-NO_INTERVAL = "the estimate has no interval for privacy noise, so there is none for both"
-NOTHING_LEFT = "noise left nothing of the sampling error that was bought; give sampling more epsilon"
-NO_SPREAD = (
-    "its sampling error cannot be told from what was released: give the statistic sampling = { epsilon = ... }, or, for a "
-    "mean, name a released variance"
+FILLED_TOTAL = (
+    "; it is widened for the share of answers that the plan expects to be missing, and holds if, among those whom donors agree "
+    "with, who does not answer has nothing to do with the answer"
 )
+FIXED_SIZE = "; the number of respondents, and what they weigh, is taken as fixed by the design"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,12 +100,12 @@ class Sampled:
             return _of_interval(estimate, estimate.total(level), level)
         if estimate.combine is not None:
             return self._derived(ask, estimate, answers, level)
-        found = self._spread(ask.name, estimate)
+        found = None if self.is_unsized(ask) else self._spread(ask.name, estimate)
         if found is None or not estimate.has_interval:
             return None
         variance, factor = found
         low, high = estimate.interval(level)
-        return total_interval(
+        made = total_interval(
             float(estimate.value),
             privacy=(float(low), float(high)),
             noise_sd=estimate.noise_sd,
@@ -114,6 +114,14 @@ class Sampled:
             level=float(level),
             limits=_limits(estimate),
         )
+        is_count = asked_of(ask).counts_respondents and ask.query.weight is None and not ask.weighted
+        return made.whole() if is_count and estimate.value.denominator == 1 else made
+
+    def is_unsized(self, ask: Statistic) -> bool:
+        """A number of households: of how many it is a part is not released, and respondents are another number."""
+        query = asked_of(ask)
+        per = isinstance(query, RowQuery) and bool(query.among.per)
+        return per and query.adds_up and ask.name not in self.own
 
     def _derived(
         self, ask: Statistic, estimate: Estimate, answers: Mapping[str, Answer], level: Fraction
@@ -146,17 +154,6 @@ class Sampled:
         found = self.own.get(name)
         return found.errors.get(estimate.cell) if isinstance(found, DomainSampling) else found
 
-    def why(self, ask: Statistic, answers: Mapping[str, Answer]) -> str:
-        """Why a statistic has no total interval."""
-        estimate = answers[ask.name].estimates[0]
-        if self.factor(ask.name) is None and ask.name not in self.own:
-            return NO_FACTOR
-        if ask.query.no_total:
-            return ask.query.no_total
-        if ask.name in self.own:
-            return NOTHING_LEFT
-        return NO_INTERVAL if not estimate.has_interval else NO_SPREAD
-
     def section(self) -> dict[str, Any]:
         """The `sampling` section of a release: how much of it has total intervals is said by the statistics themselves."""
         design, told = self.plan.design, dict[str, Any]()
@@ -166,8 +163,7 @@ class Sampled:
                 "items": list(self.bought.items),
                 "design_effect": round(self.bought.factor.effect, 4),
                 "degrees_of_freedom": round(self.bought.factor.df, 1),
-                "units": self.bought.units,
-                "groups": self.bought.groups,
+                **self.bought.basis,
                 "respondents": round(self.bought.size.respondents, 1),
                 "weights": {name: round(each, 3) for name, each in self.bought.size.weights.items()},
                 "cautions": list(self.bought.factor.cautions),
@@ -176,8 +172,8 @@ class Sampled:
             told = {"source": "declared", "design_effect": show(design.declared)}
         if not told and not self.own and not design.effects:
             return {}
-        claims = [{"words": str(claim), **claim.as_dict()} for claim in self.claims]
-        own = {name: _own_told(each) for name, each in self.own.items()}
+        claims = [{"words": self.plan.worded(claim), **claim.as_dict()} for claim in self.claims]
+        own = {name: _own_error_section(each) for name, each in self.own.items()}
         return {
             "sampling": {
                 **told,
@@ -187,9 +183,14 @@ class Sampled:
         }
 
 
-def _own_told(each: SamplingError | DomainSampling) -> dict[str, Any]:
+def asked_of(ask: Statistic) -> Query:
+    """The query itself: of a statistic by domain, that in each of them."""
+    return ask.query.of if isinstance(ask.query, ByDomain) else ask.query
+
+
+def _own_error_section(each: SamplingError | DomainSampling) -> dict[str, Any]:
     if isinstance(each, DomainSampling):
-        told = ({"cell": dict(cell), **_own_told(one)} for cell, one in each.errors.items())
+        told = ({"cell": dict(cell), **_own_error_section(one)} for cell, one in each.errors.items())
         return {"domains": list(told)}
     return {"se": each.se, "degrees_of_freedom": round(each.df, 1)}
 

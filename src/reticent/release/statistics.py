@@ -15,10 +15,20 @@ from reticent.answer.parts import Answer, is_as_planned
 from reticent.answer.positions import asked_by_level, with_positions
 from reticent.answer.route import Route, route_of
 from reticent.answer.statistic import Setting
-from reticent.engine.sql.tallies import check_bins
-from reticent.engine.wants import MOST_CELLS, Aggregate, Bins, Ring, Sum, Table, Tallies
+from reticent.engine.sql.tallies import check_bins, largest_product
+from reticent.engine.wants import (
+    MOST_CELLS,
+    Aggregate,
+    Bins,
+    Ring,
+    Sum,
+    Table,
+    Tallies,
+    is_replicate,
+    is_scored,
+)
 from reticent.errors import PlanError
-from reticent.noise.laplace import LIMIT
+from reticent.exact import LIMIT
 from reticent.noise.source import Noise
 from reticent.plan.plan import Plan
 from reticent.plan.statistics import Statistics, claim_of_bins, claim_of_parts
@@ -29,6 +39,7 @@ from reticent.release.labels import keys_of
 from reticent.release.models import NO_MODELS, Modelled, ModelsResult
 from reticent.release.product import Document, PlanRun, Producer, ReleasedSection, Result
 from reticent.release.sampling import Sampled, buy_design, buy_errors
+from reticent.schema.predicate import columns_compared
 from reticent.sensitivity.hubs import HubCache
 
 MOST_ROWS = 2**40
@@ -41,25 +52,23 @@ def wants_of(plan: Plan) -> list[Aggregate]:
     for place, route in enumerate(routes):
         route.check_query(f"statistic[{place}].query")
         route.check_budget(f"statistic[{place}].epsilon")
-    wants = _asked(plan, [want for route in routes for want in route.aggregates])
-    wants = [asked_by_level(want, plan.schema) for want in wants]
+    wants = asked_of_engine(plan, [want for route in routes for want in route.aggregates])
+    wants = [asked_by_level(want, plan.schema) if is_scored(want, plan.schema) else want for want in wants]
     wants += [plan.weight.wanted] if plan.weight else []
     wants += plan.design.wants(plan.schema)
     for want in wants:
         if isinstance(want, Bins):
             check_bins(want, plan.schema)
-        largest = MOST_ROWS * plan.repair.rings
-        for factor in _factors(want):
-            if factor is not None:
-                column = plan.schema.coded[factor]
-                largest *= max(abs(column.low), abs(column.high), 1)
+        named = [factor for factor in _factors(want) if factor is not None]
+        largest = MOST_ROWS * plan.repair.rings * max(1, largest_product(plan.schema, named))
         if largest >= ACCUMULATOR:
             raise PlanError(
                 "could overflow a 128-bit sum; declare a coarser grid or closer bounds", field="statistic"
             )
         # A margin is measured without coarser steps, so its cells themselves must fit the sampler's 64 bits;
         # so must the weight of all recipients, which hubs add up.
-        if _is_whole(want) and largest > LIMIT:
+        is_measured = not any(is_replicate(plan.schema, factor) for factor in named)
+        if is_measured and _is_whole(want) and largest > LIMIT:
             what = "a margin" if isinstance(want, Table) else "an ask on filled columns"
             raise PlanError(
                 f"{what} needs a weight of fewer steps; declare a coarser grid for it", field="statistic"
@@ -67,7 +76,7 @@ def wants_of(plan: Plan) -> list[Aggregate]:
     return wants
 
 
-def _asked(plan: Plan, wants: list[Aggregate]) -> list[Aggregate]:
+def asked_of_engine(plan: Plan, wants: list[Aggregate]) -> list[Aggregate]:
     """What the engine is asked for: by base cell, where weights are made of released factors."""
     bought = plan.weight.factors if plan.weight else None
     if bought is None:
@@ -203,9 +212,9 @@ def _weighted(plan: Plan, weighed: Weighed | None, tallies: Tallies) -> tuple[Se
     """What statistics are answered in: with factors that were released, the codebook and the sums that they make."""
     wants = [want for route in plan.routes for want in route.aggregates]
     bought = plan.weight.factors if plan.weight else None
-    tallies = with_positions(
-        [bought.asked(want) for want in wants] if bought else wants, tallies, plan.schema
-    )
+    asked = [bought.asked(want) for want in wants] if bought else wants
+    if any(is_scored(want, plan.schema) for want in asked):
+        tallies = with_positions(asked, tallies, plan.schema)
     if weighed is None or weighed.factors is None:
         return plan.setting, tallies
     made = weighed.factors.contracted(wants, tallies, plan.schema)
@@ -259,7 +268,11 @@ class StatisticsResult(Result):
 
     @property
     def keys(self) -> Sequence[str]:
-        return keys_of(dict(each.cell) for answer in self.answers.values() for each in answer.estimates)
+        crossed = keys_of(dict(each.cell) for answer in self.answers.values() for each in answer.estimates)
+        queries = [route.query for route in self.plan.routes]
+        asked = {name for query in queries for name in query.values}
+        asked |= {name for query in queries for where in query.predicates for name in columns_compared(where)}
+        return [*crossed, *(name for name in self.plan.schema.columns if name in asked)]
 
     def grounds(self) -> dict[str, Any]:
         sampling = self.sampled.section() if self.sampled else {}

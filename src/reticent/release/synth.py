@@ -19,12 +19,14 @@ from reticent.plan.plan import Plan
 from reticent.plan.synth import PlannedAnswer, Synth, SyntheticTables
 from reticent.prepare.repair import Repair
 from reticent.privacy.claim import Claim
+from reticent.refine.total import DesignFactor, released_design_factor
 from reticent.release.product import Document, PlanRun, Producer, ReleasedSection, Result
-from reticent.release.synth_answers import answer_told, answers_csv, measured_section
-from reticent.release.synth_table import SynthTable, synths_section, to_csv, to_parquet
+from reticent.release.synth_answers import answers_csv, direct_answer_section
+from reticent.release.synth_table import SynthTable, measured_section, synths_section, to_csv, to_parquet
 from reticent.synth.answer import DirectAnswer, answered
-from reticent.synth.base import Model, SynthNoise
+from reticent.synth.base import FitTask, Model, SynthNoise
 from reticent.synth.bootstrap import bootstrap
+from reticent.synth.direct import MeasuredTables
 from reticent.synth.domain import Rows
 from reticent.synth.lawful import Cells, complete_rows, lawful_rows
 from reticent.synth.lists import Lists
@@ -33,14 +35,18 @@ from reticent.synth.rules import Rules
 from reticent.synth.spending import SystemSynthNoise
 
 
-def table_of(synth: Synth, model: Model, bits: Bits) -> SynthTable:
-    """The rows that the plan asks for. How many there are does not depend on how many were read."""
+def table_of(synth: Synth, model: Model, bits: Bits, *, released: DesignFactor | None = None) -> SynthTable:
+    """The rows that the plan asks for. How many there are does not depend on how many were read.
+
+    `released` is the survey's design factor as the release tells it, for the answers.
+    """
     lists = model.lists if isinstance(model, Network) else None
     tables = (
         *draw_tables(model, synth.rules, synth.rows, synth.copies, bits),
         *bootstrap_tables(model, synth.rules, synth.rows, synth.bootstrap, bits),
     )
-    answers = [answer_told(*each) for each in answers_of(synth.answers, lists, tables[0])]
+    found = answers_of(synth.answers, lists, tables[0], released=released)
+    answers = [direct_answer_section(*each) for each in found]
     return SynthTable(
         claim=model.claim,
         respondents=max(0, floor(model.total + 0.5)),
@@ -54,12 +60,22 @@ def table_of(synth: Synth, model: Model, bits: Bits) -> SynthTable:
 
 
 def answers_of(
-    planned: Sequence[PlannedAnswer], lists: Lists | None, rows: Rows
+    planned: Sequence[PlannedAnswer],
+    lists: Lists | None,
+    rows: Rows,
+    *,
+    released: DesignFactor | None = None,
 ) -> Iterator[tuple[str, DirectAnswer]]:
     """By name, the answers to a plan's questions; coefficients of one regression have its name in common."""
+    tables = MeasuredTables(lists) if lists is not None and planned else None
     for each in planned:
         found = answered(
-            each.question, lists, lambda: rows, level=each.level, design_effect=each.design_effect
+            each.question,
+            tables,
+            lambda: rows,
+            level=each.level,
+            design_effect=each.design_effect,
+            released=released,
         )
         yield from ((each.name, answer) for answer in found)
 
@@ -96,6 +112,7 @@ def run_synths(
     repair: Repair,
     noise: SynthNoise,
     step: Step = lambda _: None,
+    released: DesignFactor | None = None,
 ) -> dict[str, SynthTable]:
     """Every synthetic table of the plan, in order; each must have cost what was planned."""
     made: dict[str, SynthTable] = {}
@@ -103,7 +120,7 @@ def run_synths(
         model = learn(synth, engine, lot, repair=repair, noise=noise, step=step)
         if model.claim != synth.claim:
             raise ResourceError("was planned otherwise than it ran; nothing is published", field="synth")
-        made[synth.name] = table_of(synth, model, noise.bits)
+        made[synth.name] = table_of(synth, model, noise.bits, released=released)
         step(synth.name)
     return made
 
@@ -123,7 +140,9 @@ def learn(
     model = None
     # Whatever a fit says when it fails may hold something read from a row.
     with engine.coded(synth.domain.schema, synth.keys, repair, lot) as counts, suppress(Exception):
-        model = synth.method.fit(counts, synth.domain, synth.holes, synth.spend, noise=noise, step=step)
+        model = synth.method.fit(
+            FitTask(counts, synth.domain, synth.holes, synth.spend, noise=noise, step=step)
+        )
     if model is None:
         raise ResourceError(FAILED, field="synth")
     return model
@@ -180,9 +199,21 @@ class SyntheticProducer(Producer[SyntheticTables]):
 
     def run(self, on: PlanRun) -> SyntheticResult:
         tables = run_synths(
-            self.asked.tables, on.engine, on.lot, repair=on.repair, noise=SystemSynthNoise(), step=on.step
+            self.asked.tables,
+            on.engine,
+            on.lot,
+            repair=on.repair,
+            noise=SystemSynthNoise(),
+            step=on.step,
+            released=_released_factor(on) if any(each.answers for each in self.asked.tables) else None,
         )
         return SyntheticResult(asked=self.asked, plan=on.plan, tables=tables)
+
+
+def _released_factor(on: PlanRun) -> DesignFactor | None:
+    """The survey's design factor as the release will tell it, so that whoever asks it later is told the same interval."""
+    told = {key: section for done in on.results for key, section in done.grounds().items()}
+    return released_design_factor(told) or on.plan.design.factor("")
 
 
 WRITERS: Mapping[str, Callable[[Document, int], bytes]] = {".csv": to_csv, ".parquet": to_parquet}

@@ -5,7 +5,7 @@ Everything here reads released numbers. Whoever holds the release can ask, as of
 
 import binascii
 import zlib
-from base64 import b64decode, b64encode
+from base64 import b64decode
 from collections.abc import Mapping
 from contextlib import suppress
 from fractions import Fraction
@@ -18,17 +18,19 @@ from reticent.engine.wants import Key
 from reticent.errors import ReticentError
 from reticent.exact import show
 from reticent.files import fill, tidy_csv
+from reticent.refine.total import DesignFactor, released_design_factor
 from reticent.release.synth_table import unpacked
 from reticent.schema import Schema
 from reticent.schema.codebook import schema_from
 from reticent.synth.answer import DirectAnswer, answered
 from reticent.synth.domain import HOLE, UNASKED, Axis, Domain, Rows
-from reticent.synth.lists import Lists, ListsPart, Wholes, lists_from, lists_size, lists_told
+from reticent.synth.lists import Lists, ListsPart, Wholes, lists_from, lists_size
 from reticent.synth.marginals.study import plain
 from reticent.synth.questions import LEVEL, read_question
 
 Table = Mapping[str, Any]
 MOST_NUMBERS = 2**26
+SOURCES = {"bought": "bought with this release", "declared": "declared for the survey"}
 COLUMNS = (
     *(
         "release",
@@ -45,20 +47,7 @@ COLUMNS = (
 )
 
 
-def measured_section(lists: Lists | None) -> dict[str, Any]:
-    """What a release says of the noisy tables, their numbers packed; nothing where none were kept."""
-    if lists is None:
-        return {}
-    words, numbers = lists_told(lists)
-    packed = b64encode(zlib.compress(np.ascontiguousarray(numbers, dtype="<f8").tobytes())).decode()
-    axes = [
-        {"starts": list(axis.key.starts), "answers": axis.answers, "unasked": axis.has_unasked}
-        for axis in lists.domain.axes
-    ]
-    return {"measured": {"axes": axes, **words, "numbers": packed}}
-
-
-def answer_told(name: str, answer: DirectAnswer) -> dict[str, Any]:
+def direct_answer_section(name: str, answer: DirectAnswer) -> dict[str, Any]:
     """One answer in a release."""
     return {
         "name": name,
@@ -69,6 +58,7 @@ def answer_told(name: str, answer: DirectAnswer) -> dict[str, Any]:
         "total_high": _finite(answer.high),
         "noise_se": _finite(answer.noise),
         "sampling_se": _finite(answer.sampling),
+        **({"design": _design(answer.design)} if answer.design else {}),
         "rests_on": list(answer.columns),
         "noise_in_rows": _finite(answer.deviation),
         "chosen_from_data": answer.is_chosen,
@@ -77,6 +67,12 @@ def answer_told(name: str, answer: DirectAnswer) -> dict[str, Any]:
         "model_only": answer.is_model_only,
         "meaning": meaning(answer),
     }
+
+
+def _design(factor: DesignFactor) -> dict[str, Any]:
+    """The design factor that an answer used: where it comes from, and how well it is known."""
+    told = {"source": factor.source, "design_effect": round(factor.effect, 4)}
+    return {**told, **({"degrees_of_freedom": round(factor.df, 1)} if isfinite(factor.df) else {})}
 
 
 def meaning(answer: DirectAnswer) -> str:
@@ -92,7 +88,15 @@ def meaning(answer: DirectAnswer) -> str:
         if answer.answered < 1
         else ""
     )
-    return f"{said}{missing}"
+    return f"{said}{_design_words(answer.design)}{missing}"
+
+
+def _design_words(factor: DesignFactor | None) -> str:
+    if factor is None:
+        return ""
+    known = f", known with {factor.df:.1f} degrees of freedom" if isfinite(factor.df) else ""
+    source = SOURCES.get(factor.source, factor.source)
+    return f"; sampling with the design effect {factor.effect:.4g}, {source}{known}"
 
 
 def _finite(value: float | None) -> float | None:
@@ -107,11 +111,21 @@ def query(
     level: float = LEVEL,
     design_effect: float | None = None,
 ) -> tuple[DirectAnswer, ...]:
-    """Put a question to the noisy tables behind one synthetic table of a release."""
+    """Put a question to the noisy tables behind one synthetic table of a release.
+
+    Without a `design_effect` of its own, the sampling part takes the design factor that the release tells, if it tells one.
+    """
     found = _table(document, table)
     domain, lists = lists_of(found)
     question = read_question(raw, domain)
-    return answered(question, lists, lambda: _rows(found, domain), level=level, design_effect=design_effect)
+    return answered(
+        question,
+        lists,
+        lambda: _rows(found, domain),
+        level=level,
+        design_effect=design_effect,
+        released=released_design_factor(document),
+    )
 
 
 def _table(document: Mapping[str, Any], name: str | None) -> Table:

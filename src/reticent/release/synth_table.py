@@ -26,6 +26,7 @@ from reticent.exact import show
 from reticent.privacy.claim import Claim
 from reticent.schema import Levels, Number
 from reticent.synth.domain import HOLE, UNASKED, Rows
+from reticent.synth.lists import Lists, lists_section
 
 if TYPE_CHECKING:
     from reticent.plan.synth import Synth
@@ -54,11 +55,11 @@ def described(synth: "Synth", made: SynthTable, files: Sequence[str]) -> dict[st
         "words": synth.words(),
         "method": synth.method.name,
         "missing": synth.holes.value,
-        "missing_words": synth.holes_words(),
+        "missing_words": synth.missing_words(),
         "guarantee": {"words": str(made.claim), **made.claim.as_dict()},
         "rows": synth.rows,
         "bins": synth.bins,
-        "point_masses": {name: list(values) for name, values in synth.heaps.items()},
+        "point_masses": {name: list(values) for name, values in synth.point_masses.items()},
         "copies": synth.copies,
         "never": list(synth.never),
         "determines": dict(synth.determines),
@@ -191,3 +192,16 @@ def _quoted(text: str) -> str:
     if text.startswith(FIRES):
         text = f"'{text}"
     return '"' + text.replace('"', '""') + '"' if any(char in text for char in ',"\n\r') else text
+
+
+def measured_section(lists: Lists | None) -> dict[str, Any]:
+    """What a release says of the noisy tables, their numbers packed; nothing where none were kept."""
+    if lists is None:
+        return {}
+    words, numbers = lists_section(lists)
+    packed = b64encode(zlib.compress(np.ascontiguousarray(numbers, dtype="<f8").tobytes())).decode()
+    axes = [
+        {"starts": list(axis.key.starts), "answers": axis.answers, "unasked": axis.has_unasked}
+        for axis in lists.domain.axes
+    ]
+    return {"measured": {"axes": axes, **words, "numbers": packed}}

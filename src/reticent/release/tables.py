@@ -7,7 +7,7 @@ from math import ceil, floor
 from typing import Any
 
 from reticent.answer.add_up import MarginAnswer, MarginTables, TableLine, answer_tables
-from reticent.engine.wants import Aggregate
+from reticent.engine.wants import Aggregate, Tallies
 from reticent.errors import PlanError, ResourceError
 from reticent.exact import show
 from reticent.files import tidy_csv
@@ -16,6 +16,10 @@ from reticent.plan.tables import AddUpTables
 from reticent.privacy.claim import Claim
 from reticent.release.labels import KeyColumns, Labels
 from reticent.release.product import Document, PlanRun, Producer, ReleasedSection, Result
+from reticent.release.sampling import Sampled
+from reticent.release.statistics import StatisticsResult, asked_of_engine
+from reticent.release.table_totals import FINE, TOTAL_COLUMNS, total_section, total_told
+from reticent.schema import Schema
 
 CSV = ".tables.csv"
 LINE = (
@@ -28,13 +32,13 @@ LINE = (
     "level",
     "privacy_low",
     "privacy_high",
+    *TOTAL_COLUMNS,
     "noise_sd",
     "guarantee",
     "meaning",
+    "total_meaning",
 )
 KEYS = LINE.index("value")  # where a column for each key stands
-FINE = 10**6
-UNIT = "respondents"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +48,7 @@ class TablesResult(Result):
     asked: AddUpTables
     plan: Plan
     answers: Mapping[str, MarginAnswer] = field(repr=False)
+    sampled: Sampled
 
     @property
     def epsilon(self) -> Fraction:
@@ -59,8 +64,12 @@ class TablesResult(Result):
         asked = self.asked.tables
         return [name for each in asked for axes in each.margins for name in each.columns(axes)]
 
+    def grounds(self) -> dict[str, Any]:
+        return self.sampled.section()
+
     def document(self) -> dict[str, Any]:
-        return {"tables": [_told(each, self.answers[each.name], self.plan) for each in self.asked.tables]}
+        asked = self.asked.tables
+        return {"tables": [_section(each, self.answers[each.name], self.sampled) for each in asked]}
 
 
 class TablesProducer(Producer[AddUpTables]):
@@ -80,33 +89,54 @@ class TablesProducer(Producer[AddUpTables]):
             )
 
     def wants(self) -> Sequence[Aggregate]:
-        schema, neighbours = self.plan.schema, self.plan.neighbours
+        return asked_of_engine(self.plan, self._wanted(self.plan.setting.schema))
+
+    def _wanted(self, schema: Schema) -> list[Aggregate]:
+        neighbours = self.plan.neighbours
         return [want for table in self.asked.tables for want in table.wants(schema, neighbours)]
 
     def run(self, on: PlanRun) -> TablesResult:
         answers: dict[str, MarginAnswer] = {}
-        schema, neighbours = on.plan.schema, on.plan.neighbours
+        neighbours, (schema, tallies) = on.plan.neighbours, self._weighted(on)
         for table in self.asked.tables:
-            made = answer_tables(table, on.tallies, on.noise, schema=schema, neighbours=neighbours)
+            made = answer_tables(table, tallies, on.noise, schema=schema, neighbours=neighbours)
             if made.amount != table.epsilon:
                 raise ResourceError("was planned otherwise than it ran; nothing is published", field="tables")
             answers[table.name] = made
             on.step(table.name)
-        return TablesResult(asked=self.asked, plan=on.plan, answers=answers)
+        return TablesResult(asked=self.asked, plan=on.plan, answers=answers, sampled=_sampled(on))
+
+    def _weighted(self, on: PlanRun) -> tuple[Schema, Tallies]:
+        """The codebook and the sums as the factors make them that were released before; as they are where there are none."""
+        found = (done.weighed for done in on.results if isinstance(done, StatisticsResult))
+        weighed = next((each for each in found if each is not None), None)
+        if weighed is None or weighed.factors is None:
+            return on.plan.schema, on.tallies
+        wants = self._wanted(on.plan.setting.schema)
+        made = weighed.factors.contracted(wants, on.tallies, on.plan.schema)
+        return weighed.factors.schema(on.plan.schema), made
 
 
-def _told(asked: MarginTables, made: MarginAnswer, plan: Plan) -> dict[str, Any]:
+def _sampled(on: PlanRun) -> Sampled:
+    """What is known of the sampling error: as bought with the statistics, or as declared."""
+    found = (done.sampled for done in on.results if isinstance(done, StatisticsResult))
+    return next(found, None) or Sampled(plan=on.plan)
+
+
+def _section(asked: MarginTables, made: MarginAnswer, sampled: Sampled) -> dict[str, Any]:
+    plan = sampled.plan
     claim = asked.claim(plan.change, plan.schema)
     return {
         "name": asked.name,
         "words": asked.words(),
-        "guarantee": {"words": str(claim), **claim.as_dict()},
+        "guarantee": {"words": plan.worded(claim), **claim.as_dict()},
         "rho" if asked.in_rho else "epsilon": show(asked.epsilon),
         "add_up": asked.add_up,
         "whole": asked.whole,
-        "unit": UNIT,
+        "unit": asked.among.counted,
         "level": float(asked.level),
         "meaning": made.meaning,
+        "total": total_section(asked, sampled),
         "measured": [
             {
                 "what": part.what,
@@ -118,25 +148,31 @@ def _told(asked: MarginTables, made: MarginAnswer, plan: Plan) -> dict[str, Any]
         "margins": [
             {
                 "columns": list(asked.columns(axes)),
-                "lines": [_line(line, whole=asked.whole) for line in lines],
+                "lines": [
+                    {
+                        "cell": dict(line.cell),
+                        **_privacy_told(line, whole=asked.whole),
+                        **total_told(asked, line, sampled),
+                        "noise_sd": round(line.noise_sd, 6),
+                    }
+                    for line in lines
+                ],
             }
             for axes, lines in zip(asked.margins, made.margins, strict=True)
         ],
     }
 
 
-def _line(line: TableLine, *, whole: bool) -> dict[str, Any]:
+def _privacy_told(line: TableLine, *, whole: bool) -> dict[str, float]:
     """Whole numbers as such; others to six places, ends of intervals rounded away."""
     if whole:
         value, low, high = (int(each) for each in (line.value, line.low, line.high))
-        numbers: dict[str, float] = {"value": value, "privacy_low": low, "privacy_high": high}
-    else:
-        numbers = {
-            "value": round(line.value, 6),
-            "privacy_low": floor(line.low * FINE) / FINE,
-            "privacy_high": ceil(line.high * FINE) / FINE,
-        }
-    return {"cell": dict(line.cell), **numbers, "noise_sd": round(line.noise_sd, 6)}
+        return {"value": value, "privacy_low": low, "privacy_high": high}
+    return {
+        "value": round(line.value, 6),
+        "privacy_low": floor(line.low * FINE) / FINE,
+        "privacy_high": ceil(line.high * FINE) / FINE,
+    }
 
 
 def tables_csv(document: Document) -> bytes:
@@ -150,7 +186,8 @@ def tables_csv(document: Document) -> bytes:
 
 
 def _lines(table: Document, release_id: str, keys: KeyColumns) -> Iterator[list[Any]]:
-    guarantee = table["guarantee"]["words"]
+    guarantee, total = table["guarantee"]["words"], table.get("total") or {}
+    total_meaning = f"empty: {total['empty']}" if total.get("empty") else total.get("meaning")
     for margin in table["margins"]:
         over = " by ".join(margin["columns"])
         for line in margin["lines"]:
@@ -161,8 +198,9 @@ def _lines(table: Document, release_id: str, keys: KeyColumns) -> Iterator[list[
                 table["level"],
                 line["privacy_low"],
                 line["privacy_high"],
+                *(line.get(key) for key in TOTAL_COLUMNS),
             ]
-            tail = [line["noise_sd"], guarantee, table["meaning"]]
+            tail = [line["noise_sd"], guarantee, table["meaning"], total_meaning]
             yield [release_id, table["name"], over, cell, *keys.values(line["cell"]), *numbers, *tail]
 
 

@@ -132,37 +132,3 @@ def joined_strata(strata: Sequence[int]) -> tuple[int, ...]:
     if len(held) > 1 and sum(strata.count(each) for each in held[-1]) == 1:
         into[held[-1][0]] = len(held) - 2
     return tuple(into[stratum] for stratum in strata)
-
-
-REPLICATIONS = ("brr", "fay", "jk1", "jkn", "sdr")
-
-
-def replicate_factors(
-    method: str, replicates: int, *, fay: Fraction = Fraction(0), declared: Sequence[Fraction] = ()
-) -> tuple[Fraction, ...]:
-    """The factor of every replicate in the variance.
-
-    Balanced repeated replication 1/R, Fay's way 1/(R (1 - k)^2), the jackknife of one stratum (R - 1)/R, successive
-    differences 4/R; the jackknife of several strata has factors of its own, which the codebook declares.
-    """
-    if method not in REPLICATIONS:
-        raise PlanError(f"is one of {', '.join(REPLICATIONS)}", field="replicates.method")
-    if replicates < 2:
-        raise PlanError("has at least 2 replicate weights", field="replicates.columns")
-    if (method == "jkn") != bool(declared) or (declared and len(declared) != replicates):
-        raise PlanError(
-            "has one factor for each replicate with jkn, and none else", field="replicates.factors"
-        )
-    if declared:
-        if any(not 0 < each <= 1 for each in declared):
-            raise PlanError("is above 0 and at most 1: (n - 1)/n of its stratum", field="replicates.factors")
-        return tuple(declared)
-    if (method == "fay") != (fay != 0) or not 0 <= fay < 1:
-        raise PlanError("is above 0 and below 1 with Fay's way, and left out else", field="replicates.fay")
-    each = {
-        "brr": Fraction(1, replicates),
-        "fay": 1 / (replicates * (1 - fay) ** 2),
-        "jk1": Fraction(replicates - 1, replicates),
-        "sdr": Fraction(4, replicates),
-    }[method]
-    return (each,) * replicates

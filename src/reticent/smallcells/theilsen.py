@@ -21,7 +21,7 @@ from reticent.exact import ball
 from reticent.noise.bits import Bits, Uniform, exp_bracket, words
 from reticent.noise.bits import below as bits_below
 from reticent.smallcells.estimators import CellMean, Predict, Slope
-from reticent.smallcells.kernel import Floats, Whole, compiled, two_words
+from reticent.smallcells.ladder import Floats, Whole, compiled, two_words
 from reticent.smallcells.points import GridPoints
 from reticent.smallcells.table import Estimand
 
