@@ -46,6 +46,13 @@ def test_units_do_not_share_an_axis():
     assert titles == ["respondents", "dollars", "sex by age"]
 
 
+def test_columns_without_a_unit_do_not_share_an_axis_and_variances_stand_apart():
+    """A mean of 27 beside a median of 60,000, both without a unit, is a point on the edge of the picture."""
+    asked = {"bmi": {"mean": "bmi"}, "spread": {"variance": "bmi"}, "pay": {"median": "income"}}
+    made = [answer(name, [estimate(27.0)], "", **query) for name, query in asked.items()]
+    assert [chart.title for chart in specs(release(statistics=made))] == ["bmi", "bmi, variance", "income"]
+
+
 def test_totals_and_weighted_counts_stand_apart():
     """A mean and a total are both in dollars, and a thousandfold apart; a difference goes with its parents."""
     asked = [

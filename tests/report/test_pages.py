@@ -39,7 +39,7 @@ DEATHS = {
     "aborted": ["sh", "-c", "ulimit -c 0; kill -ABRT $$"],
     "failed": ["false"],
     "silent": ["true"],
-    "missing_codes": ["/nowhere/renderer"],
+    "missing": ["/nowhere/renderer"],
 }
 
 

@@ -58,3 +58,20 @@ def test_without_the_extra_it_says_how_to_get_it(monkeypatch):
     monkeypatch.setattr(module, "writer", lambda: None)
     with pytest.raises(ReticentError, match="pip install"):
         sheet(made())
+
+
+def test_every_table_has_a_sheet_and_its_intervals_stand_beside_it():
+    """Tables of one key too, line by line; nothing is said to stand under anything."""
+    one = answer("by sex", [estimate(v, 3, {"sex": s}) for s, v in (("m", 5), ("f", 7))], table=["sex"])
+    cells = [{"sex": s, "age": a} for s in "mf" for a in ("old", "young")]
+    two = answer("by both", [estimate(9, 3, cell) for cell in cells], table=["sex", "age"])
+    labels = {"sex": {"label": "Sex of respondent", "levels": {"m": "Male", "f": "Female"}}}
+    found = parts(sheet(made(statistics=[answer("all", [estimate(12)]), one, two], labels=labels)))
+    assert [name for name in ("by sex", "by both") if f'name="{name}"' in found["xl/workbook.xml"]] == [
+        "by sex",
+        "by both",
+    ]
+    text = found["xl/sharedStrings.xml"]
+    assert "95 % interval for privacy noise." in text and "Under each" not in text
+    assert "sex: Sex of respondent (m Male, f Female)" in text
+    assert len(ET.fromstring(found["xl/worksheets/sheet2.xml"]).findall(f".//{NAMESPACE}row")) == 6

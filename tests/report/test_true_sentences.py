@@ -50,7 +50,7 @@ def planned(**sections: Any) -> Plan:
 def rehearsed(plan: Plan) -> Release:
     engine = open_engine(simulate(plan.schema, 500))
     try:
-        return Release(run_plan(plan, engine, None).told(plan, receipt=None, engine="none"))
+        return Release(run_plan(plan, engine, None).to_document(plan, receipt=None, engine="none"))
     finally:
         engine.close()
 
@@ -118,6 +118,22 @@ def test_nothing_else_is_not_said_of_an_interval_that_covers_more(
     assert error_of(made.document["cells"][0]) == covered
 
 
+def test_the_first_line_speaks_of_the_statistics_where_cells_cover_more() -> None:
+    """(b) Beside cells whose intervals cover sampling, nothing is said of the intervals of the whole release."""
+    plain = release()
+    statistics = plain.document["statistics"]
+    for answer in statistics:
+        for each in answer["estimates"]:
+            each |= {"total_margin": None, "total_low": None, "total_high": None}
+    text = page(release(statistics=statistics, cells=[observed(**{"standard errors": "1"})])).decode()
+    assert "The intervals of the statistics cover privacy noise alone" in text
+    assert "The intervals of this release" not in text and "nothing here speaks" not in text
+    assert (
+        "The intervals of this release cover privacy noise alone"
+        in page(release(statistics=statistics)).decode()
+    )
+
+
 def test_of_statistics_nothing_else_is_said() -> None:
     assert "and nothing else" in page(release()).decode()
 
@@ -141,8 +157,10 @@ def test_the_workbook_says_what_became_of_missing_answers() -> None:
 
 
 def test_cells_are_rounded_by_the_rule_of_everything_else() -> None:
-    """Two digits of the interval, and no more."""
-    (table,) = cell_tables({"cells": [observed()]})
+    """The decimals that two digits of the interval need, and no more; the page says so."""
+    assert "the decimals that two digits of their interval need" in page(release()).decode()
+    (table,) = cell_tables({"cells": [{**observed(), "chi": {"all cells": 103694.7418}}]})
+    assert table["chi"] == {"all cells": "103,695"}
     assert [line["estimate"] for line in table["lines"]] == ["0.5", "-217,850.2"]
     assert table["error_of"] == "privacy noise alone"
 
@@ -151,6 +169,16 @@ def test_counts_below_zero_are_spoken_of_where_there_can_be_any() -> None:
     made = release(statistics=[], cells=[observed()])
     assert "Counts below zero" not in page(made).decode()
     assert "Counts below zero" in page(release()).decode()
+
+
+@pytest.mark.parametrize("kind", ["donors", "models", "edits"])
+def test_a_promise_is_said_to_cover_a_repair_where_there_is_one(kind: str) -> None:
+    """A rehearsal promises nothing, and neither does a release that holds an observed table."""
+    done = {"imputation": ["gaps were filled"], "imputed_by": [kind]}
+    assert words.COVERED in page(release(**done)).decode()
+    claim: dict[str, Any] = {"words": "none", "measure": "observed", "rests_on": []}
+    for told in ({"published": False, "receipt": None}, {"guarantee": claim}):
+        assert words.COVERED not in page(release(**done, **told)).decode()
 
 
 def test_reached_is_silent_where_nothing_was_done() -> None:

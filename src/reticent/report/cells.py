@@ -9,7 +9,7 @@ from reticent.release.product import Line
 from reticent.report import marks
 from reticent.report.drawing import Drawing, Drawn
 from reticent.report.marks import BLUE, PALE, Spec
-from reticent.report.numbers import downward, nearest, places, upward
+from reticent.report.numbers import downward, nearest, places, scale_text, upward
 
 SHOWN = 60
 BINS = 40
@@ -24,6 +24,7 @@ def cell_tables(document: Mapping[str, Any]) -> list[dict[str, Any]]:
         {
             **{key: value for key, value in table.items() if key != "columns"},
             "titled": titled(table),
+            "chi": {group: scale_text(chi) for group, chi in (table.get("chi") or {}).items()},
             "cell": labels.column(table["cell"]),
             "error_of": error_of(table),
             "total": len(table["columns"]["cell"]),

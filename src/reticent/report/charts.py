@@ -10,9 +10,10 @@ from typing import Any, cast
 from reticent.errors import ReticentError
 from reticent.release.release import Release
 from reticent.report import marks
+from reticent.report.drawing import HOW
 from reticent.report.marks import Spec
 from reticent.report.numbers import clean
-from reticent.report.sections import drawings
+from reticent.report.pages import drawings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +44,6 @@ def specs(release: Release) -> tuple[Chart, ...]:
     )
 
 
-HOW = "pip install 'reticent[report]'"
 _ID = re.compile(r'(\bid="|url\(#|href="#)')
 
 

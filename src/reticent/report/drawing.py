@@ -7,6 +7,9 @@ from typing import Any
 from reticent.release.product import Document, Line
 from reticent.report.marks import Spec
 
+HOW = "pip install 'reticent[report]'"
+"""How to get what draws pictures and workbooks."""
+
 Drawn = tuple[str, str | None, tuple[str, Spec]]
 """Title, table, and (caption, specification) of a picture; no table for single estimates."""
 

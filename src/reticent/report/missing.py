@@ -15,7 +15,8 @@ from reticent.engine.confidential import MOST_COLUMNS, Patterns, inspect, patter
 from reticent.engine.protocol import CuratorEngine
 from reticent.engine.wants import Rows, Sum
 from reticent.missing.describe import Description, describe
-from reticent.report.charts import HOW, Chart, svg
+from reticent.report.charts import Chart, svg
+from reticent.report.drawing import HOW
 from reticent.report.marks import BLUE, PALE, WIDE, Spec, framed
 from reticent.schema import Levels, Schema
 from reticent.schema.bind import AllOf, CodeIn, Is
@@ -218,7 +219,7 @@ def _heat(
     shades: list[str] | None = None,
 ) -> Spec:
     """A table of shades with the numbers in it."""
-    scale = {"domain": domain or [0, 1], "range": shades or ["#FFFFFF", BLUE]}
+    scale = {"domain": domain or [0, 1], "range": shades or ["#FFFFFF", BLUE], "interpolate": "rgb"}
     axis = {"labelLimit": 160, "labelAngle": -50}
     place = {
         "x": {"field": x, "type": "nominal", "sort": None, "title": None, "axis": axis},

@@ -23,6 +23,11 @@ def places(estimate: Mapping[str, Any], *, most: int = MOST_PLACES) -> int:
     return places_for((high - low) / 2, most=most)
 
 
+def scale_text(scale: float | None) -> str:
+    """The scale of a noise: five digits, rounded up."""
+    return upward(scale, places_for(scale or 0.0, BARE))
+
+
 def percent(share: float | None) -> str:
     """A share as a percentage with one decimal, rounded up."""
     return "" if share is None else f"{upward(float(Decimal(str(share)) * 100), 1)}\N{NO-BREAK SPACE}%"

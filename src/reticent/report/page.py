@@ -4,12 +4,14 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from reticent.refine.total import CAUTION, RELIABLE
+from reticent.release.labels import Labels
 from reticent.release.release import Release
 from reticent.report import words
 from reticent.report.cells import cell_intervals
-from reticent.report.charts import HOW, specs, svg
-from reticent.report.numbers import barless, clean, upward
-from reticent.report.sections import drawings
+from reticent.report.charts import specs, svg
+from reticent.report.drawing import HOW
+from reticent.report.numbers import barless, clean, scale_text
+from reticent.report.pages import drawings
 from reticent.report.statistics import (
     is_rated,
     key_figures,
@@ -23,13 +25,22 @@ NOISE_ONLY = ("statistics", "tables", "regression")
 """Sections whose intervals for privacy noise cover nothing else; tables of small cells say it themselves."""
 
 
-def page(release: Release) -> bytes:
-    """The page as HTML. It needs no network, no script, and nothing beside it."""
+def page(release: Release, *, linked: str = "", back: str = "") -> bytes:
+    """The page as HTML. It needs no network, no script, and nothing beside it.
+
+    **Parameters**
+
+    - `release`: what it shows.
+    - `linked`: where a server has the style sheet, which the page then names in place of holding it.
+    - `back`: where that server leads back to.
+    """
     document = clean(release.document)
     drawn = [(chart, _inline(svg(chart))) for chart in specs(release)]
     shown = drawings(document)
     view = {
         "document": document,
+        "linked": linked,
+        "back": back,
         "rehearsal": document.get("published") is not True,
         "words": words,
         "charts": drawn,
@@ -39,7 +50,8 @@ def page(release: Release) -> bytes:
         "sections": [(each.template, each.view(document)) for each in shown],
         "uses": [(each.heading, each.uses) for each in shown if each.uses],
         "has_estimates": any(each.is_estimates for each in shown),
-        "upward": upward,
+        "scale": scale_text,
+        "named": Labels.of(document).named(),
         "limits": (RELIABLE, CAUTION),
         "meanings": meanings(document),
         "barless": barless(document.get("statistics") or []),

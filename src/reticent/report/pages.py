@@ -1,8 +1,11 @@
-"""The pages of a release, drawn after it was published, each by a process whose death costs that page and no more (T35)."""
+"""The pages of a release: which sections they show, and how they are drawn.
+
+Pages are drawn after the release was published, each by a process whose death costs that page and no more (T35).
+"""
 
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from os.path import lexists
@@ -11,7 +14,29 @@ from subprocess import DEVNULL, PIPE, Popen, SubprocessError
 
 from reticent import files
 from reticent.errors import PlanError, ReticentError
+from reticent.release.product import Document
+from reticent.report.cells import CELLS
+from reticent.report.drawing import Drawing
+from reticent.report.regression import REGRESSION
 from reticent.report.sheet import writer
+from reticent.report.statistics import STATISTICS
+from reticent.report.synth import SYNTH
+from reticent.report.tables import TABLES
+
+DRAWN: Mapping[str, Drawing] = {
+    "statistics": STATISTICS,
+    "cells": CELLS,
+    "tables": TABLES,
+    "regression": REGRESSION,
+    "synth": SYNTH,
+}
+"""By their key in a document."""
+
+
+def drawings(document: Document) -> list[Drawing]:
+    """How the sections that a release has are shown."""
+    return [drawing for key, drawing in DRAWN.items() if document.get(key)]
+
 
 KNOWN = (".html", ".xlsx")
 UNDRAWN = (

@@ -7,11 +7,11 @@ from typing import Any
 from reticent.errors import ReticentError
 from reticent.release.labels import Labels
 from reticent.release.release import Release
-from reticent.report.charts import HOW
 from reticent.report.crosstab import Crosstab
+from reticent.report.drawing import HOW
 from reticent.report.numbers import clean
-from reticent.report.statistics import answer_crosstab
-from reticent.report.tables import margin_crosstab
+from reticent.report.statistics import answer_crosstab, answer_list
+from reticent.report.tables import margin_crosstab, margin_list
 from reticent.report.words import covers, not_filled, reached, repaired
 
 _LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)  # a workbook wants a date; the same release is the same bytes
@@ -45,11 +45,14 @@ def sheet(release: Release) -> bytes:
 
 
 def crosstabs(document: Any) -> list[Crosstab]:
-    """Every table of a release that can be printed with one key across, statistics first."""
+    """Every table of a release, statistics first: one key across where it can be printed so, else line by line."""
     labels = Labels.of(document)
-    found = [answer_crosstab(answer, labels) for answer in document.get("statistics") or []]
+    found = [
+        answer_crosstab(answer, labels) or answer_list(answer, labels)
+        for answer in document.get("statistics") or []
+    ]
     found += [
-        margin_crosstab(table, margin, labels)
+        margin_crosstab(table, margin, labels) or margin_list(table, margin, labels)
         for table in document.get("tables") or []
         for margin in table["margins"]
     ]
@@ -78,7 +81,8 @@ def _crossed(book: Any, tab: Crosstab, name: str) -> None:
     page.write_string(1, 0, tab.unit)
     sides, width = len(tab.down), len(tab.heads)
     has_bars = any(cell.interval for _, cells in tab.rows for cell in cells)
-    for start, title in [(sides, tab.across), *([(sides + width + 1, tab.note)] * has_bars)]:
+    beside = f"{tab.covers}. {tab.legend}".strip()
+    for start, title in [(sides, tab.across), *([(sides + width + 1, beside)] * has_bars)]:
         page.write_string(2, start, title, bold)
         for place, text in enumerate(tab.heads):
             page.write_string(3, start + place, text, head)
@@ -117,6 +121,7 @@ def _about(book: Any, document: Any) -> None:
     page = book.add_worksheet("about")
     page.set_column(0, 0, 20)
     page.set_column(1, 1, 100)
+    named = Labels.of(document).named()
     facts = {
         "release": document["id"],
         "title": document["title"],
@@ -127,6 +132,7 @@ def _about(book: Any, document: Any) -> None:
         "guarantee": document["guarantee"]["words"],
         **({"intervals": covers(document)} if document.get("statistics") else {}),
         "missing answers": "; ".join(repaired(document)) or not_filled(document),
+        **({"names": "; ".join(f"{name}: {label}" for name, label in named.items())} if named else {}),
         **({"how far an answer reaches": " ".join(reached(document))} if reached(document) else {}),
         "plan": document["plan"],
         "software": ", ".join(f"{name} {version}" for name, version in document["software"].items()),

@@ -7,7 +7,7 @@ from typing import Any
 from reticent.release.labels import Labels
 from reticent.release.product import Document, Grid, Line
 from reticent.report import marks
-from reticent.report.crosstab import CrossCell, Crosstab, crosstab
+from reticent.report.crosstab import MARKS, CrossCell, Crosstab, TableCells, doubt_mark, mark_legend
 from reticent.report.drawing import Drawing, Drawn
 from reticent.report.marks import Spec
 from reticent.report.numbers import (
@@ -26,7 +26,6 @@ from reticent.report.words import covers
 MOST_CELLS = 60
 MOST_LINES_DRAWN = 12
 NUMBERS = {"value": "value", "low": "privacy_low", "high": "privacy_high"}
-_MARKS = {"reliable": "●", "use with caution": "◆", "unreliable": "▲"}
 NOISE, TOTAL = "interval for privacy noise", "total interval: sampling and noise"
 KEY_FIGURES = 6
 MOST_LINES = 60  # on a terminal; the files have all
@@ -78,6 +77,16 @@ def _stated(answers: list[Any]) -> str:
 
 def answer_crosstab(answer: Document, labels: Labels) -> Crosstab | None:
     """A table of two keys or more as it is printed; in each cell the total interval, or that of the noise."""
+    return _cells(answer, labels).crossed()
+
+
+def answer_list(answer: Document, labels: Labels) -> Crosstab | None:
+    """A table line by line, where it is one."""
+    return _cells(answer, labels).listed() if is_table(answer) else None
+
+
+def _cells(answer: Document, labels: Labels) -> TableCells:
+    """The cells of a table as a reader sees them, and what their intervals cover and their marks mean."""
     estimates = answer.get("estimates") or []
     has_total = any(each.get("total_low") is not None for each in estimates)
     cells = []
@@ -85,19 +94,23 @@ def answer_crosstab(answer: Document, labels: Labels) -> Crosstab | None:
         digits = places(each)
         low, high = ("total_low", "total_high") if has_total else ("privacy_low", "privacy_high")
         ends = (downward(each.get(low), digits), upward(each.get(high), digits))
-        mark = _MARKS.get(each.get("reliability") or "", "")
         cell = CrossCell(
             value=nearest(each.get("value"), digits) or "not given",
             interval=" to ".join(ends) if all(ends) else "",
-            mark="" if mark == "●" else mark,
+            mark=doubt_mark(each),
             number=each.get("value"),
         )
         cells.append((each.get("cell") or {}, cell))
-    note = f"Under each estimate its {_stated([answer])}{TOTAL if has_total else NOISE}."
-    shown = sorted({cell.mark for _, cell in cells if cell.mark})
-    legend = [f"{mark} {word}" for word, mark in _MARKS.items() if mark in shown]
-    note += f" {', '.join(legend)}." if legend else ""
-    return crosstab(cells, columns_of(answer), labels, name=_name(answer), unit=unit_of(answer), note=note)
+    covers = f"{_stated([answer])}{TOTAL if has_total else NOISE}"
+    return TableCells(
+        cells=cells,
+        keys=columns_of(answer),
+        labels=labels,
+        name=_name(answer),
+        unit=unit_of(answer),
+        covers=covers,
+        legend=mark_legend(cells),
+    )
 
 
 def _shown(answer: Document, estimate: dict[str, Any], labels: Labels) -> tuple[str, ...]:
@@ -131,8 +144,11 @@ def key_figures(document: Document) -> list[dict[str, Any]]:
 
 def is_rated(document: Document) -> bool:
     """Whether any estimate has a flag for its reliability."""
-    answers = document.get("statistics") or []
-    return any(each.get("reliability") for answer in answers for each in answer.get("estimates") or [])
+    told = [each for answer in document.get("statistics") or [] for each in answer.get("estimates") or []]
+    margins = [margin for table in document.get("tables") or [] for margin in table["margins"]]
+    return any(
+        each.get("reliability") for each in [*told, *(line for each in margins for line in each["lines"])]
+    )
 
 
 def may_be_below_zero(document: Document) -> bool:
@@ -158,13 +174,17 @@ def meanings(document: Document) -> dict[str, list[Any]]:
 
 
 def totals(document: Document, key: str) -> dict[str, list[Any]]:
-    """What total intervals mean, or why they are empty, with the statistics it is said of."""
+    """What total intervals mean, or why they are empty, with the statistics it is said of, and the tables that add up."""
     found: dict[str, list[Any]] = {}
     for answer in document.get("statistics") or []:
         told = answer.get("total") or {}
         has = any(each.get("total_margin") is not None for each in answer.get("estimates") or [])
         if told.get(key) and has == (key == "meaning"):
             found.setdefault(told[key], []).append(answer.get("name"))
+    for table in document.get("tables") or []:
+        told = table.get("total") or {}
+        if told.get(key) and ("empty" in told) == (key == "empty"):
+            found.setdefault(told[key], []).append(table["name"])
     return found
 
 
@@ -215,7 +235,7 @@ def _line(
         "total": _total(estimate, digits),
         "cv": percent(estimate.get("cv")),
         "rating": rating,
-        "mark": _MARKS.get(rating, ""),
+        "mark": MARKS.get(rating, ""),
     }
 
 
@@ -244,28 +264,36 @@ def _written(answer: Mapping[str, Any]) -> str:
 
 def statistics_charts(document: Document) -> Iterator[Drawn]:
     """Single estimates by unit, then each table."""
-    answers = document.get("statistics") or []
+    answers, labels = document.get("statistics") or [], Labels.of(document)
     singles: dict[str, list[Mapping[str, Any]]] = {}
     for answer in answers:
         if not is_table(answer):
-            singles.setdefault(_family(answer, answers), []).append(answer)
+            singles.setdefault(_family(answer, answers, labels), []).append(answer)
     yield from ((unit, None, _singles(group)) for unit, group in singles.items())
     for answer in answers:
         if is_table(answer):
-            yield _name(answer), _name(answer), _charted(answer, Labels.of(document))
+            yield _name(answer), _name(answer), _charted(answer, labels)
 
 
 def _name(answer: Mapping[str, Any]) -> str:
     return str(answer.get("name"))
 
 
-def _family(answer: Mapping[str, Any], answers: list[Any], depth: int = 0) -> str:
-    """What may share an axis: the same unit, and sums apart from averages, weighted apart from not."""
-    query, unit = answer.get("query") or {}, unit_of(answer)
+OF_COLUMNS = ("mean", "total", "median", "quantile", "variance")
+
+
+def _family(answer: Mapping[str, Any], answers: list[Any], labels: Labels, depth: int = 0) -> str:
+    """What may share an axis: the same unit, and sums apart from averages, weighted apart from not; without a unit the same
+    column, and its variance apart."""
+    query = answer.get("query") or {}
     if "difference" in query and depth < 2:
         parents = [other for other in answers if other.get("name") in query["difference"]]
-        return _family(parents[0], answers, depth + 1) if parents else unit
-    return f"{unit}, total{', weighted' if query.get('weight') else ''}" if "total" in query else unit
+        return _family(parents[0], answers, labels, depth + 1) if parents else unit_of(answer)
+    key = next((each for each in OF_COLUMNS if each in query), None)
+    unit = labels.column(str(query[key])) if key and not answer.get("unit") else unit_of(answer)
+    if key == "total":
+        return f"{unit}, total{', weighted' if query.get('weight') else ''}"
+    return f"{unit}, variance" if key == "variance" and not answer.get("unit") else unit
 
 
 def _singles(group: list[Mapping[str, Any]]) -> tuple[str, Spec]:
@@ -344,7 +372,13 @@ def _levels(group: list[Mapping[str, Any]]) -> str:
     levels = dict.fromkeys((answer.get("interval") or {}).get("level") for answer in group)
     said = " and ".join(f"{100 * level:g} %" for level in levels if level is not None) or "unstated"
     bare = " A point without an interval: its noise has a confidential scale." if barless(group) else ""
-    return f"Intervals for privacy noise at {said}.{bare}"
+    told = [each for answer in group for each in answer.get("estimates") or []]
+    kind = (
+        "Intervals"
+        if any(_total_ends(each)[0] is not None for each in told)
+        else "Intervals for privacy noise"
+    )
+    return f"{kind} at {said}.{bare}"
 
 
 STATISTICS = Drawing(

@@ -13,7 +13,7 @@ from reticent.report import marks
 from reticent.report.drawing import Drawing, Drawn
 from reticent.report.marks import BESIDE, BLUE, PALE, WIDE, Spec
 from reticent.report.numbers import downward, nearest, places, upward
-from reticent.report.words import USE, heaped, promised, ruled
+from reticent.report.words import USE, point_mass_sentences, promised, ruled
 
 BINS = 20
 MOST_COLUMNS = 30
@@ -30,7 +30,7 @@ def synth_tables(document: Mapping[str, Any]) -> list[dict[str, Any]]:
             "bootstrap": table.get("bootstrap", 0),
             "promised": promised(table),
             "ruled": ruled(table),
-            "heaped": heaped(table),
+            "heaped": point_mass_sentences(table),
             "listed": [f"{name}.csv" for name in table["files"]],
             "drawn": min(MOST_COLUMNS, len(table["columns"])),
         }
@@ -135,6 +135,8 @@ def _answer_row(told: Mapping[str, Any]) -> tuple[str, ...]:
         return words, nearest(told["estimate"], at), told["meaning"], "", ""
     at = places({"privacy_low": told["total_low"], "privacy_high": told["total_high"]})
     errors = f"{upward(told['noise_se'], at + 1)}, {upward(told['sampling_se'], at + 1)}"
+    design = told.get("design")
+    errors += f" (design effect {design['design_effect']:g}, {design['source']})" if design else ""
     chosen = " (chosen from the data)" if told["chosen_from_data"] else ""
     ends = f"{downward(told['total_low'], at)} to {upward(told['total_high'], at)}"
     interval = f"{ends} ({told['level']:g})"

@@ -45,7 +45,7 @@ def ruled(table: Document) -> list[str]:
     return never + [f"{source} settles {target}." for source, target in settled] + apart
 
 
-def heaped(table: Document) -> list[str]:
+def point_mass_sentences(table: Document) -> list[str]:
     """The numbers that had a bin of their own, a sentence for each column."""
     masses = (table.get("point_masses") or {}).items()
     return [
@@ -59,7 +59,7 @@ def synth_methodology(document: Document) -> str:
     said = [
         f"“{table['name']}” holds {table['rows']:,} rows of {len(table['columns'])} columns, drawn from a model that was "
         f"learned by the method {table['method']!r} ({table['guarantee']['words']}). Of missing answers: {table['missing_words']}."
-        + "".join(f" {each}" for each in heaped(table))
+        + "".join(f" {each}" for each in point_mass_sentences(table))
         for table in document.get("synth") or []
     ]
     if not said:
@@ -85,16 +85,24 @@ NO_BAR = (
 CARRIES = {"pure": ("epsilon",), "approximate": ("epsilon", "delta"), "zcdp": ("rho",)}
 
 
+def is_promised(document: Document) -> bool:
+    """Whether the page makes a promise: none of a rehearsal, and none where a table is observed and no more."""
+    claim = document.get("guarantee") or {}
+    carried = CARRIES.get(str(claim.get("measure")))
+    is_whole = carried is not None and all(claim.get(name) is not None for name in carried)
+    return document.get("published") is True and is_whole
+
+
 def promise(document: Document) -> list[str]:
     """Two plain sentences, and a third only where the claim needs a caveat."""
     claim, protects = document.get("guarantee") or {}, document.get("protects") or {}
     if document.get("published") is not True:
         return [NOTHING]
-    carried = CARRIES.get(str(claim.get("measure")))
-    if carried is None or any(claim.get(name) is None for name in carried):
+    if not is_promised(document):
         return list(UNPROVED)
     change, delta = str(protects.get("change") or claim.get("change")), _delta(document)
-    first, second = _sentences(claim, _someone(protects), change, delta)
+    unit = str(protects.get("unit_name") or "respondent")
+    first, second = _sentences(claim, _someone(protects), unit, change, delta)
     return [first, second, *_caveats(claim)]
 
 
@@ -102,9 +110,7 @@ def _someone(protects: Document) -> str:
     unit, most = protects.get("privacy_unit") or "row", protects.get("at_most") or 1
     if unit == "row":
         return "respondent"
-    return (
-        f"respondent (everything recorded under one {unit}, at most {most} {'row' if most == 1 else 'rows'})"
-    )
+    return f"{protects.get('unit_name') or 'respondent'} (everything recorded under one {unit}, at most {most} {'row' if most == 1 else 'rows'})"
 
 
 def _pair(rho: str, delta: str) -> str:
@@ -113,13 +119,13 @@ def _pair(rho: str, delta: str) -> str:
     return f"({show(epsilon)}, {delta})-differential privacy"
 
 
-def _sentences(claim: Document, someone: str, change: str, delta: str) -> tuple[str, str]:
+def _sentences(claim: Document, someone: str, unit: str, change: str, delta: str) -> tuple[str, str]:
     if "replaced" in change:
         start = f"Had any one {someone} given other answers,"
-        guess = "which of two sets of answers a respondent gave"
+        guess = f"which of two sets of answers a {unit} gave"
     else:
         start = f"Had any one {someone} stayed out of the survey, or joined it,"
-        guess = "whether a respondent took part"
+        guess = f"whether a {unit} took part"
     if claim["measure"] == "zcdp":
         first = f"{start} this release would have followed nearly the same law, within rho = {claim.get('rho')} of"
         second = f"Even to someone who knows everybody else's answers it says little about {guess}"
@@ -247,12 +253,12 @@ def _observed_methodology(document: Document) -> str:
 def _repaired(document: Document) -> str:
     said = "; ".join(str(each) for each in document.get("imputation") or [])
     own = f" Before anything was computed, {said}; the promise covers this repair." if said else ""
-    return own + "".join(f" {each[:1].upper()}{each[1:]}." for each in _brought(document))
+    return own + "".join(f" {each[:1].upper()}{each[1:]}." for each in _external_imputation(document))
 
 
 def repaired(document: Document) -> list[str]:
     """What was done about missing answers, with weights and by lot, a sentence each."""
-    done = [*(document.get("imputation") or []), *_brought(document)]
+    done = [*(document.get("imputation") or []), *_external_imputation(document)]
     said = [*done, *_weighted(document), *_drawn(document)]
     return [f"{str(each)[:1].upper()}{str(each)[1:]}." for each in said]
 
@@ -261,20 +267,21 @@ REACHED = {
     "edits": "An edit deduces an answer from the same respondent's other answers, and reaches no other row.",
     "donors": (
         "A donor's answer may now stand in several rows, so the noise is scaled to the respondent's own row and to all rows "
-        "their answer could reach. The promise above covers this."
+        "their answer could reach."
     ),
     "models": (
         "A model was learned with noise of its own, at a price that is part of the budget. What it fills is computed from the "
-        "released model and the respondent's own answers, so an answer stands in one row only. The promise above covers this."
+        "released model and the respondent's own answers, so an answer stands in one row only."
     ),
 }
+COVERED = "The promise above covers this."
 WEIGHED = (
     "The weights depend on who is in the sample, so the noise is scaled to what one respondent can move through the weights of "
-    "all who share their bin. The promise above covers this."
+    "all who share their bin."
 )
 FACTORED = (
     "Every record weighs its own base weight times a factor that was released with noise, at a price that is part of the "
-    "budget. The promise above covers this."
+    "budget."
 )
 
 
@@ -282,7 +289,8 @@ def reached(document: Document) -> list[str]:
     """How far one respondent's answers reach through what was done to the rows: a sentence for each thing that was done."""
     said = [REACHED[kind] for kind in document.get("imputed_by") or [] if kind in REACHED]
     weights = document.get("weights") or {}
-    return said + [FACTORED if weights.get("factors") else WEIGHED] * bool(weights)
+    said += [FACTORED if weights.get("factors") else WEIGHED] * bool(weights)
+    return [*said, COVERED] if said and is_promised(document) else said
 
 
 def not_filled(document: Document) -> str:
@@ -294,7 +302,7 @@ def not_filled(document: Document) -> str:
     return "none was filled before anything was computed; see the description of each table"
 
 
-def _brought(document: Document) -> list[str]:
+def _external_imputation(document: Document) -> list[str]:
     """What was done to the rows before they came, and what the promise is worth then."""
     told = document.get("imputed_before") or {}
     return [str(told.get("words"))] if told else []
@@ -319,44 +327,64 @@ def _drawn(document: Document) -> list[str]:
     return read + [f"{each.get('words')}; {each.get('secret')}" for each in frames]
 
 
-NOISE_ONLY = (
-    "The intervals of this release cover privacy noise alone: no sampling error is known, so they are no confidence "
-    "intervals for the population."
-)
+OTHERS = ("cells", "tables", "regression", "synth")
+"""Sections with intervals of their own, of which they say themselves what these cover."""
 
 
 def covers(document: Document) -> str:
-    """The first line of a page: what its intervals cover."""
+    """The first line of a page: what its intervals cover; of the statistics alone where other products stand beside them."""
     estimates = [
         each for answer in document.get("statistics") or [] for each in answer.get("estimates") or []
     ]
     told = [each.get("total_margin") is not None for each in estimates]
+    are_all = not any(document.get(key) for key in OTHERS)
     if not any(told):
-        return NOISE_ONLY
-    both = (
-        "Every number has two intervals: one for privacy noise, and a total for sampling and noise together."
-    )
+        return (
+            f"The intervals of {'this release' if are_all else 'the statistics'} cover privacy noise alone: no sampling error is "
+            f"known{'' if are_all else ' of them'}, so they are no confidence intervals for the population."
+        )
+    many = "Every number" if are_all else "Every statistic"
+    both = f"{many} has two intervals: one for privacy noise, and a total for sampling and noise together"
     if all(told):
-        return both
-    return f"{both[:-1]}, but for those whose sampling error is not known: theirs cover privacy noise alone."
+        return f"{both}."
+    return f"{both}, but for those whose sampling error is not known: theirs cover privacy noise alone."
 
 
 def sampled(document: Document) -> list[str]:
     """Where the sampling error of a release comes from, and when it may be wrong, a sentence each."""
     told = document.get("sampling") or {}
+    few = badly_known(told.get("own") or {})
     if not told.get("source"):
-        return []
+        return few
     if told["source"] == "declared":
         return [
-            f"The design effect, {told.get('design_effect')}, was declared: it is right if the declaration is."
+            f"The design effect, {told.get('design_effect')}, was declared: it is right if the declaration is.",
+            *few,
         ]
     items = "; ".join(str(each) for each in told.get("items") or [])
     said = (
         f"The design effect, {told.get('design_effect')}, was estimated privately from {told.get('units')} primary "
         f"sampling units over {items}, with {told.get('degrees_of_freedom')} degrees of freedom. It may be too small for "
-        "a domain of larger clusters, and too large for one that cuts across them."
+        "a domain of larger clusters or inside few units, and too large for one that cuts across them."
     )
-    return [said, *(f"Note: {each}." for each in told.get("cautions") or [])]
+    return [said, *(f"Note: {each}." for each in told.get("cautions") or []), *few]
+
+
+FEW_DEGREES = 10
+
+
+def badly_known(own: Document) -> list[str]:
+    """A sentence for each statistic with domains whose own sampling error has few released degrees of freedom."""
+    found = []
+    for name, each in own.items():
+        few = [one for one in each.get("domains") or [] if one["degrees_of_freedom"] < FEW_DEGREES]
+        if few:
+            cells = "; ".join(", ".join(one["cell"].values()) for one in few)
+            found.append(
+                f"Note: {name}, in {cells}: the sampling error has fewer than {FEW_DEGREES} degrees of freedom, so it is itself "
+                "known badly, and more so if such a domain lies in few primary sampling units."
+            )
+    return found
 
 
 def citation(document: Document) -> str:
