@@ -55,7 +55,8 @@ def _furnished(name: str, folder: Path) -> Path:
     plan = folder / "plan.toml"
     text = demo.plan(rows=ROWS) if name == "demo" else (HERE / "plans" / f"{name}.toml").read_text("utf-8")
     plan.write_text(text, encoding="utf-8")
-    (folder / "survey.codebook.toml").write_bytes((HERE / "survey.codebook.toml").read_bytes())
+    codebook = (HERE / "survey.codebook.toml").read_text("utf-8")
+    (folder / "survey.codebook.toml").write_text(codebook + demo.GROUPS * (name == "demo"), encoding="utf-8")
     (folder / "rows.csv").write_text(rows_csv(ROWS), encoding="utf-8")
     return plan
 
