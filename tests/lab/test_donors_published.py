@@ -13,13 +13,13 @@ from reticent.release.statistics import evaluate
 SIZE = 3_000
 
 
-def test_all_three_answer_from_the_same_filled_rows() -> None:
+def test_all_three_with_the_nearest_donor_answer_from_the_same_filled_rows() -> None:
     """With the noise taken out they say the same six numbers, so that a run compares noise and nothing else."""
     rows = silent(SIZE, 0)
     told = [
         {name: value_of(answer) for name, answer in evaluate(plan, rows.filled, NoNoise()).items()}
         for name, plan in pairs.plans(SIZE, "2").items()
-        if name != OURS
+        if name not in (OURS, pairs.IGNORE)
     ]
     assert told[0] == pytest.approx(told[1], abs=1e-9) and told[0] == pytest.approx(told[2], abs=1e-9)
     assert told[1] == pytest.approx(rows.exact)
@@ -37,9 +37,16 @@ def test_ours_with_the_size_known_is_on_the_published_ones_terms() -> None:
 
 
 def test_a_run_has_all_lines() -> None:
-    """Four methods, six asks, against the truth and against the filled answers."""
+    """Four methods, six asks, against the truth and against the filled answers; `ignore` has no filled answers."""
     outcomes = pairs.run(0, 1, size=SIZE, runs_a_mask=2, epsilons=("2",))
-    assert len(outcomes) == 4 * 6 * 2 and all(np.isfinite(line.estimate or 0) for line in outcomes)
+    assert len(outcomes) == (4 * 2 + 1) * 6 and all(np.isfinite(line.estimate or 0) for line in outcomes)
+    assert {line.method.removesuffix(pairs.ALONE) for line in outcomes} == set(pairs.plans(SIZE, "2"))
+
+
+def test_ignoring_is_answered_from_those_who_answered() -> None:
+    rows, plan = silent(SIZE, 0), pairs.plans(SIZE, "2")[pairs.IGNORE]
+    without = {name: value_of(answer) for name, answer in evaluate(plan, rows.available, NoNoise()).items()}
+    assert not plan.repair.filled() and without != pytest.approx(rows.exact)
 
 
 def made(spread: float, runs: int = 400) -> pa.Table:

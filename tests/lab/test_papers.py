@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from reticent.cli import lab as door
 from reticent.errors import PlanError
 from reticent.lab.experiments import EXPERIMENTS, small_cells_printed
-from reticent.lab.papers.items import PaperItem, documents, items, number, printed
+from reticent.lab.papers.items import PaperItem, digits, documents, items, number, printed
 
 DOCS = Path(__file__).parents[2] / "docs"
 NAMED = {  # what a reader with a document in hand may look for, written down apart from the table
@@ -110,6 +110,17 @@ def test_what_experiments_call_printed_stands_in_the_table_of_facts(exact_rows):
     rows = [(name, line) for name, line in exact_rows if line.printed is not None]
     assert len(rows) > 80
     assert [(name, line.item) for name, line in rows if line.printed not in known[name]] == []
+
+
+def test_every_printed_number_of_a_row_stands_there_digit_for_digit(exact_rows, tmp_path):
+    """As text, beside the number: .60 is not 0.6, and 4/143 is no decimal."""
+    rows = [(name, line.printed) for name, line in exact_rows if line.printed is not None]
+    found = {digits(name, value) for name, value in rows}
+    assert "" not in found and {".60", "7.80", "4/143", "71.0", "5e-5"} <= found
+    call = CliRunner().invoke(door.app, ["run", "amplification-table", "--json", "--out", str(tmp_path)])
+    told = {row["printed_digits"] for row in json.loads(call.output)["rows"] if "printed" in row}
+    assert {".17", ".60", "7.80", ".499"} <= told
+    assert digits("amplification-table", 0.123) == digits("no-such", 0.17) == ""
 
 
 def test_every_number_of_the_table_is_in_a_row_where_its_experiment_only_computes(exact_rows):

@@ -1,7 +1,9 @@
 """The lab on pieces and on weights to known totals, small: the methods are what they say, and the ways differ as they must."""
 
+import json
 from collections import defaultdict
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from reticent.lab.noise import QuickNoise
 from reticent.lab.run.experiment import OURS, table_of
 from reticent.lab.world.poverty import BY_MARGINS, QUERIES, OneWay, one_way_state, small_state
 
+DOCS = Path(__file__).parents[2] / "docs" / "lab"
 SIZE = 40_000
 RUNS = 12
 
@@ -86,6 +89,28 @@ def test_half_of_the_young_are_lost_and_the_sample_times_ten_does_not_notice(lin
         truth = lines[OURS, asked, 5.0][0].truth
         naive = errors(lines, poststratify.SAMP, asked).mean() / truth
         assert naive < -least and abs(errors(lines, OURS, asked).mean()) / truth < -naive / 2
+
+
+def test_the_error_of_times_ten_is_what_the_state_says():
+    """Its exact law at full size: the page states it, and the 200 runs of the page lie within four standard errors of it."""
+    state, rows = (
+        one_way_state(200_000),
+        json.loads((DOCS / "poststratify.json").read_text(encoding="utf-8"))["rows"],
+    )
+    drawn, page = state.size // 10, (DOCS / "poststratify.md").read_text(encoding="utf-8")
+    for query in QUERIES:
+        kept = (
+            np.where(state.young, 0.5, 1.0) * state.counted[query]
+        )  # the chance that one who is drawn answers and counts
+        mean = drawn / state.size * kept.sum()
+        pairs = drawn * (drawn - 1) / (state.size * (state.size - 1)) * (kept.sum() ** 2 - (kept**2).sum())
+        bias, variance = 10 * mean - state.counted[query].sum(), 100 * (mean + pairs - mean**2)
+        exact = np.sqrt(bias**2 + variance)
+        (found,) = [
+            row for row in rows
+            if (row.get("method"), row.get("epsilon"), row["query"]) == ("naive-samp", 5.0, f"{query}, {poststratify.HALF}")
+        ]  # fmt: skip
+        assert abs(found["rmse"] - exact) < 4 * found["rmse_se"] and f"{exact:,.0f} for " in page
 
 
 def test_the_share_of_the_sample_is_hard_to_beat_for_a_group_of_one_age(lines):

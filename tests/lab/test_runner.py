@@ -53,6 +53,17 @@ def test_seeds_depend_on_name_seed_and_run_alone():
     assert made.seed_of(0, 1) == 12832437611888738288  # a result on disk depends on it: it may not change
 
 
+def test_seeds_of_cases_do_not_move_when_others_join_them():
+    """The naive seed, that of the run's number, moves."""
+    few, more = (experiment(pieces=each, cases=each) for each in (("a", "b"), ("new", "b", "a")))
+    for repeat in range(20):
+        assert few.seed_of(2 * repeat, 1) == more.seed_of(3 * repeat + 2, 1)
+        assert few.seed_of(2 * repeat + 1, 1) == more.seed_of(3 * repeat + 1, 1)
+    assert len({few.seed_of(index, 1) for index in range(200)}) == 200
+    naive = [experiment(pieces=each).seed_of(0, 1) for each in (("b", "a"), ("new", "b", "a"))]
+    assert naive[0] == naive[1] == experiment().seed_of(0, 1)  # of `b` before, of `new` now
+
+
 def test_more_runs_are_added_to_those_there_and_fewer_are_read(tmp_path):
     few = runner.run(experiment(), out=tmp_path, runs=4, workers=1)
     names = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "toss").glob("*.parquet")}

@@ -48,7 +48,7 @@ def test_heaps_change_how_rows_are_made_and_not_how_they_are_judged(rows):
     assert rows["decode-floor", "heaps", "tvd2"]["estimate"] == 0
     assert rows["decode-floor", "equal", "tvd2"]["estimate"] == 0
     people = trial(CENSUS, rows=50)
-    assert people.heaps == {} and people.domain() == domain_of(people.schema, people.columns)
+    assert people.point_masses == {} and people.domain() == domain_of(people.schema, people.columns)
 
 
 @pytest.mark.parametrize("name", [name for name in KNOWN if name != CENSUS])

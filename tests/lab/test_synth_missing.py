@@ -21,7 +21,7 @@ from reticent.lab.run.experiment import Experiment, table_of
 from reticent.lab.run.summary import rows_of
 from reticent.lab.trials import fitting, points, tables, teaching
 from reticent.lab.trials.masks import mask
-from reticent.lab.trials.points import EVERY_TARGET, Point
+from reticent.lab.trials.points import DOCUMENTED, EVERY_TARGET, Point
 from reticent.privacy.claim import Change
 from reticent.synth.base import MissingMethod
 from reticent.synth.registry import find
@@ -59,7 +59,7 @@ def test_the_pieces_hold_all_four_figures_once(dataset):
     assert len(set(every)) == len(every)
     pieces = [piece for piece in every if not piece.endswith(EVERY_TARGET)]
     assert all(str(Point.read(piece)) == piece for piece in pieces)
-    strategies = ["holes" if each is MissingMethod.VALUES else str(each) for each in MissingMethod] + [
+    strategies = ["holes" if each is MissingMethod.VALUES else str(each) for each in DOCUMENTED] + [
         "no-missing"
     ]
     needed = {f"MCAR/0.2/{method}/{s}/1" for method in ("privbayes", "mst", "aim") for s in strategies}
@@ -108,7 +108,7 @@ def test_every_piece_can_be_fitted(dataset):
         if point.method not in points.FLOORS:
             given = table, point.method, point.amount, point.bins
             domain, spend = fitting.domain_and_spend(*given)
-            find(point.method).check(domain, fitting.holes_for(point.method, point.way), spend)
+            find(point.method).check(domain, fitting.missing_for(point.method, point.way), spend)
 
 
 def test_f1_over_every_target_is_the_mean_of_each(monkeypatch):
@@ -360,39 +360,85 @@ def learned_lines(found: dict[tuple, dict]) -> list[str]:
     return made
 
 
+NAMES = {"adult": "Adult", "bank": "Bank", "br2000": "BR2000", "national": "National", "census": "census"}
+NOT_RUN = "–"
+
+
 def settings_lines(found: dict[tuple, dict]) -> list[str]:
-    """The document's own settings: splits, the printed PrivBayes, 10 bins; and F1 over every target."""
+    """F1 over every target, where it was run."""
     made = []
-    for (dataset, _, _, method, strategy, epsilon), row in found.items():
+    for (dataset, mask_, rate, method, strategy, epsilon), row in found.items():
         if row.get("f1_every") is not None:
             told = "none" if epsilon is None else f"{epsilon:g}"
-            made.append(f"| {dataset} | `{method}` | `{strategy}` | {told} | {short(row['f1_every'])} |")
-        is_split = (dataset, method) == ("adult", "privbayes") and strategy[-2:] in points.SPLITS
-        if (is_split or dataset == "adult-10" or method == points.PRINTED) and row["tvd2"] is not None:
-            name = f"`{method}`, 10 bins" if dataset == "adult-10" else f"`{method}`"
-            made.append(f"| {name} | `{strategy}` | {short(row['tvd1'])} / {short(row['tvd2'])} |")
+            where = f"{NAMES[dataset]} | {mask_} {100 * rate:g} % | `{method}` | `{strategy}` | {told}"
+            made.append(f"| {where} | {short(row['f1_every'])} |")
+    return made
+
+
+def across(found: dict[tuple, dict], names: tuple[str, ...], *at) -> list[str]:
+    """The 1-way and 2-way distances of one line on several tables, or that it was not run."""
+    rows = [found.get((name, *at)) for name in names]
+    return [
+        f"{short(row['tvd1'])} / {short(row['tvd2'])}" if row and row["tvd2"] is not None else NOT_RUN
+        for row in rows
+    ]
+
+
+def strategy_lines(found: dict[tuple, dict]) -> list[str]:
+    """Figure 2 for the three families, the printed PrivBayes and ten bins: a column for each table."""
+    made = []
+    for family in points.FAMILIES:
+        for method, way in family.strategies:
+            cells = across(found, tuple(tables.FILES), "MCAR", 0.2, method, way, float(family.epsilon))
+            made.append(f"| `{method}` | `{way}` | {family.epsilon} | {' | '.join(cells)} |")
+    for way in ("holes", "impute-random", "impute-mean", "impute-model", "no-missing"):
+        cells = across(found, tuple(tables.FILES), "MCAR", 0.2, points.PRINTED, way, 1.0)
+        made.append(f"| `{points.PRINTED}` | `{way}` | 1 | {' | '.join(cells)} |")
+    tens = tuple(f"{name}-10" for name in tables.FILES)
+    for method, way in (
+        *((m, "no-missing") for m in points.METHODS), points.BASELINE, *((m, "available") for m in points.METHODS)
+    ):  # fmt: skip
+        cells = across(found, tens, "MCAR", 0.2, method, way, 1.0)
+        made.append(f"| `{method}`, 10 bins | `{way}` | 1 | {' | '.join(cells)} |")
     return made
 
 
 def swept_lines(found: dict[tuple, dict]) -> list[str]:
-    """Complete rows by rate on Adult and the census, and epsilons at 10 %, where all points of a line were run."""
+    """Rates, kinds of silence and epsilons at 10 %: whole lines of complete rows and of adaptive methods."""
+
+    def line(*at) -> dict:
+        row = found.get(at)
+        return row if row and row["tvd2"] is not None else {}
+
+    def told(start: str, rows: list[dict]) -> list[str]:
+        return [f"{start} | {' | '.join(short(row['tvd2']) for row in rows)} |"] if all(rows) else []
+
     made = []
-    for dataset, name in (("adult", "Adult"), ("census", "census")):
+    families = [pair for family in points.FAMILIES[1:] for pair in family.lines]
+    for dataset, name in NAMES.items():
         for method in points.METHODS:
             for way in ("complete", "available"):
-                cells = [found.get((dataset, "MCAR", float(rate), method, way, 1.0)) for rate in points.RATES]
-                if all(cells):
-                    told = " | ".join(short(row["tvd2"]) for row in cells)
-                    made.append(f"| {name} | `{method}` | `{way}` | {told} |")
+                rows = [line(dataset, "MCAR", float(rate), method, way, 1.0) for rate in points.RATES]
+                made += told(f"| {name} | `{method}` | `{way}`", rows)
+    for dataset, name in NAMES.items():
+        for method, way in [("chain", "available"), *families]:
+            epsilon = 3.0 if "gan" in method else 1.0
+            rates = [line(dataset, "MCAR", rate, method, way, epsilon) for rate in (0.1, 0.2, 0.3)]
+            kinds = [line(dataset, kind, rate, method, way, epsilon) for kind, rate in KINDS]
+            made += told(f"| {name} | `{method}` | `{way}` | {epsilon:g}", [*rates, *kinds])
     epsilons = [None if word == "none" else float(word) for word in points.EPSILONS]
-    for method, way in points.LINES:
-        cells = [found.get(("adult", "MCAR", 0.1, method, way, epsilon)) for epsilon in epsilons]
-        if all(cells):
-            made.append(f"| `{method}` | `{way}` | {' | '.join(short(row['tvd2']) for row in cells)} |")
+    for method, way in [*points.LINES, *families]:
+        rows = [line("adult", "MCAR", 0.1, method, way, epsilon) for epsilon in epsilons]
+        made += told(f"| `{method}` | `{way}`", rows)
     return made
 
 
-@pytest.mark.parametrize(("lines", "least"), [(learned_lines, 5), (settings_lines, 0), (swept_lines, 8)])
+KINDS = (("MAR", 0.1), ("MNAR", 0.1), ("MAR", 0.35))
+
+
+@pytest.mark.parametrize(
+    ("lines", "least"), [(learned_lines, 5), (settings_lines, 0), (strategy_lines, 42), (swept_lines, 40)]
+)
 def test_the_page_prints_what_was_run_later(lines, least):
     """Every such line, whole, and nothing like it that was not run."""
     page = (DOCS / "synth-missing.md").read_text().splitlines()

@@ -11,6 +11,13 @@ from reticent.lab.world.nonresponse import apply, clustered, self_masking
 from reticent.lab.world.state import codebook, people
 
 PEOPLE_PER_ROW = 20  # the sampling is even over uneven strata; at 20 the largest weight stays below 60
+GROUPS = """
+[columns.dealt]
+kind = "categorical"
+label = "Group that a respondent is dealt into, for the sampling error: people were drawn one by one within strata"
+role = "psu"
+dealt = 200
+"""
 RATES = {"marital": 0.04, "schooling": 0.05, "employment": 0.06, "hours": 0.10, "wage": 0.12, "rent": 0.08}
 
 
@@ -43,5 +50,5 @@ def demo_survey(folder: Path, *, rows: int = 20_000, seed: int = 2026) -> None:
     """
     folder.mkdir(parents=True, exist_ok=True)
     pq.write_table(survey(rows=rows, seed=seed), folder / "survey.parquet", compression="zstd")
-    (folder / "survey.codebook.toml").write_text(codebook(), encoding="utf-8")
+    (folder / "survey.codebook.toml").write_text(codebook() + GROUPS, encoding="utf-8")
     (folder / "plan.toml").write_text(plan(rows=rows), encoding="utf-8")

@@ -4,7 +4,7 @@ import numpy as np
 
 from reticent.lab.judge.distances import bootstrap, distances, first_for_silence, midpoints, round_trip
 from reticent.lab.noise import SeededBits
-from reticent.lab.trials.tables import cells_of, with_holes
+from reticent.lab.trials.tables import cells_of, with_missing
 from reticent.synth.domain import HOLE, UNASKED
 
 
@@ -37,7 +37,7 @@ def test_silence_called_the_first_answer_moves_that_share_to_it(census):
     """Of a fifth of all answers: the first level gains the masked share of the others."""
     mask = np.random.default_rng(3).random(census.codes.shape) < 0.2
     domain = census.domain()
-    holed = cells_of(with_holes(census.codes, mask), domain)
+    holed = cells_of(with_missing(census.codes, mask), domain)
     place = domain.columns.index("race")
     called = first_for_silence(holed, domain)[:, place]
     assert (called == 0).mean() == (mask[:, place] | (census.cells()[:, place] == 0)).mean()
@@ -45,6 +45,6 @@ def test_silence_called_the_first_answer_moves_that_share_to_it(census):
 
 
 def test_a_mask_takes_answers_and_leaves_the_unasked(census):
-    gone = with_holes(census.codes, np.ones(census.codes.shape, dtype=bool))
+    gone = with_missing(census.codes, np.ones(census.codes.shape, dtype=bool))
     assert set(np.unique(gone)) == {HOLE, UNASKED}
     assert np.array_equal(gone == UNASKED, census.codes == UNASKED)

@@ -8,7 +8,7 @@ import pytest
 from reticent.lab.judge.distances import bootstrap, distances, first_for_silence, midpoints, round_trip
 from reticent.lab.noise import SeededBits
 from reticent.lab.trials.masks import mask
-from reticent.lab.trials.tables import FILES, at_hand, cells_of, trial, with_holes
+from reticent.lab.trials.tables import FILES, at_hand, cells_of, trial, with_missing
 
 PAGE = Path(__file__).parents[3] / "docs" / "lab" / "naive-twins.md"
 NAMES = {"adult": "Adult", "bank": "Bank", "br2000": "BR2000", "national": "National"}
@@ -33,7 +33,7 @@ def test_the_page_prints_what_mid_points_and_first_answers_do(name):
 
     evenly = cells_of(round_trip(table.codes, domain, SeededBits(np.random.default_rng(2))), domain)
     middles = cells_of(midpoints(table.codes, domain, bins=16), domain)
-    holed = cells_of(with_holes(table.codes, mask(name, "MCAR", 0.2)), domain)
+    holed = cells_of(with_missing(table.codes, mask(name, "MCAR", 0.2)), domain)
     again = cells_of(bootstrap(table.codes, np.random.default_rng(1)), domain)
     assert np.array_equal(evenly, truth)
     lines = PAGE.read_text().splitlines()

@@ -12,7 +12,7 @@ from reticent.lab.judge.page import (
     pair_associations,
     public_page,
 )
-from reticent.lab.trials.tables import cells_of, with_holes
+from reticent.lab.trials.tables import cells_of, with_missing
 from reticent.synth.domain import domain_of
 
 
@@ -43,7 +43,7 @@ def test_the_page_for_publication_depends_on_the_synthetic_rows_alone(census, sh
 def test_bars_are_shares_of_those_who_answered_or_were_not_asked(census, lost):
     """Each table's bars add up to one, silence or not: naive shares of all rows would not."""
     domain = census.domain()
-    shown = {"truth": census.cells(), "answered": cells_of(with_holes(census.codes, lost), domain)}
+    shown = {"truth": census.cells(), "answered": cells_of(with_missing(census.codes, lost), domain)}
     for chart in columns(shown, domain, by="truth"):
         rows = chart.spec["data"]["values"]
         for name in shown:

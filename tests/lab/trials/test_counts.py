@@ -5,7 +5,7 @@ import pytest
 
 from reticent.lab.noise import NoSynthNoise, QuickSynthNoise, SeededBits
 from reticent.lab.trials.fitting import Held
-from reticent.lab.trials.tables import cells_of, trial, with_holes
+from reticent.lab.trials.tables import cells_of, trial, with_missing
 from reticent.synth.base import Conditional
 
 
@@ -13,7 +13,7 @@ from reticent.synth.base import Conditional
 def held() -> Held:
     table = trial("census", rows=1_000)
     mask = np.random.default_rng(1).random(table.codes.shape) < 0.2
-    return Held(domain=table.domain(), cells=cells_of(with_holes(table.codes, mask), table.domain()))
+    return Held(domain=table.domain(), cells=cells_of(with_missing(table.codes, mask), table.domain()))
 
 
 def test_counts_are_numpys(held):

@@ -7,6 +7,8 @@ from reticent.lab.experiments import (
     amplification_missing,
     anonymity,
     domains,
+    donors_caps,
+    donors_coverage,
     donors_example,
     donors_figures,
     donors_income,
@@ -26,6 +28,7 @@ from reticent.lab.experiments import (
     synth_intervals,
     synth_missing,
     synth_picked,
+    synth_weighted,
 )
 from reticent.lab.run.experiment import Experiment
 
@@ -48,6 +51,8 @@ EXPERIMENTS: dict[str, Experiment] = {
         donors_income.experiment(),
         donors_income.workers(),
         donors_published.experiment(),
+        donors_caps.experiment(),
+        donors_coverage.experiment(),
         model_example.experiment(),
         model_imputation.experiment(),
         model_workers.experiment(),
@@ -58,6 +63,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         synth_missing.experiment(),
         synth_heaps.experiment(),
         synth_picked.experiment(),
+        synth_weighted.experiment(),
         synth_intervals.experiment(),
         survey_intervals.experiment(),
     )

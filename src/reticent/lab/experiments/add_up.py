@@ -175,6 +175,7 @@ def experiment() -> Experiment:
         params={"cases": list(CASES), "epsilon": str(EPSILON), "level": LEVEL, "people": PEOPLE},
         runs=400,
         batch=10,
+        cases=tuple(CASES),
         pieces=tuple(name.replace(", ", "/") for name in CASES),
         told=told,
     )

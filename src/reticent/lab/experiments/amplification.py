@@ -73,6 +73,7 @@ def _law(ones: int, n: int, size: int, epsilon: float) -> list[float]:
 
 
 def experiment() -> Experiment:
+    """Privacy amplification by sampling, as printed and as enumerated."""
     return Experiment(
         name="amplification-table",
         title="Amplification by sampling: a printed table, the sound number, and enumeration",

@@ -237,6 +237,7 @@ def _item(item: str, value: Fraction | float, why: str) -> Outcome:
 
 
 def experiment() -> Experiment:
+    """Privacy amplification by missing values, as printed and as enumerated."""
     return Experiment(
         name="amplification-missing",
         title="Amplification by missingness: printed examples, the exact number, and enumeration",

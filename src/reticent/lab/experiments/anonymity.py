@@ -62,6 +62,7 @@ def recoded(columns: Columns, *, locally: bool) -> tuple[Columns, Recoded]:
 
 
 def together(parts: list[Columns]) -> Columns:
+    """Tables of the same columns, one after the other."""
     return {name: [value for part in parts for value in part[name]] for name in parts[0]}
 
 
@@ -127,6 +128,7 @@ def _t(columns: Columns) -> float:
 
 
 def experiment() -> Experiment:
+    """k-anonymity, l-diversity and t-closeness of a partition."""
     return Experiment(
         name="anonymity",
         title="k-anonymity, l-diversity and t-closeness before and after a partition",

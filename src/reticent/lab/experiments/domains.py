@@ -194,6 +194,7 @@ def experiment() -> Experiment:
         params={"cases": list(CASES), "epsilon": EPSILON, "level": LEVEL},
         runs=400,
         batch=5,
+        cases=tuple(CASES),
         pieces=tuple(name.replace(", ", "/") for name in CASES),
         told=told,
     )

@@ -178,6 +178,7 @@ OUR_POINTS = "points of our own; the drawing has no coordinates"
 
 
 def experiment() -> Experiment:
+    """The worked examples of nearest-neighbour imputation."""
     return Experiment(
         name="donors-example",
         title="Drawings, constants and the law of silence of the document on donors",

@@ -171,6 +171,7 @@ def _gaps(rows: pa.Table, size: int) -> dict[str, int]:
 
 
 def value_of(answer: Answer) -> float:
+    """The estimate of an answer that has one."""
     return float(answer.estimates[0].value)
 
 

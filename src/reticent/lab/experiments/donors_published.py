@@ -1,12 +1,14 @@
 """Our donors beside the published mechanism, run by run, on the same people with the same silence and the same donors.
 
+    ignore                those who answered, Laplace noise; a quarter of epsilon pays the size
     published             as its authors have it: the size is known, and no interval is bought
     reticent              capped donors; a quarter of epsilon pays the size
     reticent-hubs         the nearest donor; a fifth of epsilon buys the interval, a quarter of the rest the size
     reticent-size-known   hubs and our noise on the published terms: the size is known, and no interval is bought
 
-Each is held against the truth, and (`noise alone`) against the same respondents with their gaps filled and no noise. The
-first is mostly the error of the imputation, which all three share in a run; the second is what a mechanism adds.
+Each is held against the truth, and (`noise alone`) against the same respondents with their gaps filled in its own way and
+no noise. The first is mostly the error of the imputation, which those with the nearest donor share in a run; the second is
+what a mechanism adds. `ignore` fills nothing and is held against the truth alone.
 """
 
 from collections.abc import Mapping
@@ -39,7 +41,7 @@ EPSILONS = (
     "2",
     "4.158884",
 )  # 2 ln 2 and 6 ln 2, rounded up; below the first the published one is not proved
-THEIRS, KNOWN = "published", "reticent-size-known"
+THEIRS, KNOWN, IGNORE = "published", "reticent-size-known", "ignore"
 RUNS_A_MASK, RESAMPLES, LEVEL = 25, 1_000, 0.95
 
 
@@ -48,6 +50,7 @@ def plans(size: int, epsilon: str) -> dict[str, Plan]:
     """All of them, each at the whole of `epsilon`."""
     bar = Fraction(epsilon) * BAR_SHARE
     return {
+        IGNORE: workers.plan(size, epsilon=epsilon, donors=False),
         THEIRS: published_plan(size, epsilon),
         OURS: workers.plan(size, epsilon=epsilon, capped=True),
         HUBS: workers.plan(size, epsilon=show(Fraction(epsilon) - bar), bar=show(bar)),
@@ -56,7 +59,7 @@ def plans(size: int, epsilon: str) -> dict[str, Plan]:
 
 
 def run(index: int, seed: int, *, size: int, runs_a_mask: int, epsilons: tuple[str, ...]) -> list[Outcome]:
-    """One draw of noise by each of the three, on one of the masks."""
+    """One draw of noise by each of them, on one of the masks."""
     rows, rng = silent(size, index // runs_a_mask), np.random.default_rng(seed)
     outcomes: list[Outcome] = []
     for epsilon in epsilons:
@@ -73,16 +76,21 @@ def _lines(
     rng: np.random.Generator,
     epsilon: str,
 ) -> list[Outcome]:
-    book = rows.theirs if method == THEIRS else rows.ours
-    if method == OURS:
-        found, exact = evaluate(plan, rows.capped, QuickNoise(rng)), rows.capped_exact
+    held_against: list[tuple[str, Mapping[str, float]]] = [(method, truth)]
+    if method == IGNORE:
+        found = evaluate(plan, rows.available, QuickNoise(rng))
+    elif method == OURS:
+        found = evaluate(plan, rows.capped, QuickNoise(rng))
+        held_against.append((method + ALONE, rows.capped_exact))
     else:
-        found, exact = evaluate(plan, rows.filled, QuickNoise(rng), book=book), rows.exact
+        book = rows.theirs if method == THEIRS else rows.ours
+        found = evaluate(plan, rows.filled, QuickNoise(rng), book=book)
+        held_against.append((method + ALONE, rows.exact))
     return [
         Outcome(
             method=name, query=query, epsilon=float(epsilon), truth=held[query], estimate=value_of(answer)
         )
-        for name, held in ((method, truth), (method + ALONE, exact))
+        for name, held in held_against
         for query, answer in found.items()
     ]
 
@@ -96,8 +104,10 @@ def pairs(outcomes: pa.Table, *, runs_a_mask: int) -> list[Row]:
     rows: list[Row] = []
     for (method, query, epsilon), theirs in errors.items():
         if method in (THEIRS, THEIRS + ALONE):
-            for ours in (OURS, HUBS, KNOWN):
+            for ours in (IGNORE, OURS, HUBS, KNOWN):
                 name = method.replace(THEIRS, ours)
+                if (name, query, epsilon) not in errors:  # `ignore` fills nothing
+                    continue
                 found = _compared(errors[name, query, epsilon], theirs)
                 at = {"query": query, "epsilon": epsilon}
                 rows += [{"item": f"{name}: {what}", **at, **each} for what, each in found.items()]

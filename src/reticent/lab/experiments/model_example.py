@@ -53,6 +53,7 @@ def run(index: int, seed: int) -> list[Outcome]:
 
 
 def experiment() -> Experiment:
+    """The sensitivity of regression imputation in its tight case, by brute force."""
     return Experiment(
         name="model-example",
         title="One replaced row after filling gaps: the tight case, by brute force",

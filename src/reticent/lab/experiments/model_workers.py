@@ -97,6 +97,7 @@ def truth() -> dict[str, float]:
 
 @cache
 def flagged() -> pa.Table:
+    """The workers of the real census files with the flags of what was imputed."""
     return workers.flagged().combine_chunks()
 
 

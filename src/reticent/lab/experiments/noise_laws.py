@@ -125,6 +125,7 @@ def _name(family: Heavy) -> str:
 
 
 def experiment() -> Experiment:
+    """The calibration constants of every noise, beside those of our statements."""
     return Experiment(
         name="noise-laws",
         title="Constants of the noises, beside the vectors of our statements",

@@ -186,6 +186,7 @@ def figures(
 
 
 def experiment(*, size: int = 200_000, rows: int = 10_000) -> Experiment:
+    """Estimates from a whole sample, from a piece of a partition, and at a tenth of epsilon."""
     return Experiment(
         name="partition",
         title="A question to a whole sample, to one of ten pieces, and at a tenth of epsilon",

@@ -196,6 +196,7 @@ def _mean(chances: list[arb], values: list[arb]) -> arb:
 
 
 def experiment() -> Experiment:
+    """The worked example of private post-stratification."""
     return Experiment(
         name="poststratify-example",
         title="Private post-stratification of five age blocks, beside what is printed for it",

@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 
 from reticent.engine.wants import Tallies
-from reticent.lab.noise import QuickModelNoise, QuickNoise
+from reticent.lab.noise import NoNoise, QuickModelNoise, QuickNoise
 from reticent.lab.run.experiment import Experiment, Outcome, Row
 from reticent.lab.run.summary import Floats, groups
-from reticent.lab.world.clusters import REGIONS, SHARES, SLOPES, Clusters
+from reticent.lab.world.clusters import HIGH, REGIONS, SHARES, SLOPES, Clusters
 from reticent.models.intervals import fit_line
 from reticent.models.sums import Centred
 from reticent.plan.plan import Plan, plan_from
@@ -44,7 +44,8 @@ class Case:
 
     `domain` is a condition and the suffix of its truth; with `by` shares are asked in every region instead, at one price.
     `own` is the price of a standard error for each statistic; `effect` a declared design effect; else `factor` is the price of
-    one design factor. `median` asks for the median wage, `slope` for a line of wages on two shares.
+    one design factor. `median` asks for the median wage, `slope` for a line of wages on two shares, `filled` for the share of high
+    wages where donors answer for those who did not tell.
     """
 
     world: Clusters
@@ -56,18 +57,20 @@ class Case:
     wage: bool = False
     median: bool = False
     slope: bool = False
+    filled: bool = False
     leading: bool = True
 
     @property
     def shares(self) -> bool:
         """Whether the eight shares are asked, and not a median or slopes alone."""
-        return not (self.median or self.slope)
+        return not (self.median or self.slope or self.filled)
 
 
 def _world(people: int, units: int, effect: float, **more: Any) -> Clusters:
     return Clusters(people=people, units=units, effect=effect, **more)
 
 
+SILENT = 0.2
 SMALL, LARGE = partial(_world, 5_000, 100), partial(_world, 20_000, 200)
 CASES: dict[str, Case] = {
     "5000, effect 1.5": Case(world=SMALL(1.5)),
@@ -89,6 +92,14 @@ CASES: dict[str, Case] = {
         world=LARGE(2.0, weighted=True), median=True, leading=False
     ),
     "20000, effect 2, slopes of wages": Case(world=LARGE(2.0), slope=True, leading=False),
+    "20000, effect 2, filled wages": Case(world=LARGE(2.0, silent=SILENT), filled=True, leading=False),
+    "20000, no clusters, dealt groups": Case(world=LARGE(1.0, dealt=True), factor="0.1", leading=False),
+    "5000, effect 3, weighted, replicate weights": Case(
+        world=SMALL(3.0, weighted=True, replicates=64), leading=False
+    ),
+    "5000, effect 3, weighted, replicate weights, own error": Case(
+        world=SMALL(3.0, weighted=True, replicates=64), own="0.2", leading=False
+    ),
 }
 
 
@@ -113,6 +124,9 @@ def asked(name: str) -> AskedCase:
     if case.median:
         query = {"median": "income", "step": "0.05", **weight}
         asks.append({"name": "median", "query": query, "epsilon": EPSILON, "interval": {"epsilon": "0.4"}})
+    if case.filled:
+        query = {"proportion": f"wage >= {HIGH}"}
+        asks.append({"name": "high", "query": query, "epsilon": EPSILON})
     if case.wage:
         query = {"mean": "wage", "centre": "30", **weight, **where}
         asks.append({"name": "wage", "query": query, "epsilon": EPSILON, **sampling})
@@ -129,6 +143,7 @@ def asked(name: str) -> AskedCase:
         "protect": {"change": "one respondent added or removed", "epsilon": "10"},
         "statistic": [*(items if case.domain or not case.shares else []), *asks],
         **({"regression": [LINE]} if case.slope else {}),
+        **({"impute": [DONORS], "expect": {"missing": {"wage": str(SILENT)}}} if case.filled else {}),
         **design,
     }
     return AskedCase(
@@ -136,6 +151,11 @@ def asked(name: str) -> AskedCase:
     )
 
 
+DONORS = {
+    "method": "donors",
+    "column": "wage",
+    "match": [{"on": ["class"], "serve": 3}, {"on": [], "serve": 1}],
+}
 LINE = {"name": "line", "y": "wage", "x": [f"y{j + 1}" for j in SLOPES], "epsilon": "1"}
 
 
@@ -151,7 +171,8 @@ def _truths(case: Case, names: list[str]) -> dict[str, float]:
         }
     known = {**world.truth, **({"median": world.median_income} if case.median else {})}
     known |= {"wage": world.mean_wage} if case.wage else {}
-    return {name: known[name + ("" if name in ("wage", "median") else suffix)] for name in names}
+    known |= {"high": world.high_wages} if case.filled else {}
+    return {name: known[name + ("" if name in ("wage", "median", "high") else suffix)] for name in names}
 
 
 def _share(place: int, weight: Row, where: Row, sampling: Row) -> Row:
@@ -177,12 +198,18 @@ def run(index: int, seed: int) -> list[Outcome]:
     made = evaluate_sampled(held.plan, tallies, QuickNoise(loud))
     result = StatisticsResult(plan=held.plan, answers=made.answers, sampled=made.sampled)
     told = document(held.plan, [result], receipt=None, engine="lab")
-    exact = _exact(rows, case, held.truth)
+    exact = _exact(rows, case, held.truth) if not case.filled else _without_noise(held.plan, tallies)
     outcomes = []
     for item, estimate in [*_estimates(told), *_slopes(held.plan, tallies, made.sampled, loud)]:
         if item in held.truth:
             outcomes += _lines(f"{name}|{item}", estimate, exact[item], held.truth[item])
     return outcomes
+
+
+def _without_noise(plan: Plan, tallies: Tallies) -> dict[str, float]:
+    """What the filled rows say: donors are drawn by our engine, so it is asked."""
+    made = evaluate_sampled(plan, tallies, NoNoise())
+    return {name: float(answer.estimates[0].value) for name, answer in made.answers.items()}
 
 
 def _estimates(told: Row) -> Iterator[tuple[str, Row]]:
@@ -264,7 +291,8 @@ def told(outcomes: pa.Table) -> list[Row]:
         case = str(key["query"]).split("|")[0]
         held = (lines["low"] <= lines["truth"]) & (lines["truth"] <= lines["high"])
         error = lines["estimate"] - lines["truth"]
-        width = float(np.median(lines["high"] - lines["low"]) / (2 * Z * np.sqrt(np.mean(error**2))))
+        # Where noise left nothing of a sampling error there is no interval: it covers nothing, and has no width.
+        width = float(np.nanmedian(lines["high"] - lines["low"]) / (2 * Z * np.sqrt(np.mean(error**2))))
         found.setdefault((case, str(key["method"])), []).append((np.asarray(held, dtype=float), width))
     return [_row(case, method, each) for (case, method), each in found.items()]
 
@@ -295,6 +323,7 @@ def experiment() -> Experiment:
         params={"cases": list(CASES), "epsilon": EPSILON, "level": LEVEL},
         runs=400,
         batch=5,
+        cases=tuple(CASES),
         pieces=tuple(
             f"{'leading' if case.leading else 'other'}/{name.replace(', ', '/')}"
             for name, case in CASES.items()

@@ -46,7 +46,7 @@ def run(index: int, seed: int, *, pieces: tuple[str, ...], setting: TrialSize) -
     piece = pieces[index % len(pieces)]
     dataset, method, way = piece.split("/")
     table = tables.trial(dataset, rows=setting.rows)
-    heaped = replace(table, heaps=KNOWN[dataset]) if way == HEAPS else table
+    heaped = replace(table, point_masses=KNOWN[dataset]) if way == HEAPS else table
     rng, start = np.random.default_rng(seed), process_time()
     made = _made(method, heaped, rng)
     line = partial(_line, piece, process_time() - start)
@@ -128,7 +128,9 @@ def experiment(
         run=partial(run, pieces=pieces, setting=setting),
         params={
             "pieces": len(pieces),
-            "heaps": {name: {c: list(v) for c, v in heaps.items()} for name, heaps in KNOWN.items()},
+            "heaps": {
+                name: {c: list(v) for c, v in point_masses.items()} for name, point_masses in KNOWN.items()
+            },
             "epsilon": str(EPSILON),
             "delta": str(DELTA),
             "rows": setting.rows,

@@ -28,11 +28,11 @@ from reticent.lab.run.experiment import Experiment, Outcome, Row
 from reticent.lab.run.summary import groups
 from reticent.lab.trials.fitting import DELTA, Held
 from reticent.lab.trials.masks import mask
-from reticent.lab.trials.tables import Cells, Codes, Trial, at_hand, cells_of, trial, with_holes
+from reticent.lab.trials.tables import Cells, Codes, Trial, at_hand, cells_of, trial, with_missing
 from reticent.schema import Levels, Number
 from reticent.synth.answer import answer_directly
-from reticent.synth.base import MissingMethod, Spend
-from reticent.synth.direct import NoInterval
+from reticent.synth.base import FitTask, MissingMethod, Spend
+from reticent.synth.direct import MeasuredTables, NoInterval
 from reticent.synth.domain import HOLE, UNASKED, Domain
 from reticent.synth.lists import Lists
 from reticent.synth.marginals.aim import AIM
@@ -163,21 +163,28 @@ def truths(name: str, is_category: bool, silence: str) -> tuple[tuple[float, flo
     case = asked(name)
     codes = case.table.codes
     if is_category:
-        codes = with_holes(codes, mask(name, "MAR" if silence.startswith("MAR") else "MCAR", RATE))
-    missing = MissingMethod.VALUES if is_category else MissingMethod.AVAILABLE
+        codes = with_missing(codes, mask(name, "MAR" if silence.startswith("MAR") else "MCAR", RATE))
+    missing = MissingMethod.VALUES if is_category else MissingMethod.WEIGHTED
     spend = Spend(epsilon=Fraction(1000), delta=DELTA)
     noise = NoSynthNoise(np.random.default_rng(0))
     network = METHODS["pairs"].fit(
-        held(codes, case.domain), case.domain, missing, spend, noise=noise, step=lambda _: None
+        FitTask(held(codes, case.domain), case.domain, missing, spend, noise=noise, step=lambda _: None)
     )
     found: list[tuple[float, float] | None] = []
+    tables = MeasuredTables(_kept(network.lists))
     for _, question in case.questions:
         try:
-            (each,) = answer_directly(question, network.lists, design_effect=1.0)
+            (each,) = answer_directly(question, tables, design_effect=1.0)
             found.append((each.estimate, Z * (each.sampling or 0.0)))
         except NoInterval:
             found.append(None)
     return tuple(found)
+
+
+def _kept(lists: Lists | None) -> Lists:
+    if lists is None:
+        raise ValueError("these methods keep their lists")
+    return lists
 
 
 def run(index: int, seed: int) -> list[Outcome]:
@@ -189,27 +196,34 @@ def run(index: int, seed: int) -> list[Outcome]:
     codes = case.table.codes[picked]
     is_category = silence.endswith("category")
     if silence in ("MCAR", "category"):
-        codes = with_holes(codes, rng.random(codes.shape) < RATE)
+        codes = with_missing(codes, rng.random(codes.shape) < RATE)
     elif silence == "MAR-category":
-        codes = with_holes(codes, mask(name, "MAR", RATE)[picked])
-    missing = MissingMethod.VALUES if is_category else MissingMethod.AVAILABLE
+        codes = with_missing(codes, mask(name, "MAR", RATE)[picked])
+    missing = MissingMethod.VALUES if is_category else MissingMethod.WEIGHTED
     spend = Spend(epsilon=Fraction(epsilon), delta=Fraction(0) if "laplace" in method else DELTA)
     network = METHODS[method.removesuffix("-laplace")].fit(
-        held(codes, case.domain), case.domain, missing, spend, noise=QuickSynthNoise(rng), step=lambda _: None
+        FitTask(
+            held(codes, case.domain),
+            case.domain,
+            missing,
+            spend,
+            noise=QuickSynthNoise(rng),
+            step=lambda _: None,
+        )
     )
-    made, piece = [], PIECES[index % len(PIECES)]
+    made, piece, tables = [], PIECES[index % len(PIECES)], MeasuredTables(_kept(network.lists))
     known = truths(name, is_category, silence)
     for at, ((kind, question), truth) in enumerate(zip(case.questions, known, strict=True)):
         if truth is not None:
-            made.append(_outcome(f"{piece}|{kind}|{at}", question, network.lists, truth[0], float(epsilon)))
+            made.append(_outcome(f"{piece}|{kind}|{at}", question, tables, truth[0], float(epsilon)))
     return [replace(each, seconds=process_time() - start) for each in made]
 
 
 def _outcome(
-    query: str, question: TableQuestion, lists: Lists | None, truth: float, epsilon: float
+    query: str, question: TableQuestion, tables: MeasuredTables, truth: float, epsilon: float
 ) -> Outcome:
     try:
-        (found,) = answer_directly(question, lists, design_effect=1.0)
+        (found,) = answer_directly(question, tables, design_effect=1.0)
     except NoInterval:
         return Outcome(method="none", query=query, epsilon=epsilon, truth=truth, estimate=truth)
     return Outcome(

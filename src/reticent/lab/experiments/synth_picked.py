@@ -27,10 +27,10 @@ from reticent.lab.run.summary import groups
 from reticent.lab.trials import tables
 from reticent.lab.trials.fitting import Held
 from reticent.lab.trials.masks import mask
-from reticent.lab.trials.tables import cells_of, with_holes
+from reticent.lab.trials.tables import cells_of, with_missing
 from reticent.privacy.missingness import IndependentMask, Use, amplified, first_order, sets_of
 from reticent.privacy.missingness.masks import use
-from reticent.synth.base import MissingMethod, Places, Spend
+from reticent.synth.base import FitTask, MissingMethod, Places, Spend
 from reticent.synth.marginals.privbayes import PrivBayes
 
 DOCUMENT, ITEM = "synthesis", "Table 1"
@@ -43,10 +43,10 @@ def picked(name: str, rate: str, rng: np.random.Generator, *, rows: int | None =
     """The columns of each table that PrivBayes on available cells measures, at pure epsilon 1."""
     table = tables.trial(name, rows=rows)
     lost, domain = mask(name, "MCAR", float(rate), rows=rows), table.domain()
-    held = Held(domain=domain, cells=cells_of(with_holes(table.codes, lost), domain))
+    held = Held(domain=domain, cells=cells_of(with_missing(table.codes, lost), domain))
     spend = Spend(epsilon=Fraction(1))
     made = PrivBayes().fit(
-        held, domain, MissingMethod.AVAILABLE, spend, noise=QuickSynthNoise(rng), step=lambda _: None
+        FitTask(held, domain, MissingMethod.AVAILABLE, spend, noise=QuickSynthNoise(rng), step=lambda _: None)
     )
     return [tuple(sorted((*step.given, step.place))) for step in made.steps]
 

@@ -16,8 +16,9 @@ from reticent.lab.judge.estimates import correlation_error, means
 from reticent.lab.judge.propensity import propensity
 from reticent.lab.run.figures import ORANGE
 from reticent.lab.trials.masks import Mask
-from reticent.lab.trials.tables import Cells, Codes, Trial, cells_of, with_holes
-from reticent.report.charts import HOW, Chart, svg
+from reticent.lab.trials.tables import Cells, Codes, Trial, cells_of, with_missing
+from reticent.report.charts import Chart, svg
+from reticent.report.drawing import HOW
 from reticent.report.marks import BLUE, GREY, PALE, Spec, framed
 from reticent.synth.domain import Axis, Domain
 from reticent.synth.domain import bins as axis_bins
@@ -143,7 +144,9 @@ PUBLIC = (
 def judge_page(table: Trial, lost: Mask, made: Codes, *, title: str) -> bytes:
     """Truth, what is answered of it, and synthetic rows, side by side. CONFIDENTIAL: for trials."""
     domain = table.domain()
-    truth, answered, cells = (cells_of(c, domain) for c in (table.codes, with_holes(table.codes, lost), made))
+    truth, answered, cells = (
+        cells_of(c, domain) for c in (table.codes, with_missing(table.codes, lost), made)
+    )
     shown = {"truth": truth, "answered": answered, "synthetic": cells}
     charts = [pair_distances(truth, cells, domain), *columns(shown, domain, by="truth")]
     return _page(

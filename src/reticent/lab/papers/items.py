@@ -72,6 +72,13 @@ def several(document: str, item: str, what: str) -> list[float]:
     return [number(text) for text in found.printed[what].split()]
 
 
+def digits(experiment: str, value: float) -> str:
+    """The digits that a document prints for this number, in an item that the experiment runs; nothing where none does."""
+    held = [each for each in items() if each.command.split()[3:4] == [experiment]]
+    texts = [text for each in held for said in each.printed.values() for text in said.split()]
+    return next((text for text in texts if number(text) == value), "")
+
+
 def number(text: str) -> float:
     """What the digits are worth: .17, 5/1000, 33e-6."""
     return float(Fraction(text))

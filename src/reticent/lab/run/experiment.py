@@ -78,9 +78,11 @@ class Experiment:
     besides. An `exact` experiment has one run.
 
     Where one repeat takes long, `pieces` name what it is made of, words with strokes between them. Then each piece of each
-    repeat is a run, and a repeat can be made in parts; a piece that `lacks` its data is left out. `told` says everything
-    that there is to say, in place of the usual summary. `check` is given the pieces to be made before the first of them, and
-    refuses what is sure to fail in one of them.
+    repeat is a run, and a repeat can be made in parts; a piece that `lacks` its data is left out. `cases` name the same
+    pieces where a run's seed hangs on its piece's name and the number of the repeat: pieces that join the list, or change
+    places in it, then leave the numbers of the others as they are. `told` says everything that there is to say, in place of
+    the usual summary. `check` is given the pieces to be made before the first of them, and refuses what is sure to fail in
+    one of them.
     """
 
     name: str
@@ -95,6 +97,7 @@ class Experiment:
     more: Callable[[pa.Table], list[Row]] | None = field(default=None, repr=False)
     carried: Mapping[str, Row] = field(default_factory=dict, repr=False)
     pieces: tuple[str, ...] = field(default=(), repr=False)
+    cases: tuple[str, ...] = field(default=(), repr=False)
     lacks: Callable[[str], bool] | None = field(default=None, repr=False)
     told: Callable[[pa.Table], list[Row]] | None = field(default=None, repr=False)
     check: Callable[[Sequence[str]], None] | None = field(default=None, repr=False)
@@ -123,10 +126,19 @@ class Experiment:
         return str(made.__module__)
 
     def seed_of(self, index: int, seed: int) -> int:
-        """The seed of one run: a function of the experiment's name, its seed and the run's number alone."""
-        name = int.from_bytes(self.name.encode(), "big")
-        sequence = np.random.SeedSequence([name, seed, index])
-        return int(sequence.generate_state(1, np.uint64)[0])
+        """The seed of one run: a function of the experiment's name, its seed and the run's number alone.
+
+        With `cases` it is one of the case's name and the number of the repeat, in place of the run's number.
+        """
+        words = [_number(self.name), seed, index]
+        if self.cases:
+            repeat, place = divmod(index, len(self.cases))
+            words = [_number(self.name), seed, repeat, _number(self.cases[place])]
+        return int(np.random.SeedSequence(words).generate_state(1, np.uint64)[0])
+
+
+def _number(name: str) -> int:
+    return int.from_bytes(name.encode(), "big")
 
 
 def table_of(runs: Mapping[int, Sequence[Outcome]]) -> pa.Table:

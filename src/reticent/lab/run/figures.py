@@ -14,7 +14,8 @@ import numpy as np
 from reticent.errors import ReticentError
 from reticent.files import refusal, written_beside
 from reticent.lab.run.summary import Floats
-from reticent.report.charts import HOW, converter
+from reticent.report.charts import converter
+from reticent.report.drawing import HOW
 from reticent.report.marks import BLUE, GREY, IN_ORDER, PALE, Spec, framed
 
 SILVER, ORANGE = "#DDDDDD", "#D55E00"

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from reticent.lab.papers.items import digits
 from reticent.lab.run.experiment import Experiment, Row
 
 Floats = NDArray[np.float64]
@@ -18,9 +19,21 @@ SOURCES = ("sampling", "nonresponse", "privacy")
 
 
 def rows_of(experiment: Experiment, outcomes: pa.Table) -> list[Row]:
-    """Tidy rows: one for each method, query and epsilon, one for each exact item, and the experiment's own."""
-    if experiment.told is not None:
-        return experiment.told(outcomes)
+    """Tidy rows: one for each method, query and epsilon, one for each exact item, and the experiment's own.
+
+    Beside a number that a document prints stand its digits, as they are printed: .60 and not 0.6, 4/143 and not 0.028.
+    """
+    rows = experiment.told(outcomes) if experiment.told is not None else _rows(experiment, outcomes)
+    return [_with_digits(row, experiment.name) for row in rows]
+
+
+def _with_digits(row: Row, name: str) -> Row:
+    value = row.get("printed")
+    text = digits(name, value) if isinstance(value, float | int) else ""
+    return {**row, "printed_digits": text} if text else row
+
+
+def _rows(experiment: Experiment, outcomes: pa.Table) -> list[Row]:
     simulated = outcomes.filter(outcomes["method"].is_valid())
     exact = outcomes.filter(outcomes["item"].is_valid())
     rows = [

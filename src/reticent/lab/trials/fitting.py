@@ -11,15 +11,16 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.engine.coded import coins
 from reticent.engine.protocol import RowFill, RowSum
 from reticent.lab.judge.distances import tally
 from reticent.lab.noise import NoSynthNoise, QuickSynthNoise
 from reticent.lab.trials.masks import Mask
-from reticent.lab.trials.tables import Cells, Codes, Trial, cells_of, with_holes
+from reticent.lab.trials.tables import Cells, Codes, Trial, cells_of, with_missing
 from reticent.noise.bits import Bits, words
 from reticent.privacy.claim import Change
 from reticent.release.synth import draw_tables
-from reticent.synth.base import Conditional, Counted, MissingMethod, Places, Spend
+from reticent.synth.base import Conditional, Counted, FitTask, MissingMethod, Places, Spend
 from reticent.synth.domain import BINS, Domain, uniforms
 from reticent.synth.registry import find
 from reticent.synth.rules import read_rules
@@ -62,6 +63,9 @@ class Held:
         work.add(np.ascontiguousarray(self.cells.T, dtype=np.uint16), totals)
         return totals
 
+    def sampled_sum(self, work: RowSum, rate: Fraction, bits: Bits) -> Counted:
+        return Held(domain=self.domain, cells=self.cells[coins(len(self.cells), rate, bits)]).summed(work)
+
     def batches(self, size: int, bits: Bits) -> Iterator[Cells]:
         order = np.argsort(words(len(self.cells), bits))
         return (self.cells[order[at : at + size]].T for at in range(0, len(order), size))
@@ -80,7 +84,7 @@ NO_MISSING = "no-missing"
 WITHOUT = Fraction(100)  # what a method is told it may spend when the noise is switched off
 
 
-def holes_of(strategy: str) -> MissingMethod:
+def missing_of(strategy: str) -> MissingMethod:
     """What a strategy of the document does about missing values; its *holes* are a category of their own."""
     if strategy == NO_MISSING:
         return MissingMethod.COMPLETE
@@ -100,7 +104,7 @@ def synthesize(
     epsilon: Fraction | None,
     rng: np.random.Generator,
     share: Fraction | None = None,
-    bins: int = BINS,
+    bins: int | None = BINS,
 ) -> Codes:
     """As many synthetic rows as the table has. Without an epsilon there is no noise, and the draws are still by chance.
 
@@ -113,22 +117,24 @@ def synthesize(
     epsilon : the budget, with a delta of one in a million
     rng : where noise and draws come from
     share : which share of the budget an imputation takes, where it is not the method's own
-    bins : how many a number is put in
+    bins : how many a number is put in; none for the table's own
     """
     made = find(method) if share is None else replace(cast(Any, find(method)), share=share)
     domain, spend = domain_and_spend(table, method, epsilon, bins)
-    holes = holes_for(method, strategy)
-    codes = table.codes if strategy == NO_MISSING else with_holes(table.codes, lost)
+    holes = missing_for(method, strategy)
+    codes = table.codes if strategy == NO_MISSING else with_missing(table.codes, lost)
     noise = NoSynthNoise(rng) if epsilon is None else QuickSynthNoise(rng)
     held = Held(domain=domain, cells=cells_of(codes, domain))
     made.check(domain, holes, spend)
-    model = made.fit(held, domain, holes, spend, noise=noise, step=_silently)
+    model = made.fit(FitTask(held, domain, holes, spend, noise=noise, step=_silently))
     copies = 1 if holes is MissingMethod.VALUES else 0
     rows = draw_tables(model, read_rules(domain), len(table.codes), copies, noise.bits)[0]
     return np.stack([rows[name] for name in table.columns], axis=1)
 
 
-def domain_and_spend(table: Trial, method: str, epsilon: Fraction | None, bins: int) -> tuple[Domain, Spend]:
+def domain_and_spend(
+    table: Trial, method: str, epsilon: Fraction | None, bins: int | None
+) -> tuple[Domain, Spend]:
     """The domain with its public number of rows where the method needs one, and what may be spent."""
     spend = Spend(epsilon=WITHOUT if epsilon is None else epsilon, delta=DELTA)
     if method != PUBLIC_N:
@@ -137,11 +143,11 @@ def domain_and_spend(table: Trial, method: str, epsilon: Fraction | None, bins: 
     return known.domain(bins), replace(spend, change=Change.REPLACE)
 
 
-def holes_for(method: str, strategy: str) -> MissingMethod:
+def missing_for(method: str, strategy: str) -> MissingMethod:
     """With nothing to fill, filling leaves every row as it is, and costs nothing where it is random."""
     if method == PUBLIC_N and strategy == NO_MISSING:
         return MissingMethod.RANDOM
-    return holes_of(strategy)
+    return missing_of(strategy)
 
 
 def _silently(_: str) -> None:

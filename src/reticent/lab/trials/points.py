@@ -93,7 +93,9 @@ class Point:
 
 FLOORS = ("bootstrap", "decode-floor")
 METHODS = ("privbayes", "mst", "aim")
-STRATEGIES = (*("holes" if each is MissingMethod.VALUES else str(each) for each in MissingMethod), NO_MISSING)
+DOCUMENTED = tuple(each for each in MissingMethod if each is not MissingMethod.WEIGHTED)
+"""All but weighing by who answers, which has an experiment of its own."""
+STRATEGIES = (*("holes" if each is MissingMethod.VALUES else str(each) for each in DOCUMENTED), NO_MISSING)
 BASELINE = ("independent", "available")
 LINES = (
     BASELINE,

@@ -58,7 +58,7 @@ def decoded(cells: Cells, domain: Domain, bits: Bits) -> Codes:
     return np.stack([rows[name] for name in domain.columns], axis=1)
 
 
-def with_holes(codes: Codes, mask: NDArray[np.bool_]) -> Codes:
+def with_missing(codes: Codes, mask: NDArray[np.bool_]) -> Codes:
     """The answers that `mask` takes away are holes. Who was not asked stays so."""
     return np.where(mask & (codes != UNASKED), HOLE, codes)
 
@@ -66,6 +66,11 @@ def with_holes(codes: Codes, mask: NDArray[np.bool_]) -> Codes:
 CENSUS = "census"
 FILES = {"adult": "adult", "bank": "bank", "br2000": "br2000", "national": "national_paper"}
 NAMES = (CENSUS, *FILES)
+CODED = "adult_pgm"
+"""Adult as the authors of AIM have it, on its full domain: a public benchmark."""
+FULL = {CODED: 100}
+"""Tables whose numbers have a cell for every code unless bins are said, and how many bins leave them so."""
+READ = {**FILES, CODED: CODED}
 TARGETS = {CENSUS: "employment", "adult": "income", "bank": "y", "br2000": "a8", "national": "OWN_RENT"}
 PEOPLE, CENSUS_SEED = 20_000, 1
 ASKED = ("region", *state.ANSWERS)  # of the census; a tract is too fine to be a level
@@ -82,12 +87,13 @@ class Trial:
     schema: Schema
     columns: tuple[str, ...]
     codes: Codes = field(repr=False)
-    heaps: PointMasses = field(default_factory=dict)
+    point_masses: PointMasses = field(default_factory=dict)
 
-    def domain(self, bins: int = BINS) -> Domain:
-        return domain_of(self.schema, self.columns, bins=bins, point_masses=self.heaps)
+    def domain(self, bins: int | None = None) -> Domain:
+        bins = bins or FULL.get(self.name, BINS)
+        return domain_of(self.schema, self.columns, bins=bins, point_masses=self.point_masses)
 
-    def cells(self, bins: int = BINS) -> Cells:
+    def cells(self, bins: int | None = None) -> Cells:
         return cells_of(self.codes, self.domain(bins))
 
     def only(self, kept: NDArray[np.bool_] | slice) -> "Trial":
@@ -103,20 +109,21 @@ def data_folder() -> Path:
 
 def at_hand(name: str) -> bool:
     """Whether the rows of this table can be read here."""
-    return name == CENSUS or (data_folder() / f"{FILES[name]}.parquet").is_file()
+    return name == CENSUS or (data_folder() / f"{READ[name]}.parquet").is_file()
 
 
 def trial(name: str, *, rows: int | None = None) -> Trial:
     """The table of this name: its complete rows in the order of the file, or the first `rows` of them."""
-    if name not in NAMES:
-        raise PlanError(f"no trial is called {name[:80]!r}{nearest(name, NAMES)}", field="dataset")
+    known = (CENSUS, *READ)
+    if name not in known:
+        raise PlanError(f"no trial is called {name[:80]!r}{nearest(name, known)}", field="dataset")
     whole = _census(rows or PEOPLE) if name == CENSUS else _read(name)
     return whole if rows is None else whole.only(slice(rows))
 
 
 @cache
 def _read(name: str) -> Trial:
-    path = data_folder() / f"{FILES[name]}.parquet"
+    path = data_folder() / f"{READ[name]}.parquet"
     if not path.is_file():
         raise PlanError(f"needs {path.name}; name its folder in RETICENT_DATA", field="dataset")
     text = files("reticent.lab.trials").joinpath(f"{name}.codebook.toml").read_text(encoding="utf-8")

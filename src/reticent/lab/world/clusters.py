@@ -30,6 +30,8 @@ CELLS = 6
 
 
 NORMAL = NormalDist()
+HIGH = 30
+"""A high wage."""
 SLOPES = [0, 5]
 """The shares that wages are regressed on."""
 
@@ -39,7 +41,8 @@ class Clusters:
     """One population and its design: people, units in strata of two, design effect of the clusters, weights, silence.
 
     `silent` is the share of people who do not tell their wage, at random within classes. `spread` is that of the strata's
-    sizes, in logarithms.
+    sizes, in logarithms. With `replicates`, a power of two from half the units on, the file has that many replicate weights by
+    balanced repeated replication in place of units; with `dealt`, it has neither, and respondents are dealt into groups.
     """
 
     people: int
@@ -48,6 +51,8 @@ class Clusters:
     weighted: bool = False
     silent: float = 0.0
     spread: float = 0.0
+    replicates: int = 0
+    dealt: bool = False
     seed: int = 13
 
     @cached_property
@@ -95,6 +100,13 @@ class Clusters:
         return float(np.exp(low))
 
     @cached_property
+    def high_wages(self) -> float:
+        """The share of wages from HIGH on, as they are rounded."""
+        sizes, _, centres = self.strata
+        above = [1 - NORMAL.cdf((np.log(HIGH - 0.5) - each) / 0.5) for each in centres]
+        return float(sizes @ np.array(above))
+
+    @cached_property
     def slopes(self) -> dict[str, float]:
         """Those of wages on two shares in the population: answers are independent within strata, and differ between them."""
         sizes, shares, centres = self.strata
@@ -130,7 +142,17 @@ class Clusters:
         columns["wage"] = pa.array(pay, mask=~told)
         columns["w"] = self._weights(bits, len(unit))
         columns["income"] = np.clip(np.round(exact, 2), *WAGES)
+        for place, signs in enumerate(self._balance()):
+            kept = (1 + signs[stratum] * np.where(unit % 2, 1, -1)).astype(float)
+            columns[f"w{place + 1}"] = np.asarray(columns["w"]) * kept
         return pa.table(columns)
+
+    def _balance(self) -> Floats:
+        """For every replicate a sign for each stratum: rows of a Hadamard matrix without its column of ones."""
+        matrix = np.ones((1, 1))
+        while len(matrix) < self.replicates:
+            matrix = np.block([[matrix, matrix], [matrix, -matrix]])
+        return matrix[:, 1 : self.units // 2 + 1] if self.replicates else np.zeros((0, 0))
 
     def _unit_shares(self, bits: np.random.Generator, shares: Floats) -> Floats:
         """Beta numbers about the strata's shares, with the correlation within units as their spread."""
@@ -175,7 +197,15 @@ class Clusters:
             "levels": [f"u{each}" for each in range(self.units)],
             "strata": [f"s{each // 2}" for each in range(self.units)],
         }
+        if self.dealt:
+            columns["psu"] = {"kind": "categorical", "role": "psu", "dealt": self.units}
+        if self.replicates:
+            del columns["psu"]
         columns["wage"] = {"kind": "integer", "bounds": list(WAGES)}
         columns["income"] = {"kind": "decimal", "bounds": list(WAGES), "grid": "0.01"}
         columns["w"] = {"kind": "decimal", "bounds": [0, HEAVIEST], "grid": "0.125", "role": "weight"}
-        return {"survey": {"name": "clusters", "unit": "row"}, "columns": columns}
+        survey: dict[str, object] = {"name": "clusters", "unit": "row"}
+        if self.replicates:
+            weights = {"weight": "w", "columns": "w{}", "count": self.replicates, "method": "brr"}
+            survey["replicates"] = {**weights, "degrees_of_freedom": self.units // 2}
+        return {"survey": survey, "columns": columns}

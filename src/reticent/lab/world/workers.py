@@ -173,6 +173,7 @@ def declared(rows: pa.Table) -> pa.Table:
 
 
 def among(ages: tuple[int, int]) -> str:
+    """A filter expression for workers of these ages."""
     return f"age >= {ages[0]} and age <= {ages[1]}"
 
 
