@@ -4,7 +4,7 @@ BIN    := .venv/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -q install
 COMPILE := uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate -q
 
-.PHONY: demo test quick engines lint docs site bench hard coverage wheel lock clean
+.PHONY: demo test quick engines web lint docs site bench hard coverage wheel lock clean
 
 demo: .venv/demo.stamp
 	$(BIN)/reticent demo --out demo
@@ -21,9 +21,16 @@ LONG  := *_laws.py *_coins.py *_audit.py *_crash.py *_trace.py *ledger_many.py
 quick: .venv/dev.stamp           ## a minute or so between two edits; no reason to land anything
 	$(BIN)/python -m pytest -n auto --dist worksteal $(QUICK) $(foreach each,$(LONG),--ignore-glob '$(each)')
 
-engines: .venv/dev.stamp          ## PostgreSQL, where a server is installed: its driver has a lock of its own
+engines: .venv/dev.stamp          ## PostgreSQL and Spark, where a server and Java are installed: their drivers have locks of their own
 	-$(PIP) --require-hashes --no-deps -r requirements/engines.lock
-	$(BIN)/python -m pytest -n 0 tests/engine/conformance tests/engine/postgres
+	-$(PIP) --require-hashes -r requirements/spark.lock
+	$(BIN)/python -m pytest -n 0 tests/engine/postgres tests/privacy -k "postgres or server or served" --durations=10
+	$(BIN)/python -m pytest -n 0 tests/engine/conformance tests/engine/spark --durations=10
+
+web: .venv/dev.stamp              ## the curator's desk, in a real browser where one is installed: locks of their own
+	-$(PIP) --require-hashes -r requirements/web.lock
+	-$(PIP) --require-hashes --no-deps -r requirements/browser.lock
+	$(BIN)/python -m pytest -n 0 tests/web
 
 lint: .venv/dev.stamp
 	$(BIN)/ruff check .
@@ -67,8 +74,10 @@ wheel: .venv/dev.stamp           ## sdist and wheel in dist/, built twice and al
 lock: .venv/dev.stamp            ## needs uv; writes both lock files and the bill of materials anew
 	$(COMPILE) --extra report --group build pyproject.toml -o requirements/demo.lock
 	$(COMPILE) --extra report --extra files --extra judge --group dev pyproject.toml -o requirements/dev.lock
-	printf 'psycopg==3.3.8\npsycopg-binary==3.3.8\n' | $(COMPILE) --no-deps - -o requirements/engines.lock
+	printf 'psycopg==3.3.8\npsycopg-binary==3.3.8\nadbc-driver-postgresql==1.13.0\nadbc-driver-manager==1.13.0\n' | $(COMPILE) --no-deps - -o requirements/engines.lock
 	echo 'pyspark>=4.1,<5' | $(COMPILE) - -o requirements/spark.lock
+	$(COMPILE) --extra web pyproject.toml -c requirements/dev.lock -o requirements/web.lock
+	echo 'playwright>=1.65,<2' | $(COMPILE) -c requirements/dev.lock - -o requirements/browser.lock
 	$(BIN)/python tools/sbom.py
 
 clean:

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 from importlib import import_module
 
 NAMES = (
@@ -16,6 +17,8 @@ NAMES = (
     "graph",
     "marginals",
     "synth",
+    "engines",
+    "learned",
 )
 
 
@@ -24,7 +27,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("names", nargs="*", help=f"some of: {', '.join(NAMES)}; all where left out")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    parser.add_argument("--large", action="store_true", help="the largest sizes, too, where there are some")
     chosen = parser.parse_args()
+    if chosen.large:
+        os.environ["RETICENT_BENCH_LARGE"] = "1"
     if unknown := set(chosen.names) - set(NAMES):
         parser.error(f"there is no measurement {min(unknown)!r}; choose from {', '.join(NAMES)}")
     modules = {name: import_module(f"bench.{name}") for name in chosen.names or NAMES}

@@ -38,11 +38,15 @@ def csv(rows: int) -> Path:
         return path
     part = path.with_suffix(".part")
     source = pq.ParquetFile(parquet(rows))
-    plain = pa.schema([pa.field(f.name, _plain(f.type)) for f in SCHEMA])
-    with pa_csv.CSVWriter(part, plain) as writer:
+    with pa_csv.CSVWriter(part, plain(SCHEMA)) as writer:
         for group in range(source.num_row_groups):
-            writer.write_table(source.read_row_group(group).cast(plain))
+            writer.write_table(source.read_row_group(group).cast(plain(SCHEMA)))
     return part.rename(path)
+
+
+def plain(schema: pa.Schema) -> pa.Schema:
+    """The same columns, levels as texts."""
+    return pa.schema([pa.field(f.name, _plain(f.type)) for f in schema])
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:

@@ -1,5 +1,6 @@
 """A simulated survey for donors: six matching attributes in 57,600 declared cells, a tenth of incomes missing."""
 
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bench.people import OUT
-from reticent.prepare.repair import Donors, Match, Repair
+from reticent.plan.capped import ladder_of, levels_of
+from reticent.prepare.repair import CappedDonors, Default, Donors, Match, Repair
 from reticent.schema import Schema
 from reticent.schema.codebook import schema_from
 
@@ -43,6 +45,18 @@ def repair() -> Repair:
     """Income from one donor, matched on all six."""
     near = (Match(column="age", starts=STARTS), *(Match(column=name) for name in LEVELS))
     return Repair(donors=(Donors(column="income", near=near, defaults=(0,)),), key="bench")
+
+
+def capped(rings: int = 1) -> Repair:
+    """The same with capped donors, as a plan has them by itself: the ladder and the caps for a tenth of answers missing."""
+    near = (Match(column="age", starts=STARTS), *(Match(column=name) for name in LEVELS))
+    on = ladder_of(near)
+    levels = levels_of(on, [None] * len(on), Fraction(1, 10))
+    return Repair(
+        capped=(CappedDonors(columns=("income",), levels=levels, defaults=(Default(code=0),)),),
+        rings=rings,
+        key="bench",
+    )
 
 
 def parquet(rows: int) -> Path:

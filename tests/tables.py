@@ -115,7 +115,7 @@ def every_plan(codebook: Book | None = None, *, change: str = ADD, **options: An
         EVERY_KIND + DERIVED,
         codebook,
         change=change,
-        asks={**bars, 7: {"size": 40}},
+        asks={**bars, 7: {"size": {"weight": 40}}},
         expect={"rows": 40, "design_effect": "1.5"},
         **options,
     )

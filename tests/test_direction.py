@@ -18,6 +18,7 @@ ORDER = (
         "exact",
         "notebook",
         "files",
+        "services",
         "schema",
         "privacy",
         "prepare",
@@ -27,7 +28,7 @@ ORDER = (
         "noise",
     ),
     *("refine", "models", "missing", "synth", "answer", "smallcells"),
-    *("plan", "release", "preview", "report", "python", "cli"),
+    *("plan", "release", "preview", "report", "python", "workflow", "web", "cli"),
 )
 BEYOND = "lab"  # may use the library; of the library only the command line may use it
 MAKES_UP_ROWS = ("lab", "release/survey.py", "synth/bootstrap.py")  # of the last, from released numbers alone

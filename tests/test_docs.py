@@ -9,6 +9,7 @@ An HTML comment above a code block says what the block is. It does not show on t
     <!-- asks -->             toml: asks that the demonstration's plan can take up
 """
 
+import json
 import os
 import re
 import shlex
@@ -28,8 +29,13 @@ from reticent.errors import PlanError, ReticentError
 from reticent.files import read_toml
 from reticent.lab.demo import demo_survey
 from reticent.plan.plan import plan_from, read_plan
+from reticent.release.product import Grid
+from reticent.report.pages import KNOWN
+from reticent.report.statistics import statistics_lines
 from reticent.schema import read_schema
 from reticent.schema.codebook import schema_from
+from tests.badinput.house import Seen
+from tests.badinput.house import run as run_here
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -39,6 +45,7 @@ BLOCK = re.compile(
 )
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 ROWS = 2_000
+NEWCOMERS = {"README.md", "start.md"}  # their commands run as a newcomer's do, each as a process of its own
 
 
 @dataclass(frozen=True)
@@ -74,23 +81,26 @@ def folder(survey: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
     return place
 
 
-def command(line: str) -> subprocess.CompletedProcess[str]:
-    """One line of a console block, with the `reticent` of this environment and no shell."""
+def command(line: str, *, is_apart: bool) -> Seen:
+    """One line of a console block, with no shell; `reticent` as a process of its own, or in this one, which loads it once."""
     words = shlex.split(line)
+    if words[0] == "reticent" and not is_apart:
+        return run_here(*words[1:], columns=100, pages=KNOWN)
     if words[0] == "reticent":
         words = [sys.executable, "-c", "from reticent.cli import main; main()", *words[1:]]
     environment = {**os.environ, "COLUMNS": "100"}
-    return subprocess.run(words, capture_output=True, text=True, timeout=120, env=environment, check=False)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120, env=environment, check=False)
+    return Seen(done.returncode, done.stdout, done.stderr)
 
 
-def console(text: str) -> None:
+def console(text: str, *, is_apart: bool) -> None:
     """Every command of a block succeeds, and prints what the block says it prints."""
     for piece in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
         line, _, said = piece.partition("\n")
-        done = command(line)
-        assert done.returncode == 0, f"{line}: {done.stderr}"
+        done = command(line, is_apart=is_apart)
+        assert done.status == 0, f"{line}: {done.err}"
         if said.strip():
-            assert done.stdout.strip() == said.strip(), line
+            assert done.out.strip() == said.strip(), line
 
 
 def toml(path: Path) -> dict[str, Any]:
@@ -98,8 +108,9 @@ def toml(path: Path) -> dict[str, Any]:
 
 
 def with_asks(text: str) -> None:
-    """The demonstration's plan with these asks instead of its own, and nothing filled."""
+    """The demonstration's plan with these asks instead of its own, nothing filled and no design factor."""
     data, codebook = toml(Path("plan.toml")), toml(Path("survey.codebook.toml"))
+    del data["design"], data["tables"]
     plan_from(
         {
             **data,
@@ -150,7 +161,7 @@ def run(page: Path) -> int:
         elif kind == "asks":
             with_asks(block.text)
         elif kind == "run" and block.info == "console":
-            console(block.text)
+            console(block.text, is_apart=page.name in NEWCOMERS)
         elif kind == "run":
             exec(compile(block.text, page.name, "exec"), names)  # noqa: S102 - our own page
         else:
@@ -166,6 +177,19 @@ MARKED = [page for page in PAGES if any(block.mark for block in blocks(page))]
 def test_the_examples_of_a_page_run(page, folder, capsys):
     """In order, in one folder, on the demonstration survey."""
     assert run(page) > 0
+    if page == ROOT / "README.md":
+        shows_what_a_release_prints(page)
+
+
+def shows_what_a_release_prints(page: Path) -> None:
+    """The README's picture of a terminal: the sentence above the table and its headings are those of the release just made."""
+    document = json.loads(Path("first/releases/work-2026-1.json").read_text(encoding="utf-8"))
+    first, grid, *_ = statistics_lines(document)
+    (shown,) = [block.text for block in blocks(page) if block.info == "text"]
+    assert str(first) in " ".join(shown.split())
+    assert isinstance(grid, Grid)
+    assert {word for head in grid.headings for word in head.split()} <= set(shown.split())
+    assert all(str(row[0]) in shown for row in grid.rows) and document["guarantee"]["words"] in shown
 
 
 def test_pages_that_matter_have_examples_that_run():

@@ -143,3 +143,23 @@ def test_a_walk_notes_calls_inside_the_package_alone():
 
     assert [code.co_name for code in visited(lambda: show(1))][:1] == ["show"]
     assert visited(lambda: max(1, 2)) == []
+
+
+def test_every_public_name_has_a_docstring(package):
+    """Also one whose name a colleague would understand: the reference pages print docstrings."""
+    from house import undocumented
+
+    assert undocumented(package) == []
+    planted = {
+        "a.py": ast.parse('"""A."""\ndef f(): ...\nclass C:\n    """C."""\ndef _g(): ...'),
+        "b.py": ast.parse("x = 1"),
+    }
+    assert undocumented(planted) == ["b.py", "a.py:f"]
+
+
+def test_code_is_not_said_twice_beyond_the_goal():
+    """Look-alike blocks stay at or below their goal; a copied front of a fit once made 66 of them."""
+    from house import MOST_BLOCKS, SOURCE, blocks
+
+    texts = {path.relative_to(SOURCE).as_posix(): path.read_text("utf-8") for path in SOURCE.rglob("*.py")}
+    assert len(blocks(texts)) <= MOST_BLOCKS

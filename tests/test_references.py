@@ -45,7 +45,7 @@ def made_up(word: str, number: str) -> str:
         made_up("THEORY ", "3.1z"),
         made_up("THEORY ", "44"),
         made_up("THEORY 2.1 and ", "2.9"),
-        made_up("THEORY 2.2, 2.3; ", "19.1"),
+        made_up("THEORY 2.2, 2.3; ", "19.9"),
         made_up("THEORY 2.5 to ", "2.8"),
         made_up("(R", "77)"),
         made_up("# covers T", "13-T58"),
@@ -126,7 +126,9 @@ def test_statements_name_code_that_exists(page):
 
 
 def test_code_that_does_not_exist_is_noticed():
-    text = "used by `reticent.noise.lomax`, `reticent.noise.nowhere`, shown in `tests/noise/test_nothing.py`"
+    text = (
+        "used by `reticent.noise.laplace`, `reticent.noise.nowhere`, shown in `tests/noise/test_nothing.py`"
+    )
     assert missing_files(text) == ["src/reticent/noise/nowhere", "tests/noise/test_nothing.py"]
 
 

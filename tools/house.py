@@ -111,6 +111,17 @@ def twice(files: Trees) -> dict[str, list[str]]:
     return {name: paths for name, paths in sorted(found.items()) if len(paths) > 1}
 
 
+def undocumented(files: Trees) -> list[str]:
+    """Public classes and functions of a module without a docstring, and modules without one that hold anything."""
+    found = [path for path, tree in files.items() if tree.body and not ast.get_docstring(tree)]
+    for path, tree in files.items():
+        for node in tree.body:
+            is_public = isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_")
+            if is_public and isinstance(node, ast.FunctionDef | ast.ClassDef) and not ast.get_docstring(node):
+                found.append(f"{path}:{node.name}")
+    return found
+
+
 def naming(files: Trees) -> dict[str, int]:
     """How many files name each kind of query: where it is defined, and where it is imported."""
     found: Counter[str] = Counter()
@@ -162,6 +173,8 @@ def show_still(files: Trees) -> None:
     print(f"modules of the lab for Python alone: {len(kept)}", *kept, sep="\n  ")
     print(f"public class names defined more than once: {len(doubled)} (goal 0)")
     print(" ", ", ".join(f"{name} x{len(paths)}" for name, paths in doubled.items()))
+    silent = undocumented(files)
+    print(f"public names without a docstring: {len(silent)} (goal 0)", *silent, sep="\n  ")
     print(f"references to the theory that lead nowhere: {unresolved()} (goal 0)")
     told = ", ".join(f"{kind} {count}" for kind, count in kinds.items())
     print(f"files that name a query kind: at most {max(kinds.values())} (goal {MOST_KINDS}): {told}")

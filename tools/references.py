@@ -17,7 +17,7 @@ PLACES = (
     "src/**/*.py",
     "tests/**/*.py",
     "tools/*.py",
-    "bench/**/*.py",
+    "bench/*.py",
     "proofs/**/*.md",
     "docs/**/*.md",
     "*.md",

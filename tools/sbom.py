@@ -22,6 +22,9 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[1]
 LOCK, DEV_LOCK = "requirements/demo.lock", "requirements/dev.lock"
+BESIDE = (DEV_LOCK, *(f"requirements/{name}.lock" for name in ("engines", "spark", "web", "browser")))
+"""Locks of what may be installed beside it: tools, and parts that only some tests need."""
+
 SBOM = "requirements/reticent.cdx.json"
 OURS = {"reticent", "pip", "setuptools"}
 """What an environment has beside its lock: ourselves, and what makes it."""
@@ -146,10 +149,11 @@ def installed() -> dict[str, str]:
 
 def check(root: Path = ROOT) -> list[str]:
     """All that is wrong: the file is not the lock's, or the environment is not."""
-    lock, dev = (read_lock((root / name).read_text()) for name in (LOCK, DEV_LOCK))
+    lock = read_lock((root / LOCK).read_text())
+    beside = [pin for name in BESIDE for pin in read_lock((root / name).read_text())]
     held = (root / SBOM).read_bytes() if (root / SBOM).is_file() else b""
     stale = [] if held == made(root) else [f"{SBOM} is not what {LOCK} says; run tools/sbom.py"]
-    return [*stale, *differs_from_installed(lock, dev, installed())]
+    return [*stale, *differs_from_installed(lock, beside, installed())]
 
 
 def main(arguments: list[str]) -> int:

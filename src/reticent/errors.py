@@ -73,6 +73,12 @@ class EngineError(ResourceError):
     """The engine could not run a step. Its own words are not passed on: they may quote a cell."""
 
 
+class Interrupted(ReticentError):
+    """Somebody stopped a command that had something to finish; the text names the whole command that finishes it."""
+
+    status = 130
+
+
 class LedgerError(ReticentError):
     """The ledger is not usable, or what it says forbids the step."""
 

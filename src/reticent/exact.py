@@ -3,14 +3,21 @@
 A ball holds the true value of a rational at whatever precision is set.
 """
 
+import math
 import re
+from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
 from math import floor, isfinite, log10
 
 from flint import arb, fmpq
 
+from reticent.errors import PlanError
+
 _DECIMAL = re.compile(r"-?[0-9]{1,18}(\.[0-9]{1,18})?")
+
+LIMIT = 1 << 62
+"""Answers lie within this distance of zero; the plan's public numbers have seen to it."""
 
 
 def read_decimal(value: object) -> Fraction | None:
@@ -91,3 +98,26 @@ def _rounded(value: float | None, places: int, shift: Decimal, rounding: str) ->
     # A whole number stays whole, and where every digit is shown no zero is added to them.
     is_bare = places == MOST_PLACES or exact == exact.to_integral_value()
     return text.rstrip("0").rstrip(".") if is_bare and "." in text else text
+
+
+def float_up(exact: Fraction) -> float:
+    """The least double that is not below `exact`."""
+    try:
+        scale = float(exact)
+    except OverflowError:
+        raise PlanError(
+            "the noise would be larger than any number we can write; use a larger epsilon"
+        ) from None
+    if Fraction(scale) < exact:
+        scale = math.nextafter(scale, math.inf)
+    if math.isinf(scale):
+        raise PlanError("the noise would be larger than any number we can write; use a larger epsilon")
+    return scale
+
+
+def check_whole(answers: Sequence[int]) -> None:
+    """Refuse what is no whole number within the limit; the text says the rule and not the number."""
+    if any(type(answer) is not int for answer in answers):
+        raise TypeError("an answer is a whole number of grid steps")
+    if any(not -LIMIT <= answer <= LIMIT for answer in answers):
+        raise ValueError("an answer lies beyond 2**62 grid steps")

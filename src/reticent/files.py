@@ -183,11 +183,17 @@ Model = TypeVar("Model", bound=Section)
 def read_toml(path: Path, *, error: type[ReticentError]) -> dict[str, Any]:
     """The file as a dictionary; decimals stay exact. `error` says what kind of file was refused."""
     path = path if len(path.name) <= 100 else path.with_name(f"{path.name[:100]}...")
-    text = _text(path, error)
+    return parse_toml(read_text(path, error=error), path.name, error=error)
+
+
+def parse_toml(text: str, name: str, *, error: type[ReticentError]) -> dict[str, Any]:
+    """The same of a text that is not, or not yet, the file of that `name`."""
+    if len(text.encode("utf-8", "replace")) > LARGEST_FILE:
+        raise error("is larger than 1 MiB", field=name)
     if _depth(text) > DEEPEST:
-        raise error(f"is nested more than {DEEPEST} deep; write it flatter", field=path.name)
+        raise error(f"is nested more than {DEEPEST} deep; write it flatter", field=name)
     if text.count(".") > MOST_POINTS:
-        raise error(f"holds more than {MOST_POINTS} points; write it shorter", field=path.name)
+        raise error(f"holds more than {MOST_POINTS} points; write it shorter", field=name)
     try:
         return tomllib.loads(text, parse_float=Decimal)
     except (tomllib.TOMLDecodeError, ValueError, ArithmeticError) as problem:
@@ -195,7 +201,7 @@ def read_toml(path: Path, *, error: type[ReticentError]) -> dict[str, Any]:
         reason = _unquoted(str(problem)) if is_parsed else "a number is too long"
     except RecursionError:
         reason = "it is nested too deep"
-    raise error(f"is not valid TOML: {reason[:200]}", field=path.name)
+    raise error(f"is not valid TOML: {reason[:200]}", field=name)
 
 
 def _unquoted(reason: str) -> str:
@@ -205,7 +211,8 @@ def _unquoted(reason: str) -> str:
     return reason if mark and not set(quotes) & {"'", '"'} else f"see {place.removesuffix(')')}"
 
 
-def _text(path: Path, error: type[ReticentError]) -> str:
+def read_text(path: Path, *, error: type[ReticentError]) -> str:
+    """The text of a plain file of at most 1 MiB."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as problem:

@@ -8,7 +8,7 @@ import numpy as np
 
 from reticent.noise.bits import Bits
 from reticent.privacy.claim import Change
-from reticent.synth.base import Conditional, MissingMethod, Spend, SynthesisMethod
+from reticent.synth.base import Conditional, FitTask, MissingMethod, Spend, SynthesisMethod
 from reticent.synth.domain import Domain
 from reticent.synth.marginals.aim import AIM
 from reticent.synth.marginals.independent import Independent
@@ -130,7 +130,7 @@ def fitted(
     method: SynthesisMethod, here: Records, holes: MissingMethod, spend: Spend, noise: FrozenSynthNoise
 ) -> Fit:
     heard: list[str] = []
-    network = method.fit(here, here.domain, holes, spend, noise=noise, step=heard.append)  # type: ignore[arg-type]
+    network = method.fit(FitTask(here, here.domain, holes, spend, noise=noise, step=heard.append))  # type: ignore[arg-type]
     return Fit(network, tuple(noise.met), tuple(noise.given), tuple(heard))
 
 

@@ -17,7 +17,7 @@ from scipy.stats import binom
 
 from reticent.noise.bits import Bits
 from reticent.privacy.claim import Change
-from reticent.synth.base import MissingMethod, Spend, SynthesisMethod, SynthNoise
+from reticent.synth.base import FitTask, MissingMethod, Spend, SynthesisMethod, SynthNoise
 from reticent.synth.spending import SystemSynthNoise
 from tests.attacks.synth_worlds import METHODS, Records
 from tests.audit import ALARM
@@ -85,9 +85,9 @@ def losses(method: SynthesisMethod, noise: SynthNoise, coins: Sequence[bool]) ->
     for coin in coins:
         truth, other = (one, zero) if coin else (zero, one)
         told = Told(noise)
-        method.fit(truth, truth.domain, holes, spend, noise=told, step=lambda _: None)  # type: ignore[arg-type]
+        method.fit(FitTask(truth, truth.domain, holes, spend, noise=told, step=lambda _: None))  # type: ignore[arg-type]
         again = FrozenSynthNoise(script=told.given)
-        method.fit(other, other.domain, holes, spend, noise=again, step=lambda _: None)  # type: ignore[arg-type]
+        method.fit(FitTask(other, other.domain, holes, spend, noise=again, step=lambda _: None))  # type: ignore[arg-type]
         here, there = (
             sum(chance(met, given) for met, given in zip(each, told.given, strict=True))
             for each in (told.met, again.met)
@@ -99,7 +99,7 @@ def shown(method: SynthesisMethod) -> float:
     """The epsilon of all that can tell anything: a choice among one candidate is paid for and says nothing."""
     zero, _, holes, spend = pair(method)
     noise = FrozenSynthNoise()
-    method.fit(zero, zero.domain, holes, spend, noise=noise, step=lambda _: None)  # type: ignore[arg-type]
+    method.fit(FitTask(zero, zero.domain, holes, spend, noise=noise, step=lambda _: None))  # type: ignore[arg-type]
     return float(sum(met.amount for met in noise.met if met.kind != "choose" or len(met.answers) > 1))
 
 

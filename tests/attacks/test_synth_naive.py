@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from reticent.synth import fills
-from reticent.synth.base import MissingMethod, Spend, SynthesisMethod
+from reticent.synth.base import FitTask, MissingMethod, Spend, SynthesisMethod
 from reticent.synth.marginals import independent, privbayes, study
 from reticent.synth.marginals import study as scoring
 from reticent.synth.marginals.aim import AIM
@@ -108,9 +108,8 @@ def total_of_complete_rows(patch: Patch) -> None:
     """How many rows have no hole is said as it is."""
     honest = Independent.fit
 
-    def fit(self: Any, counts: Any, *given: Any, **more: Any) -> Any:
-        made = honest(self, counts, *given, **more)
-        return replace(made, total=float(len(counts.complete().cells)))
+    def fit(self: Any, task: Any) -> Any:
+        return replace(honest(self, task), total=float(len(task.counts.complete().cells)))
 
     patch.setattr(Independent, "fit", fit)
 
@@ -119,9 +118,9 @@ def nothing_asked_of_nobody(patch: Patch) -> None:
     """An empty table is spared the noise."""
     honest = Independent.fit
 
-    def fit(self: Any, counts: Any, domain: Any, holes: Any, spend: Any, *, noise: Any, step: Any) -> Any:
-        given = noise if len(counts.cells) else type(noise)()
-        return honest(self, counts, domain, holes, spend, noise=given, step=step)
+    def fit(self: Any, task: Any) -> Any:
+        noise = task.noise if len(task.counts.cells) else type(task.noise)()
+        return honest(self, replace(task, noise=noise))
 
     patch.setattr(Independent, "fit", fit)
 
@@ -223,7 +222,7 @@ def test_silence_read_as_a_category_is_no_leak_but_a_bias() -> None:
     here = Records(cells, tuple(range(60)), SMALL)
     for holes in (MissingMethod.COMPLETE, MissingMethod.AVAILABLE, MissingMethod.MEAN, MissingMethod.MODEL):
         made, naive = (
-            Independent().fit(rows, SMALL, holes, PURE, noise=NoSynthNoise(), step=lambda _: None)  # type: ignore[arg-type]
+            Independent().fit(FitTask(rows, SMALL, holes, PURE, noise=NoSynthNoise(), step=lambda _: None))  # type: ignore[arg-type]
             for rows in (here, first_category(here))
         )
         assert abs(made.steps[0].table[0] - 1 / 4) < 0.1

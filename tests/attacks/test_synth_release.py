@@ -153,7 +153,9 @@ def test_as_many_rows_as_were_read_are_caught(monkeypatch) -> None:
     honest_table = synth_run.table_of
     monkeypatch.setattr(synth_run, "learn", counted)
     monkeypatch.setattr(
-        synth_run, "table_of", lambda synth, *given: honest_table(replace(synth, rows=read[-1]), *given)
+        synth_run,
+        "table_of",
+        lambda synth, *given, **more: honest_table(replace(synth, rows=read[-1]), *given, **more),
     )
     wanted = planned(ADD, MissingMethod.AVAILABLE)
     with pytest.raises(ReticentError, match="not whole"):
@@ -167,10 +169,10 @@ def test_a_fit_that_stops_at_a_strange_answer_is_caught(monkeypatch) -> None:
     method = synths_of(wanted)[0].method
     honest = type(method).fit
 
-    def strict(self: Any, counts: Any, *given: Any, **more: Any) -> Any:
-        if not counts.complete().count([()])[0]:
+    def strict(self: Any, task: Any) -> Any:
+        if not task.counts.complete().count([()])[0]:
             raise ValueError("no complete row")
-        return honest(self, counts, *given, **more)
+        return honest(self, task)
 
     silent = [SOME[-1]] * 3
     assert violations(wanted, silent, [[*silent, person("f", 30, 1, 1)]]) == set()

@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 from reticent.privacy.ledger import Ledger
 from reticent.release.release import Release
 from reticent.report.page import page
-from reticent.synth.base import MissingMethod, Spend
-from reticent.synth.marginals import mst, privbayes
+from reticent.synth.base import FitTask, MissingMethod, Spend
+from reticent.synth.marginals import privbayes, weighted
 from reticent.synth.marginals import privbayes as bayes_search
 from reticent.synth.marginals.mst import MST
 from reticent.synth.marginals.privbayes import PrivBayes
@@ -211,7 +211,7 @@ def test_no_repr_shows_a_count(monkeypatch) -> None:
     """3,571 rows in one cell and 2,003 in another: of a fit in progress no repr says either number, nor their sum."""
     kept: list[Any] = []
 
-    class MarginalFit(mst.MarginalFit):
+    class MarginalFit(weighted.MarginalFit):
         def __post_init__(self) -> None:
             super().__post_init__()
             kept.append(self)
@@ -221,18 +221,20 @@ def test_no_repr_shows_a_count(monkeypatch) -> None:
             super().__post_init__()
             kept.append(self)
 
-    monkeypatch.setattr(mst, "MarginalFit", MarginalFit)
+    monkeypatch.setattr(weighted, "MarginalFit", MarginalFit)
     monkeypatch.setattr(privbayes, "Search", Search)
     cells = np.repeat([[0, 0], [1, 1]], [3571, 2003], axis=0)
     here = Records(cells, (0,) * len(cells), SMALL)
     for method in (MST(iterations=2), PrivBayes()):
         network = method.fit(
-            here,
-            SMALL,
-            MissingMethod.AVAILABLE,
-            Spend(epsilon=Fraction(1)),
-            noise=Loud(),
-            step=kept.append,  # type: ignore[arg-type]
+            FitTask(
+                here,
+                SMALL,
+                MissingMethod.AVAILABLE,
+                Spend(epsilon=Fraction(1)),
+                noise=Loud(),
+                step=kept.append,  # type: ignore[arg-type]
+            )
         )
         kept.append(network)
     told = repr(kept)

@@ -80,7 +80,7 @@ def ours(plan: Plan, engine: DuckDBEngine, lot: Lot | None) -> bytes:
 
 
 def visible(plan: Plan, done: Results) -> bytes:
-    release = Published(done.told(plan, receipt={"entry": 2}, engine="engine"))
+    release = Published(done.to_document(plan, receipt={"entry": 2}, engine="engine"))
     rows = [to_csv(table, copy) for table, copy in _tables(release)]
     files = (cells_csv(release.document), regression_csv(release.document))
     return b"\n".join([release.to_bytes(), release.to_csv(), *files, *rows])
