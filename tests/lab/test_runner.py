@@ -189,6 +189,7 @@ def test_an_experiment_in_pieces_can_be_made_in_parts_with_the_same_numbers(tmp_
     assert whole["run"].to_pylist() == [0, 1, 2, 4, 5, 6] and some["run"].to_pylist() == [0, 2, 4, 6]
     assert rest.equals(whole) and pieced().repeats(whole) == 2
     assert len(list((tmp_path / "parts" / "pieces").glob("runs-*"))) == 6
+    assert runner.run(pieced(), out=tmp_path / "parts", workers=1, skip=["b,2"])["run"].to_pylist() == [0, 4]
 
 
 def test_one_repeat_of_pieces_is_the_beginning_of_two(tmp_path):

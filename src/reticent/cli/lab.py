@@ -50,6 +50,9 @@ def run(
         list[str] | None,
         typer.Option("--only", help="Of an experiment in pieces, those with one of these words: adult,bank."),
     ] = None,
+    skip: Annotated[
+        list[str] | None, typer.Option("--skip", help="And without those with one of these words.")
+    ] = None,
 ) -> None:
     """Repeat an experiment and summarise it. Runs already in the folder are not made again."""
     from reticent.lab.experiments import find
@@ -57,7 +60,9 @@ def run(
     from reticent.lab.run.summary import rows_of
 
     experiment = find(name)
-    outcomes = runner.run(experiment, out=out, runs=runs, workers=workers, seed=seed, only=only or ())
+    outcomes = runner.run(
+        experiment, out=out, runs=runs, workers=workers, seed=seed, only=only or (), skip=skip or ()
+    )
     rows = rows_of(experiment, outcomes)
     count = experiment.repeats(outcomes)
     drawn = _draw(experiment, outcomes, out) if figures else []

@@ -102,17 +102,18 @@ class Experiment:
     told: Callable[[pa.Table], list[Row]] | None = field(default=None, repr=False)
     check: Callable[[Sequence[str]], None] | None = field(default=None, repr=False)
 
-    def wanted(self, repeats: int, only: Sequence[str] = ()) -> list[int]:
-        """The runs of so many repeats. Each of `only` holds words, of which a piece's name must have one."""
-        chosen = [place for place, name in enumerate(self.pieces) if self._is_wanted(name, only)]
-        if not chosen and (only or self.pieces):
+    def wanted(self, repeats: int, only: Sequence[str] = (), skip: Sequence[str] = ()) -> list[int]:
+        """The runs of so many repeats. Each of `only` holds words, of which a piece's name must have one, and none of `skip`'s."""
+        chosen = [place for place, name in enumerate(self.pieces) if self._is_wanted(name, only, skip)]
+        if not chosen and (only or skip or self.pieces):
             raise PlanError("fits no piece of this experiment whose data are at hand", field="only")
         size = len(self.pieces) or 1
         return [repeat * size + place for repeat in range(repeats) for place in chosen or [0]]
 
-    def _is_wanted(self, name: str, only: Sequence[str]) -> bool:
+    def _is_wanted(self, name: str, only: Sequence[str], skip: Sequence[str]) -> bool:
         words = set(name.split("/"))
         fits = all(words & set(choice.split(",")) for choice in only)
+        fits = fits and not any(words & set(choice.split(",")) for choice in skip)
         return fits and not (self.lacks is not None and self.lacks(name))
 
     def repeats(self, outcomes: pa.Table) -> int:

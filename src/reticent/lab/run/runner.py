@@ -166,16 +166,17 @@ def run(
     workers: int | None = None,
     seed: int = 1,
     only: Sequence[str] = (),
+    skip: Sequence[str] = (),
 ) -> pa.Table:
     """All outcomes of the first `runs` repeats; those that are under `out` already are read, the others made.
 
-    `only` restricts an experiment in pieces to some of them; the others can be made later, beside them.
+    `only` and `skip` restrict an experiment in pieces to some of them; the others can be made later, beside them.
     """
     count = 1 if experiment.exact else experiment.runs if runs is None else runs
     workers = workers or os.cpu_count() or 1
     if not 1 <= count <= MOST_RUNS or seed < 0:
         raise PlanError(f"are between 1 and {MOST_RUNS}, and a seed is 0 or more", field="runs")
-    wanted = experiment.wanted(count, only)
+    wanted = experiment.wanted(count, only, skip)
     folder = open_folder(experiment, out, seed)
     missing = sorted(set(wanted) - done(folder))
     if experiment.check is not None and missing:
