@@ -44,8 +44,9 @@ class Case:
 
     `domain` is a condition and the suffix of its truth; with `by` shares are asked in every region instead, at one price.
     `own` is the price of a standard error for each statistic; `effect` a declared design effect; else `factor` is the price of
-    one design factor. `median` asks for the median wage, `slope` for a line of wages on two shares, `filled` for the share of high
-    wages where donors answer for those who did not tell.
+    one design factor. `wage` asks for the mean wage besides the shares, whose error is its own or rests on a released variance;
+    `median` asks for the median wage, `slope` for a line of wages on two shares, `filled` for the share of high wages where
+    donors answer for those who did not tell.
     """
 
     world: Clusters
@@ -84,6 +85,10 @@ CASES: dict[str, Case] = {
     "20000, effect 2, own error": Case(world=LARGE(2.0), own="0.2", wage=True),
     "20000, effect 2, weighted, own error": Case(world=LARGE(2.0, weighted=True), own="0.2", wage=True),
     "20000, effect 2, one region of four": Case(world=LARGE(2.0), domain=("region = 'r0'", " in r0")),
+    "20000, effect 2, mean wage": Case(world=LARGE(2.0), wage=True),
+    "20000, effect 2, one region of four, own error": Case(
+        world=LARGE(2.0), own="0.2", wage=True, domain=("region = 'r0'", " in r0")
+    ),
     "20000, effect 2, a tenth everywhere": Case(world=LARGE(2.0), domain=("tenth = 'in'", ""), leading=False),
     "20000, effect 2, declared": Case(world=LARGE(2.0), effect="2", leading=False),
     "20000, effect 2, every region, own error": Case(world=LARGE(2.0), own="0.2", by=True, leading=False),
@@ -93,6 +98,15 @@ CASES: dict[str, Case] = {
     ),
     "20000, effect 2, slopes of wages": Case(world=LARGE(2.0), slope=True, leading=False),
     "20000, effect 2, filled wages": Case(world=LARGE(2.0, silent=SILENT), filled=True, leading=False),
+    "20000, effect 2, weighted, filled wages": Case(
+        world=LARGE(2.0, silent=SILENT, weighted=True), filled=True, leading=False
+    ),
+    "5000, effect 2, filled wages": Case(world=SMALL(2.0, silent=SILENT), filled=True, leading=False),
+    "5000, effect 2, one region of four": Case(
+        world=SMALL(2.0), domain=("region = 'r0'", " in r0"), leading=False
+    ),
+    "5000, effect 2, every region, own error": Case(world=SMALL(2.0), own="0.2", by=True, leading=False),
+    "5000, no clusters, weighted": Case(world=SMALL(1.0, weighted=True), leading=False),
     "20000, no clusters, dealt groups": Case(world=LARGE(1.0, dealt=True), factor="0.1", leading=False),
     "5000, effect 3, weighted, replicate weights": Case(
         world=SMALL(3.0, weighted=True, replicates=64), leading=False
@@ -125,11 +139,14 @@ def asked(name: str) -> AskedCase:
         query = {"median": "income", "step": "0.05", **weight}
         asks.append({"name": "median", "query": query, "epsilon": EPSILON, "interval": {"epsilon": "0.4"}})
     if case.filled:
-        query = {"proportion": f"wage >= {HIGH}"}
+        query = {"proportion": f"wage >= {HIGH}", **weight}
         asks.append({"name": "high", "query": query, "epsilon": EPSILON})
     if case.wage:
         query = {"mean": "wage", "centre": "30", **weight, **where}
-        asks.append({"name": "wage", "query": query, "epsilon": EPSILON, **sampling})
+        spread = {"name": "spread", "query": {"variance": "wage", "centre": "30"}, "epsilon": EPSILON}
+        asks += [] if case.own else [spread]
+        named = sampling or {"variance": "spread"}
+        asks.append({"name": "wage", "query": query, "epsilon": EPSILON, **named})
     if case.domain or not case.shares:
         items = [{**item, "name": f"all {item['name']}"} for item in items]
     design: dict[str, Any] = {}
@@ -147,7 +164,8 @@ def asked(name: str) -> AskedCase:
         **design,
     }
     return AskedCase(
-        plan=plan_from(data, case.world.codebook()), truth=_truths(case, [ask["name"] for ask in asks])
+        plan=plan_from(data, case.world.codebook()),
+        truth=_truths(case, [ask["name"] for ask in asks if ask["name"] != "spread"]),
     )
 
 
@@ -170,9 +188,9 @@ def _truths(case: Case, names: list[str]) -> dict[str, float]:
             f"{name}, {region}": world.truth[f"{name} in {region}"] for name in names for region in regions
         }
     known = {**world.truth, **({"median": world.median_income} if case.median else {})}
-    known |= {"wage": world.mean_wage} if case.wage else {}
+    known |= {"wage": world.mean_wage, **(world.regional_wages if suffix else {})} if case.wage else {}
     known |= {"high": world.high_wages} if case.filled else {}
-    return {name: known[name + ("" if name in ("wage", "median", "high") else suffix)] for name in names}
+    return {name: known[name + ("" if name in ("median", "high") else suffix)] for name in names}
 
 
 def _share(place: int, weight: Row, where: Row, sampling: Row) -> Row:

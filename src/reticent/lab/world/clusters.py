@@ -84,8 +84,18 @@ class Clusters:
     @cached_property
     def mean_wage(self) -> float:
         """By a large draw of the clamped law: 4 million people, so to some four digits."""
+        return self._mean_wage(np.ones(self.units // 2, dtype=bool))
+
+    @cached_property
+    def regional_wages(self) -> dict[str, float]:
+        """The same by region, by the names of the truth."""
+        place = np.arange(self.units // 2) % REGIONS
+        return {f"wage in r{region}": self._mean_wage(place == region) for region in range(REGIONS)}
+
+    def _mean_wage(self, here: NDArray[np.bool_]) -> float:
         bits = np.random.default_rng([self.seed, 1])
-        stratum = bits.choice(self.units // 2, 4_000_000, p=self.strata[0])
+        sizes = self.strata[0] * here
+        stratum = bits.choice(self.units // 2, 4_000_000, p=sizes / sizes.sum())
         return float(self._wages(bits, self.strata[2][stratum], np.zeros(len(stratum)) + np.nan).mean())
 
     @cached_property
