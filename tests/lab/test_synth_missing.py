@@ -24,7 +24,7 @@ from reticent.lab.trials.masks import mask
 from reticent.lab.trials.points import DOCUMENTED, EVERY_TARGET, Point
 from reticent.privacy.claim import Change
 from reticent.synth.base import MissingMethod
-from reticent.synth.registry import find
+from reticent.synth.imputed import ImputeFirst
 
 DOCS = Path(__file__).parents[2] / "docs" / "lab"
 KEYS = ("dataset", "mask", "rate", "method", "strategy", "epsilon", "tvd1", "tvd2", "tvd3", "f1", "seconds")
@@ -85,6 +85,7 @@ def test_the_document_s_own_settings_are_among_the_pieces():
     }
     for dataset in tables.FILES:
         needed |= {f"{dataset}/MCAR/0.2/privbayes/impute-mean-{split}/1" for split in (25, 50, 75)}
+        needed |= {f"{dataset}/MCAR/0.2/dpautogan/impute-kamino-{split}/3" for split in (25, 50, 75)}
         needed |= {f"{dataset}-10/MCAR/0.2/{m}/available/1" for m in ("independent", "privbayes", "aim")}
         needed |= {f"{dataset}/MCAR/0.2/privbayes-printed/{way}/1" for way in ("holes", "no-missing")}
         needed |= {f"{dataset}/{kind}/privbayes/complete/1/every-target" for kind in ("MAR/0.1", "MCAR/0.2")}
@@ -100,6 +101,13 @@ def test_a_piece_says_its_bins_and_its_split():
     assert (plain.bins, plain.way, plain.share) == (16, "impute-mean", None)
 
 
+def test_kamino_completes_rows_for_others_at_the_share_that_is_said():
+    point = Point.read("adult/MCAR/0.2/dpautogan/impute-kamino-25/3")
+    made = fitting.method_for(point.method, point.way, point.share)
+    assert isinstance(made, ImputeFirst) and (made.imputer.name, made.name) == ("kamino", "dpautogan")
+    assert made.share == Fraction(1, 4) and fitting.missing_of(point.way) is MissingMethod.MODEL
+
+
 @pytest.mark.parametrize("dataset", [name for name in tables.NAMES if tables.at_hand(name)])
 def test_every_piece_can_be_fitted(dataset):
     """Each method is asked before any row is read; a run of a day should not end at its last piece."""
@@ -108,7 +116,8 @@ def test_every_piece_can_be_fitted(dataset):
         if point.method not in points.FLOORS:
             given = table, point.method, point.amount, point.bins
             domain, spend = fitting.domain_and_spend(*given)
-            find(point.method).check(domain, fitting.missing_for(point.method, point.way), spend)
+            method = fitting.method_for(point.method, point.way, point.share)
+            method.check(domain, fitting.missing_for(point.method, point.way), spend)
 
 
 def test_f1_over_every_target_is_the_mean_of_each(monkeypatch):

@@ -6,7 +6,6 @@ Rows in memory that a synthesizer may count, as the engine's are. For trials onl
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +19,10 @@ from reticent.lab.trials.tables import Cells, Codes, Trial, cells_of, with_missi
 from reticent.noise.bits import Bits, words
 from reticent.privacy.claim import Change
 from reticent.release.synth import draw_tables
-from reticent.synth.base import Conditional, Counted, FitTask, MissingMethod, Places, Spend
+from reticent.synth.base import Conditional, Counted, FitTask, MissingMethod, Places, Spend, SynthesisMethod
 from reticent.synth.domain import BINS, Domain, uniforms
+from reticent.synth.imputed import imputing
+from reticent.synth.learned.kamino import KAMINO
 from reticent.synth.registry import find
 from reticent.synth.rules import read_rules
 
@@ -84,10 +85,16 @@ NO_MISSING = "no-missing"
 WITHOUT = Fraction(100)  # what a method is told it may spend when the noise is switched off
 
 
+KAMINO_FIRST = "impute-kamino"
+"""Rows are completed by Kamino's model, whatever learns from them."""
+
+
 def missing_of(strategy: str) -> MissingMethod:
     """What a strategy of the document does about missing values; its *holes* are a category of their own."""
     if strategy == NO_MISSING:
         return MissingMethod.COMPLETE
+    if strategy == KAMINO_FIRST:
+        return MissingMethod.MODEL
     return MissingMethod.VALUES if strategy == "holes" else MissingMethod(strategy)
 
 
@@ -119,7 +126,7 @@ def synthesize(
     share : which share of the budget an imputation takes, where it is not the method's own
     bins : how many a number is put in; none for the table's own
     """
-    made = find(method) if share is None else replace(cast(Any, find(method)), share=share)
+    made = method_for(method, strategy, share)
     domain, spend = domain_and_spend(table, method, epsilon, bins)
     holes = missing_for(method, strategy)
     codes = table.codes if strategy == NO_MISSING else with_missing(table.codes, lost)
@@ -130,6 +137,12 @@ def synthesize(
     copies = 1 if holes is MissingMethod.VALUES else 0
     rows = draw_tables(model, read_rules(domain), len(table.codes), copies, noise.bits)[0]
     return np.stack([rows[name] for name in table.columns], axis=1)
+
+
+def method_for(method: str, strategy: str, share: Fraction | None) -> SynthesisMethod:
+    """The synthesizer, with the model that imputes for it and the share of the budget that this takes, where they are said."""
+    imputer = find(KAMINO) if strategy == KAMINO_FIRST else None
+    return imputing(find(method), missing_of(strategy), imputer, share)
 
 
 def domain_and_spend(

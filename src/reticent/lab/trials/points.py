@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from reticent.lab.run.experiment import Outcome
-from reticent.lab.trials.fitting import NO_MISSING
+from reticent.lab.trials.fitting import KAMINO_FIRST, NO_MISSING
 from reticent.lab.trials.tables import CENSUS
 from reticent.synth.base import MissingMethod
 from reticent.synth.domain import BINS
@@ -106,7 +106,7 @@ RATES, EPSILONS = ("0.01", "0.05", "0.1", "0.2", "0.3"), ("0.5", "1", "3", "5", 
 KINDS = (("MCAR", "0.1"), ("MAR", "0.1"), ("MNAR", "0.1"), ("MAR", "0.35"))
 SPLITS = ("25", "50", "75")
 PRINTED = "privbayes-printed"
-SPLIT = tuple(f"{way}-{split}" for way in ("impute-mean", "impute-model") for split in SPLITS)
+SPLIT = tuple(f"{way}-{split}" for way in ("impute-mean", "impute-model", KAMINO_FIRST) for split in SPLITS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
