@@ -141,6 +141,45 @@ def test_a_statistic_is_added_by_its_form(walker, town):  # covers W14
     assert 'query = { mean = "wage" }' in (town / "town.toml").read_text()
 
 
+def test_forms_offer_what_fits_the_choice(walker):  # covers W14
+    """The levels of the column that is chosen, also where one is markup, and what the method of an imputation needs."""
+    page = walker.page
+    walker.go(TOWN)
+    page.click("summary:text-is('Add to the plan')")
+    page.click("summary:text-is('A statistic')")
+    form = page.locator("form.add").first
+    listed = "document.querySelector('form.add input[name=where-value]').list"
+    assert page.evaluate(listed) is None
+    form.locator("select[name=where-column]").select_option("job")
+    assert page.evaluate(f"[...{listed}.options].map(each => each.value + ' ' + each.text)") == [
+        "yes <img src=x onerror=alert(2)>",
+        "no no",
+    ]
+    form.locator("select[name=where-column]").select_option("age")
+    assert page.evaluate(listed) is None
+    page.click("summary:text-is('An imputation')")
+    form = page.locator("form.add:has(select[name=filled])")
+    assert (
+        form.locator("input[name=default]").is_visible() and form.locator("input[name=epsilon]").is_hidden()
+    )
+    form.locator("select[name=method]").select_option("regression")
+    assert (
+        form.locator("input[name=default]").is_hidden() and form.locator("input[name=epsilon]").is_visible()
+    )
+    page.click("summary:text-is('Known totals')")
+    assert page.locator("[data-is=job]").inner_text() == "Levels of job: yes, no"
+
+
+def test_the_way_to_save_is_in_sight_on_a_narrow_screen(walker):  # covers W18
+    page = walker.page
+    page.set_viewport_size({"width": 400, "height": 500})
+    walker.go(TOWN)
+    for field in ("input[name=amount-statistic-0]", "input[name=amount-statistic-1]"):
+        page.focus(field)
+        box, field_box = page.locator(".keep").bounding_box(), page.locator(field).bounding_box()
+        assert box["y"] + box["height"] <= 501 and field_box["y"] + field_box["height"] <= box["y"]
+
+
 def test_a_difference_a_design_and_tables_are_added_by_their_forms(walker, town):
     page = walker.page
     path = town / "town.toml"

@@ -6,11 +6,13 @@ from urllib.parse import unquote
 import pytest
 
 from reticent.errors import PlanError, ReticentError
+from reticent.lab.demo import demo_survey
+from reticent.lab.demo import plan as plan_text
 from reticent.schema import read_schema
 from reticent.web import compose, forms, planning
 from reticent.web.asked import Asked
 from reticent.web.desk import Desk
-from reticent.web.foreseeing import ahead
+from reticent.web.foreseeing import TOTAL, TOTAL_IF, ahead
 from reticent.web.sections import sections
 from reticent.web.session import Sessions
 from tests.web.house import CODEBOOK, PLAN
@@ -95,6 +97,25 @@ def test_a_design_is_declared_or_bought_and_never_both(town, schema):
             forms.sampling_design(form, schema)
     with pytest.raises(PlanError):
         compose.with_block(declared, bought)
+
+
+def test_the_total_margin_where_the_design_is_bought(tmp_path):
+    """What is not known yet is told as for a simple random sample, and says so; of means nothing is."""
+    demo_survey(tmp_path, rows=100)
+    text = plan_text(rows=20_000)
+    found = ahead(text, tmp_path / "plan.toml")
+    share, mean = (found.statistics[name] for name in ("employed adults", "mean wage, employed"))
+    noise, total = (float(each.removeprefix("± ")) for each in (share.margin, share.total))
+    assert found.problem == "" and total == pytest.approx(
+        (noise**2 + 1.96**2 * 0.25 / 20_000) ** 0.5, rel=0.02
+    )
+    assert (share.total_of, mean.total_of) == (TOTAL_IF, TOTAL) and mean.total == "with the release"
+    declared = '[design]\ndesign_effect = "2"\n'
+    text = text.replace(
+        '[design]\nitems = ["employed adults", "hours not answered"]\nepsilon = "0.2"\n', declared
+    )
+    known = ahead(text, tmp_path / "plan.toml").statistics["employed adults"]
+    assert known.total_of == TOTAL and float(known.total.removeprefix("± ")) > 1.2 * total
 
 
 def test_the_total_margin_of_an_expected_count(town):

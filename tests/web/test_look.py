@@ -403,15 +403,20 @@ def test_draw_the_pictures_of_the_guide(browser, tmp_path):
     page = walker.page
     walker.login()
 
-    def draw(name: str, path: str = "", height: int = 700) -> None:
+    def draw(name: str, path: str = "", height: int = 700, width: int = 1100) -> None:
         if path:
             walker.go(path)
-        page.set_viewport_size({"width": 1100, "height": height})
+        page.set_viewport_size({"width": width, "height": height})
         page.screenshot(path=str(out / f"desk-{name}.png"))
 
     draw("plans", "/", 420)
     draw("survey", f"{TOWN}/survey")
+    draw("codebook", f"{TOWN}/codebook", 620)
     draw("plan", f"{TOWN}?cv=5", 900)
+    draw("narrow", f"{TOWN}?cv=5", 900, 400)
+    page.click("text=Save and rehearse on simulated rows")
+    page.wait_for_selector("text=Rehearsal on simulated rows")
+    draw("rehearsal", "", 620)
     draw("budget", f"{TOWN}/budget", 460)
     page.goto(desk.origin + f"{TOWN}/missing")
     page.click("button.danger")
@@ -422,6 +427,7 @@ def test_draw_the_pictures_of_the_guide(browser, tmp_path):
     page.wait_for_selector("#progress:not([data-poll])", timeout=120_000)
     draw("progress", "", 420)
     draw("releases", "/releases", 480)
+    draw("report", "/releases/survey.ledger.db/demo-1", 620)
     walker.end()
     desk.stop()
 
@@ -430,5 +436,5 @@ def test_the_pictures_of_the_guide_are_there():
     guide = (Path(__file__).parents[2] / "docs/howto/desk.md").read_text(encoding="utf-8")
     folder = Path(__file__).parents[2] / "docs/howto"
     drawn = sorted(path.name for path in folder.glob("desk-*.png"))
-    assert len(drawn) == 8 and all(name in guide for name in drawn)
+    assert len(drawn) == 12 and all(name in guide for name in drawn)
     assert all((folder / name).stat().st_size < 200_000 for name in drawn)

@@ -17,12 +17,14 @@ from reticent.preview.preview import LEGEND, Expectation, expectations
 from reticent.preview.products import foresee_plan
 from reticent.preview.units import unit_line
 from reticent.query.base import CodedMean, CodedSum, RowQuery
+from reticent.refine.total import DesignFactor
 from reticent.release.product import Line
 from reticent.release.run import try_plan
 from reticent.web import compose
 from reticent.web.sections import LISTED, UNITS, PlanSection, cap_of, grouped, sections, unit_of
 
 FACTORS = (Fraction(1, 4), Fraction(1, 2), Fraction(1), Fraction(2), Fraction(4))
+TOTAL, TOTAL_IF = "noise and sampling", "noise and sampling, if the design effect is 1"
 MOST_CURVES = 60
 """Statistics up to which each has its curve: it takes five more readings of the plan."""
 Curve = tuple[tuple[float, float], ...]
@@ -37,6 +39,7 @@ class StatisticAhead:
     amount: str
     margin: str
     total: str
+    total_of: str
     how: str
     warning: str
     wanted: str = ""
@@ -143,12 +146,14 @@ def ahead(text: str, path: Path, cv: float = 0.0) -> PlanAhead:
 
 def _statistic(each: Expectation, route: Route, plan: Plan, cv: float, curve: Curve) -> StatisticAhead:
     wanted = route.epsilon_for(cv) if cv else None
+    total, total_of = _total(each, route, plan)
     return StatisticAhead(
         name=each.name,
         words=each.words,
         amount=show(each.epsilon),
         margin="" if each.margin is None else f"± {margin_text(float(each.margin))}",
-        total=_total(each, route, plan),
+        total=total,
+        total_of=total_of,
         how=each.how,
         warning=each.warning,
         wanted=show(wanted) if wanted else "",
@@ -156,16 +161,21 @@ def _statistic(each: Expectation, route: Route, plan: Plan, cv: float, curve: Cu
     )
 
 
-def _total(each: Expectation, route: Route, plan: Plan) -> str:
-    """Noise and sampling together, where the plan declares a design effect and the spread follows from what it expects; or why not."""
+def _total(each: Expectation, route: Route, plan: Plan) -> tuple[str, str]:
+    """Noise and sampling together, where the spread follows from what the plan expects, or why not; and what it is of.
+
+    A design effect that is bought is not known yet: the total is told as for a simple random sample, and says so.
+    """
     design = plan.design
     factor, variance = design.factor(each.name), _spread(route, plan)
-    if each.margin is not None and factor is not None and variance is not None:
-        sampling = factor.quantile(float(route.statistic.level)) * factor.deft * sqrt(variance)
-        return f"± {margin_text(sqrt(float(each.margin) ** 2 + sampling**2))}"
-    if factor is not None:
-        return "with the release"
-    return "with the release" if design.pooled is not None or each.name in design.own else "not asked for"
+    is_bought = factor is None and (design.pooled is not None or each.name in design.own)
+    if factor is None and not is_bought:
+        return "not asked for", TOTAL
+    if each.margin is None or variance is None:
+        return "with the release", TOTAL
+    held = factor or DesignFactor(deft=1.0)
+    sampling = held.quantile(float(route.statistic.level)) * held.deft * sqrt(variance)
+    return f"± {margin_text(sqrt(float(each.margin) ** 2 + sampling**2))}", TOTAL_IF if is_bought else TOTAL
 
 
 def _spread(route: Route, plan: Plan) -> float | None:

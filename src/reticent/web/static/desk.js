@@ -107,12 +107,19 @@ if (form) {
         if (name === "text" || name === "cap" || name.startsWith("amount-")) event.formData.set(name, value);
       }
     });
-    const kind = other.elements.kind;
-    if (kind) {
+    const by = other.elements[other.dataset.by];
+    if (by) {
       const fit = () => {
-        for (const part of other.querySelectorAll("[data-for]")) part.hidden = !part.dataset.for.split(" ").includes(kind.value);
+        for (const part of other.querySelectorAll("[data-for]")) part.hidden = !part.dataset.for.split(" ").includes(by.value);
+        for (const part of other.querySelectorAll("[data-is]")) part.hidden = part.dataset.is !== by.value;
       };
-      kind.addEventListener("change", fit);
+      by.addEventListener("change", fit);
+      fit();
+    }
+    for (const column of other.querySelectorAll("select[name$='-column']")) {
+      const value = other.elements[column.name.replace("-column", "-value")];
+      const fit = () => value.setAttribute("list", column.selectedOptions[0].dataset.list || "none"); // the levels of this column
+      column.addEventListener("change", fit);
       fit();
     }
   }
