@@ -27,7 +27,9 @@ NAMED = {  # what a reader with a document in hand may look for, written down ap
         "Chapter 2, parallel composition; Figure 4.1; Figure 4.2; Figure 4.3; Figure 5.1; "
         "Variance of a proportion from a piece; Table 5.1; Figures 6.1 to 6.3 and Example 6.3.7; "
         "Chapter 6, experiment; Figure 7.1; Figure 7.2; Figure 7.3; Figure 7.4; Figures 7.5 and 7.6; Section 7.4; "
-        "Example 7.2.2; Cut-offs of the American Community Survey; Figure 7.7; Figure 7.8; Figure 7.9"
+        "Example 7.2.2; Cut-offs of the American Community Survey; Figure 7.7; Figure 7.8; Figure 7.9; "
+        "Finding: everybody, without bias; Finding: women 30-39, without bias; Finding: everybody, with bias; "
+        "Finding: women 30-39, with bias; Finding: women 20-29"
     ),
     "synthesis": (
         "Tables and masks; Figure 2; Figure 3; Figure 4; Figure 5; Longer version; Finding: loss of F1 at 10 % missing; "
@@ -42,7 +44,7 @@ NAMED = {  # what a reader with a document in hand may look for, written down ap
 def test_every_item_of_every_document_has_one_row():
     wanted = [(name, item) for name, text in NAMED.items() for item in text.split("; ")]
     found = [(each.document, each.item) for each in items()]
-    assert sorted(found) == sorted(wanted) and len(found) == len(set(found)) == 69
+    assert sorted(found) == sorted(wanted) and len(found) == len(set(found)) == 74
     assert list(documents()) == list(NAMED)
 
 
@@ -137,10 +139,15 @@ def test_every_number_of_the_table_is_in_a_row_where_its_experiment_only_compute
 def test_the_command_lists_them_and_refuses_another_name():
     call = CliRunner().invoke(door.app, ["papers", "--json"])
     made = json.loads(call.output)
-    assert call.exit_code == 0 and set(made) == {"documents", "items"} and len(made["items"]) == 69
+    assert call.exit_code == 0 and set(made) == {"documents", "items"} and len(made["items"]) == 74
     assert {"document", "item", "command", "status", "differs"} <= set(made["items"][0])
     said = CliRunner().invoke(door.app, ["papers", "models"]).output
     assert "Proposition 3.2" in said and "Table 5.1" not in said
+    assert "    $ reticent lab run model-example\n" in said and max(map(len, said.splitlines())) <= 100
+    assert (
+        "printed: global 389899.14; ignore 397.25"
+        in CliRunner().invoke(door.app, ["papers", "donors"]).output
+    )
     assert isinstance(CliRunner().invoke(door.app, ["papers", "modles"]).exception, PlanError)
 
 

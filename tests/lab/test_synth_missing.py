@@ -206,6 +206,29 @@ def test_findings_are_read_off_the_rows():
     assert lost == pytest.approx(25) and findings([]) == []
 
 
+def test_findings_on_the_adaptive_methods_are_read_at_a_tenth_missing():
+    """Of tables on their own bins alone: those with another number of bins are the same table once more."""
+    tenth = {"rate": 0.1, "strategy": "available"}
+    rows = [
+        row("no-missing", 0.1),
+        {**row("available", 0.12), **tenth},
+        {**row("available", 0.9), **tenth, "dataset": "adult-10"},
+        {**row("no-missing", 0.1), "dataset": "adult-10"},
+        {**row("no-missing", 0.08), "method": "kamino"},
+        {**row("available", 0.09), **tenth, "method": "kamino-i"},
+        {**row("available", 0.2, epsilon=0.5), **tenth},
+        {**row("available", 0.3, epsilon=0.5), **tenth, "method": "kamino-i"},
+    ]
+    found = {r["item"].removeprefix("Finding: "): r for r in findings(rows)}
+    equal = {name: r["value"] for name, r in found.items() if "no-missing line" in name}
+    assert equal == {
+        "adaptive methods equal the no-missing line, adult, privbayes": pytest.approx(1.2),
+        "adaptive methods equal the no-missing line, adult, kamino-i": pytest.approx(1.125),
+    }
+    choice = found["which method, epsilon up to which PrivBayesE"]
+    assert (choice["value"], choice["printed"]) == (1.0, 1.0)
+
+
 def test_without_missing_cells_the_mask_does_not_matter(monkeypatch):
     """The same seed with every answer gone: the rows of `no-missing` are the same, others are not."""
     before = {s: values(f"census/MCAR/0.2/mst/{s}/3") for s in ("no-missing", "available")}

@@ -17,9 +17,9 @@ SHOWN = (
     *("dataset", "mask", "rate", "complete", "method", "strategy", "query", "epsilon", "truth"),
     *("tvd1", "tvd2", "tvd3", "f1", "bias", "sd", "rmse", "medae", "coverage", "seconds"),
 )
-WORDS = ("dataset", "mask", "method", "strategy", "query", "item", *("status", "command", "differs"))
+WORDS = ("dataset", "mask", "method", "strategy", "query", "item")
+WIDTH = 100
 EXACT = ("item", "query", "epsilon", "printed", "as_printed", "value", "vector")
-PAPERS = ("item", "status", "command", "differs")
 
 
 @app.command("list", epilog="Example: reticent lab list")
@@ -119,7 +119,22 @@ def papers(
         return
     for name, title in wanted.items():
         typer.echo(f"{name}: {title}")
-        _print_table([row for row in rows if row["document"] == name], PAPERS)
+        _print_items([row for row in rows if row["document"] == name])
+
+
+def _print_items(rows: list[dict[str, Any]]) -> None:
+    """An item and its status, what it is about, what it prints, how ours differs, and the command, which can be copied."""
+    from textwrap import TextWrapper
+
+    lines = TextWrapper(WIDTH, initial_indent=" " * 4, subsequent_indent=" " * 6, break_on_hyphens=False)
+    for row in rows:
+        typer.echo(f"\n  {row['item']} [{row['status']}]")
+        printed = "; ".join(f"{what} {digits}" for what, digits in row["printed"].items())
+        for text in (row["what"], f"printed: {printed}" if printed else "", f"here: {row['differs']}"):
+            typer.echo(lines.fill(text), nl=bool(text))
+        if row["command"]:
+            typer.echo(f"    $ {row['command']}")
+    typer.echo("")
 
 
 def _as_printed(row: dict[str, Any]) -> dict[str, Any]:
