@@ -11,6 +11,8 @@ from reticent.answer import domains
 from reticent.answer.domains import DomainRoute
 from reticent.errors import PlanError
 from reticent.plan.plan import Plan
+from reticent.release.run import try_plan
+from reticent.release.sampling import Sampled
 from reticent.release.statistics import evaluate, wants_of
 from tests.doubles import Call, FrozenNoise, ZeroNoise
 from tests.tables import ADD, REPLACE, Row, answer, book, make_plan, plain_tallies, visible
@@ -229,6 +231,27 @@ def test_domains_that_are_not_shown_are_measured_all_the_same():
         seen.append((len(noise.calls), [each.cell[0][1] for each in found.estimates]))
     assert seen[0] == (8, ["f", "m", "x", "(missing)"])
     assert seen[1] == (8, ["f", "m", "x"])
+
+
+@pytest.mark.parametrize("shown", [True, False])
+@pytest.mark.parametrize("kind", ["mean", "total"])
+def test_a_variance_by_domain_serves_the_mean_by_domain(kind: str, shown: bool):
+    """Shown or not: a domain that is left out of both is measured, and needs no variance."""
+    by = {"by": ["sex"], "show_missing": shown}
+    named = {1: {"variance": "ask 0"}}
+    plan = make_plan(
+        [{"variance": "age", **by}, {kind: "age", **by}],
+        asks=named,
+        expect={"rows": 8},
+        design={"design_effect": "1"},
+    )
+    answers = answer(plan, TOWN, ZeroNoise())
+    found = [
+        Sampled(plan=plan).total(plan.asks[1], answers, place)
+        for place in range(len(answers["ask 1"].estimates))
+    ]
+    assert len(found) == (4 if shown else 3) and all(found)
+    assert try_plan(plan) is None
 
 
 def test_a_table_of_domains_costs_what_one_statistic_costs():

@@ -114,14 +114,14 @@ class CappedRoute(BaseRoute[RowQuery]):
         own = self._complete(estimate.value, shape, count, context)
         wider = widening(self.query, context.schema, context.repair)
         held = replace(estimate, sampling=widened(own, wider), limits=_limits(shape))
-        return replace(made, estimates=(held,))
+        counted = made.counted and replace(made.counted, wider=wider)
+        return replace(made, estimates=(held,), counted=counted)
 
     def _complete(
         self, value: Fraction, shape: Shape | None, count: float, context: Context
     ) -> Sampling | None:
         """The variance that a simple random sample would give if nothing were missing."""
-        weight, name = self.query.weight, self.statistic.variance
-        released = context.before[name].estimates[0] if name is not None else None
+        weight, released = self.query.weight, context.released(self.statistic.variance)
         if isinstance(shape, CodedSum) and shape.number is None:
             return binomial(value, context.rows, weight)
         if isinstance(shape, CodedSum):

@@ -8,12 +8,20 @@ from math import inf, sqrt
 
 from reticent.answer.context import Context
 from reticent.answer.expect import DERIVED, Expected
-from reticent.answer.parts import UNBOUNDED, Answer, AnyMeasurement, Estimate, Interval, Measurement
+from reticent.answer.parts import (
+    UNBOUNDED,
+    Answer,
+    AnyMeasurement,
+    CountedCells,
+    Estimate,
+    Interval,
+    Measurement,
+)
 from reticent.answer.statistic import BaseRoute, Ground
 from reticent.query.cells import DIFFERENCE, SHARE, FromCells
 from reticent.refine.cell_ratio import CellSum, difference_width, ratio_interval, share_interval
 from reticent.refine.combination import NoiseLaw
-from reticent.refine.total import share_variance
+from reticent.refine.total import SampleSize, share_variance
 
 CELLS_WORDS = (
     "covers the value that the same respondents would give without privacy noise, with at least the stated probability; the "
@@ -29,7 +37,29 @@ class TwoSums:
     bottom: CellSum
     scale: float
     step: Fraction
+    counted: CountedCells
     law: NoiseLaw = NoiseLaw.LAPLACE
+
+    def of_share(self, known: SampleSize | None) -> float | None:
+        """The variance of `share` in a simple random sample, of as many respondents as these cells stand for."""
+        among, wider = max(1.0, self.top.value + self.bottom.value) * float(self.step), self.counted.wider
+        size = self.counted.size(known)
+        if self.counted.weight is not None:
+            heads = None if size is None else size.heads(among, self.counted.weight)
+        else:
+            heads = among
+        return None if heads is None or wider is None else share_variance(self.share, heads) * wider
+
+    def of_difference(self, known: SampleSize | None) -> float | None:
+        """That of the difference of the two sums among n respondents of W in all: W^2/n (p + q - (p - q)^2)."""
+        size, wider = self.counted.size(known), self.counted.wider
+        whole = size.whole(self.counted.weight) if size is not None else None
+        if size is None or not whole or wider is None:
+            return None
+        p, q = (max(0.0, each.value) * float(self.step) / whole for each in (self.top, self.bottom))
+        n = max(1.0, size.respondents)
+        held = (min(1.0, p + q) * n + 2) / (n + 4)  # as `share_variance`, above 0 where nobody was counted
+        return whole**2 / n * max(0.0, held - (p - q) ** 2) * wider
 
     @property
     def share(self) -> float:
@@ -48,7 +78,7 @@ def _exact(interval: tuple[float, float]) -> Interval:
 
 
 def _share(sums: TwoSums, sd: float) -> Estimate:
-    """With the sampling error of so many."""
+    """With the sampling error of as many respondents as its cells hold."""
     k, size = sums.share, max(1.0, sums.top.value + sums.bottom.value)
 
     def interval(level: Fraction) -> Interval:
@@ -56,18 +86,17 @@ def _share(sums: TwoSums, sd: float) -> Estimate:
             share_interval(sums.top, sums.bottom, scale=sums.scale, level=float(level), law=sums.law)
         )
 
-    noise = sd * sqrt((1 - k) ** 2 * sums.top.cells + k**2 * sums.bottom.cells) / size
-    people = size * float(sums.step)
     return Estimate(
         value=Fraction(k),
         interval=cache(interval),
-        noise_sd=noise,
-        sampling=lambda size: share_variance(k, people),
+        noise_sd=sd * sqrt((1 - k) ** 2 * sums.top.cells + k**2 * sums.bottom.cells) / size,
+        sampling=sums.of_share,
         limits=(Fraction(0), Fraction(1)),
     )
 
 
 def _ratio(sums: TwoSums, sd: float) -> Estimate:
+    """Its total is that of the share of the first among both, carried over by the rising k / (1 - k)."""
     r = sums.ratio
 
     def interval(level: Fraction) -> Interval:
@@ -80,6 +109,7 @@ def _ratio(sums: TwoSums, sd: float) -> Estimate:
         value=Fraction(r),
         interval=cache(interval),
         noise_sd=sd * sqrt(sums.top.cells + r * r * sums.bottom.cells) / size,
+        carried=(_share(sums, sd), lambda k: k / (1 - k) if k < 1 else inf),
     )
 
 
@@ -93,7 +123,12 @@ def _difference(sums: TwoSums, sd: float) -> Estimate:
         )
         return value - width, value + width
 
-    return Estimate(value=value, interval=cache(interval), noise_sd=sd * sqrt(cells) * float(sums.step))
+    return Estimate(
+        value=value,
+        interval=cache(interval),
+        noise_sd=sd * sqrt(cells) * float(sums.step),
+        sampling=sums.of_difference,
+    )
 
 
 def answer_from_cells(query: FromCells, table: Answer, share: Fraction) -> Answer:
@@ -114,10 +149,16 @@ def answer_from_cells(query: FromCells, table: Answer, share: Fraction) -> Answe
     steps = [float(estimate.value / step) for estimate in table.estimates]
     make: Callable[[TwoSums, float], Estimate]
     make = _share if query.kind == SHARE else _difference if query.kind == DIFFERENCE else _ratio
+    counted = table.counted or CountedCells(wider=None)
     estimates = []
     for cell, (top, bottom) in query.groups([each.cell for each in table.estimates]).items():
         sums = TwoSums(
-            top=_sum(steps, top), bottom=_sum(steps, bottom), scale=float(part.scale), step=step, law=law
+            top=_sum(steps, top),
+            bottom=_sum(steps, bottom),
+            scale=float(part.scale),
+            step=step,
+            counted=counted,
+            law=law,
         )
         estimates.append(replace(make(sums, part.sd / float(part.unit)), cell=cell))
     return Answer(estimates=tuple(estimates), parts=(), meaning=CELLS_WORDS)

@@ -10,7 +10,7 @@ from math import ceil
 from typing import Protocol
 
 from reticent.answer.choose_bins import Weighed
-from reticent.answer.parts import Answer, NoisyInteger, measure
+from reticent.answer.parts import Answer, Estimate, NoisyInteger, measure
 from reticent.engine.wants import SufficientStatistics, Sum, Tallies
 from reticent.errors import PlanError
 from reticent.models.moments import Uncertain
@@ -96,6 +96,11 @@ class Context:
         """The same with the completions of all rings that capped donors fill, each recipient as so many fractions."""
         found = self.tallies.fractions
         return self if found is None else replace(self, tallies=found, copies=self.repair.rings)
+
+    def released(self, name: str | None) -> Estimate | None:
+        """What a statistic above, named for its variance, says; none of a domain that is left out of what is published."""
+        told = self.before[name].estimates if name is not None else ()
+        return told[0] if told else None
 
     def measure(
         self, exact: int, what: str, *, bound: Global, grid: Fraction, epsilon: Fraction

@@ -1,6 +1,7 @@
 """Counts, totals and cross-tabulations: one sum and one noise, or noise of its own for every declared cell, empty or not."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
@@ -20,6 +21,7 @@ from reticent.answer.parts import (
     EXACT_WORDS,
     GAPS_WORDS,
     Answer,
+    CountedCells,
     Estimate,
     Measurement,
     NoisyInteger,
@@ -52,7 +54,8 @@ def answer_count(query: Count, epsilon: Fraction, context: Context) -> Answer:
     exact = context.tallies.statistics[query.count(context.schema)]
     measured = context.measure(exact, "count", bound=bound, grid=grid, epsilon=epsilon)
     sampling = binomial(measured.estimate, context.rows, query.among.weight)
-    return _answer(measured, sampling, limits=(Fraction(0), None))
+    counted = CountedCells(weight=query.among.weight, rows=context.rows)
+    return replace(_answer(measured, sampling, limits=(Fraction(0), None)), counted=counted)
 
 
 def answer_total(
@@ -221,7 +224,8 @@ def answer_margin(query: CrossTabulation, epsilon: Fraction, context: Context) -
     )
     filled = GAPS_WORDS if rests_on_caps(query, schema, context.repair) else ""
     said = f"{EXACT_WORDS}; for each cell by itself{filled}"
-    return Answer(estimates=estimates, parts=(table[0].part,), meaning=said)
+    counted = CountedCells(weight=query.among.weight, rows=context.rows, wider=wider)
+    return Answer(estimates=estimates, parts=(table[0].part,), meaning=said, counted=counted)
 
 
 class CountRoute(PublicRoute[Count]):
@@ -254,8 +258,7 @@ class TotalRoute(PublicRoute[Total]):
 
     def measured(self, context: Context) -> Answer:
         """With the sampling error that a released variance implies, where the plan names one."""
-        name = self.statistic.variance
-        variance = context.before[name].estimates[0] if name is not None else None
+        variance = context.released(self.statistic.variance)
         return answer_total(self.query, self.statistic.epsilon, context, variance=variance)
 
 

@@ -139,6 +139,7 @@ class DomainRoute(BaseRoute[ByDomain]):
             parts=widest(answers),
             meaning=answers[0].meaning + EACH_DOMAIN,
             total_meaning=total and total + EACH_DOMAIN,
+            counted=answers[0].counted,
         )
 
 

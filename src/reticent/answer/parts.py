@@ -248,7 +248,8 @@ class Estimate:
     `sampling` is a function of the sample's size, where that is known, and None where it cannot be told from what was
     released. Without an interval of its own, `interval` gives the public limits. `noise_sd` is None where the scale of the
     noise is confidential. `total` is an interval for sampling and noise that was bought with the estimate. An estimate that
-    is derived from two others says how their intervals `combine`. `size` is what it was divided by, respondents or their
+    is derived from two others says how their intervals `combine`, and one that is another in a different form, such as a ratio
+    of a share, that its total is `carried` over from there. `size` is what it was divided by, respondents or their
     weight, and outside `limits` it cannot lie.
     """
 
@@ -259,6 +260,7 @@ class Estimate:
     has_interval: bool = True
     total: Callable[[Fraction], Interval] | None = None
     combine: Callable[[Interval, Interval], Interval] | None = None
+    carried: "tuple[Estimate, Callable[[float], float]] | None" = None
     size: Fraction | None = None
     limits: tuple[Fraction | None, Fraction | None] = (None, None)
     cell: tuple[tuple[str, str], ...] = ()
@@ -285,16 +287,34 @@ def _times(variance: float | None, factor: float) -> float | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CountedCells:
+    """What the cells of a table are sums of: respondents, or their `weight`. Sampling errors of what is made of cells rest on it.
+
+    `rows` are the respondents that are expected, and `wider` by how much missing answers widen a variance; None where that is
+    not known.
+    """
+
+    weight: str | None = None
+    rows: int | None = None
+    wider: float | None = 1.0
+
+    def size(self, known: SampleSize | None) -> SampleSize | None:
+        """The sample's size: as known, or as expected."""
+        return known or (SampleSize(respondents=self.rows) if self.rows is not None else None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """The estimates of one ask, what was measured for them, and what their intervals mean in words.
 
-    `total_meaning` is said of total intervals that were bought with the estimates.
+    `total_meaning` is said of total intervals that were bought with the estimates, and `counted` of the cells of a table.
     """
 
     estimates: tuple[Estimate, ...]
     parts: tuple[AnyMeasurement, ...]
     meaning: str
     total_meaning: str = ""
+    counted: CountedCells | None = None
 
     @property
     def epsilon(self) -> Fraction:

@@ -309,8 +309,8 @@ class MeanRoute(_QuotientOfSums[Mean]):
 
     def measured(self, context: Context) -> Answer:
         """With the sampling error that a released variance implies, where the plan names one."""
-        name = self.statistic.variance
-        variance = context.before[name].estimates[0].value if name is not None else None
+        found = context.released(self.statistic.variance)
+        variance = None if found is None else found.value
         return answer_mean(self.query, self.statistic.epsilon, context, variance=variance)
 
 

@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
+from math import isfinite
 from typing import Any
 
 from reticent import __version__
@@ -343,12 +344,17 @@ def _estimate(estimate: Estimate, ask: Statistic, total: TotalError | None) -> d
         "value": number(estimate.value),
         "privacy_low": number(low) if estimate.has_interval and abs(low) < UNBOUNDED else None,
         "privacy_high": number(high) if estimate.has_interval and abs(high) < UNBOUNDED else None,
-        "total_low": None if total is None else number(Fraction(total.low)),
-        "total_high": None if total is None else number(Fraction(total.high)),
-        "total_margin": None if total is None else number(Fraction(total.margin)),
+        "total_low": None if total is None else _end(total.low),
+        "total_high": None if total is None else _end(total.high),
+        "total_margin": None if total is None else _end(total.margin),
         "cv": None if cv is None else round(cv, 4),
         "reliability": None if total is None else total.reliability,
     }
+
+
+def _end(value: float) -> int | float | None:
+    """An end of an interval; nothing where there is none."""
+    return number(Fraction(value)) if isfinite(value) else None
 
 
 def _part(part: AnyMeasurement) -> dict[str, Any]:

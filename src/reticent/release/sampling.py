@@ -98,6 +98,8 @@ class Sampled:
     ) -> TotalError | None:
         if estimate.total is not None:
             return _of_interval(estimate, estimate.total(level), level)
+        if estimate.carried is not None:
+            return self._carried(ask, estimate, answers, level)
         if estimate.combine is not None:
             return self._derived(ask, estimate, answers, level)
         found = None if self.is_unsized(ask) else self._spread(ask.name, estimate)
@@ -122,6 +124,16 @@ class Sampled:
         query = asked_of(ask)
         per = isinstance(query, RowQuery) and bool(query.among.per)
         return per and query.adds_up and ask.name not in self.own
+
+    def _carried(
+        self, ask: Statistic, estimate: Estimate, answers: Mapping[str, Answer], level: Fraction
+    ) -> TotalError | None:
+        """That of the same in another form, whose ends are carried over."""
+        if estimate.carried is None:
+            return None
+        other, rising = estimate.carried
+        held = self._at(ask, other, answers, level)
+        return None if held is None else _of_ends(estimate, (rising(held.low), rising(held.high)), level)
 
     def _derived(
         self, ask: Statistic, estimate: Estimate, answers: Mapping[str, Answer], level: Fraction
@@ -201,11 +213,17 @@ def _limits(estimate: Estimate) -> tuple[float | None, float | None]:
 
 
 def _of_interval(estimate: Estimate, ends: Interval, level: Fraction) -> TotalError:
-    """A total interval that is there already, with the coefficient of variation that a normal law of its width has."""
-    value, low, high = float(estimate.value), float(ends[0]), float(ends[1])
+    """A total interval that is there already."""
+    return _of_ends(estimate, (float(ends[0]), float(ends[1])), level)
+
+
+def _of_ends(estimate: Estimate, ends: tuple[float, float], level: Fraction) -> TotalError:
+    """With the coefficient of variation that a normal law of its width has; none where an end is nowhere."""
+    value, (low, high) = float(estimate.value), ends
     spread = (high - low) / 2 / DesignFactor(deft=1).quantile(float(level))
     cv = spread / abs(value) if value and isfinite(spread) else None
-    return TotalError(low=low, high=high, margin=max(high - value, value - low), cv=cv)
+    margin, is_open = max(high - value, value - low), not isfinite(high - low)
+    return TotalError(low=low, high=high, margin=margin, cv=cv, is_unreliable=is_open)
 
 
 def buy_design(

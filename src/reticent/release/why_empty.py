@@ -40,12 +40,22 @@ def why_empty(sampled: Sampled, ask: Statistic, answers: Mapping[str, Answer]) -
         return NOTHING_LEFT
     if not answers[ask.name].estimates[0].has_interval:
         return NO_INTERVAL
-    return _unknown(sampled, ask)
+    return _unknown(sampled, ask, answers)
 
 
-def _unknown(sampled: Sampled, ask: Statistic) -> str:
+def _of_cells(ask: Statistic, answers: Mapping[str, Answer], sampled: Sampled) -> str:
+    """What is made of cells needs what a share or a count of them needs."""
+    counted = answers[ask.query.uses[0]].counted
+    if counted is None or counted.wider is None:
+        return NO_SHARE if counted is not None else OF_ITS_PARTS
+    return NO_SIZE if sampled.size is None else NO_WEIGHT
+
+
+def _unknown(sampled: Sampled, ask: Statistic, answers: Mapping[str, Answer]) -> str:
     """What is not known of its sampling error, although there is a design factor."""
     query, plan = asked_of(ask), sampled.plan
+    if query.uses_cells:
+        return _of_cells(ask, answers, sampled)
     if query.uses:
         return OF_ITS_PARTS
     if isinstance(query, UnservedRecipients):

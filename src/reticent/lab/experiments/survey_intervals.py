@@ -145,7 +145,7 @@ def asked(name: str) -> AskedCase:
         query = {"mean": "wage", "centre": "30", **weight, **where}
         spread = {"name": "spread", "query": {"variance": "wage", "centre": "30"}, "epsilon": EPSILON}
         asks += [] if case.own else [spread]
-        named = sampling or {"variance": "spread"}
+        named: Row = sampling or {"variance": "spread"}
         asks.append({"name": "wage", "query": query, "epsilon": EPSILON, **named})
     if case.domain or not case.shares:
         items = [{**item, "name": f"all {item['name']}"} for item in items]
