@@ -15,7 +15,7 @@ from reticent.noise import cauchy, laplace
 from reticent.noise import cauchy as student
 from reticent.noise.bits import SystemBits, line
 from reticent.noise.gaussian import _vector as opendp_gaussian
-from reticent.noise.gaussian import discrete_table, rounded_table
+from reticent.noise.gaussian import discrete_table, draw_wide, rounded_table
 from reticent.noise.laplace import add_laplace, add_laplace_many
 from reticent.noise.selection import exponential, permute_and_flip
 from reticent.noise.vector import draw_gaussian, draw_laplace, draw_lomax
@@ -43,7 +43,8 @@ SAMPLERS: list[tuple[str, int, Callable[[int], Any]]] = [
     ("opendp gaussian, sigma 4096", 10**4, lambda n: opendp_gaussian(4096.0)([0] * n)),
     ("opendp gaussian, sigma 1e6", 10**4, lambda n: opendp_gaussian(1e6)([0] * n)),
     ("exact gaussian, sigma 4096", 10**6, lambda n: discrete_table(4096.0).draw(n, BITS)),
-    ("exact gaussian, sigma 1e6", 10**5, lambda n: draw_gaussian(n, sigma=1e6, bits=BITS)),
+    ("exact gaussian, sigma 1e6", 10**6, lambda n: draw_wide(n, sigma=1e6, bits=BITS)),
+    ("the same by rejection", 10**5, lambda n: draw_gaussian(n, sigma=1e6, bits=BITS)),
     ("rounded normal, sigma 4096", 10**6, lambda n: rounded_table(4096.0).draw(n, BITS)),
     ("exact laplace, scale 10/3", 10**5, lambda n: draw_laplace(n, scale=Fraction(10, 3), bits=BITS)),
     ("exact laplace, scale 1e6", 10**5, lambda n: draw_laplace(n, scale=Fraction(10**6), bits=BITS)),
@@ -79,6 +80,7 @@ PEERS = {
     "exact gaussian, sigma 4096": "opendp gaussian, sigma 4096",
     "rounded normal, sigma 4096": "opendp gaussian, sigma 4096",
     "exact gaussian, sigma 1e6": "opendp gaussian, sigma 1e6",
+    "the same by rejection": "opendp gaussian, sigma 1e6",
     "exact laplace, scale 10/3": "opendp laplace, one call",
 }
 """Which of OpenDP's samplers draws the same noise."""

@@ -18,6 +18,8 @@ from reticent.noise.gaussian import (
     add_rounded_many,
     discrete_bracket,
     discrete_table,
+    draw_wide,
+    half_table,
     rounded_table,
 )
 from reticent.noise.vector import draw_gaussian
@@ -103,8 +105,64 @@ def test_draws_by_rejection_have_the_stated_scale_and_no_other(sigma: float) -> 
 
 @pytest.mark.parametrize("sigma", [0.0, -1.0, float("nan"), 2.0**48])
 def test_no_draws_for_what_is_no_scale(sigma: float) -> None:
+    for draw in (draw_gaussian, draw_wide):
+        with pytest.raises(ValueError, match="scale"):
+            draw(1, sigma=sigma, bits=SeededBits(1))
     with pytest.raises(ValueError, match="scale"):
-        draw_gaussian(1, sigma=sigma, bits=SeededBits(1))
+        draw_wide(1, sigma=1023.0, bits=SeededBits(1))
+
+
+@pytest.mark.parametrize("sigma", [0.3, 1.0, 10 / 3, 300.0])
+def test_entries_of_one_side_are_the_first_64_digits_of_their_probabilities(sigma: float) -> None:
+    """Zero has its mass once, as on both sides, and every other number half of what it has there."""
+    with localcontext() as digits:
+        digits.prec = 60
+        each = masses(sigma)
+        expected = [int(sum(each[: m + 1]) / sum(each) * 2**64) for m in range(min(len(each), 40))]
+    entries = half_table(sigma).entries.tolist()
+    assert entries[: len(expected)] == [min(word, FULL) for word in expected[: len(entries)]]
+
+
+@pytest.mark.parametrize("sigma", [1024.0, 10_000 / 3, 5e5, 1e12, 2.0**47.9])
+def test_draws_by_blocks_have_the_stated_scale_and_no_other(sigma: float) -> None:  # covers T26
+    """40,000 draws, as for tables."""
+    draws = draw_wide(DRAWS, sigma=sigma, bits=chosen_bits(21)).tolist()
+    assert len(draws) == DRAWS
+    assert chi_square(draws, laws.gaussian(sigma), cells=12) > ALARM
+    assert chi_square(draws, laws.gaussian(1.05 * sigma), cells=12) < ALARM
+
+
+def by_blocks(sigma: float, places: int, n: int = 2 * DRAWS) -> list[int]:
+    """The tries that are kept where blocks are as wide as the law, and so many are refused."""
+    table = half_table(sigma / 2**places)
+    return gaussian._wide_tries(n, sigma, places, table, chosen_bits(22)).tolist()
+
+
+@pytest.mark.parametrize(("sigma", "places"), [(6.0, 2), (2.7, 3), (37.0, 6)])
+def test_coins_make_blocks_into_the_law_whatever_their_width(sigma: float, places: int) -> None:
+    assert chi_square(by_blocks(sigma, places), laws.gaussian(sigma), cells=12) > ALARM
+
+
+def test_blocks_without_coins_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The naive twin keeps every try: steps of equal chance, and too wide."""
+    monkeypatch.setattr(gaussian, "is_below_exp", lambda u, gamma: True)
+    assert chi_square(by_blocks(6.0, 2), laws.gaussian(6.0), cells=12) < ALARM
+
+
+def test_a_coin_starts_from_the_digits_that_decide_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The word's last digits are the place in the block, the others those of the coin; only what is open is asked for."""
+    asked: list[tuple[int, int, Fraction]] = []
+    monkeypatch.setattr(
+        gaussian, "is_below_exp", lambda u, gamma: asked.append((u.prefix, u.known, gamma)) or True
+    )
+    sigma, places = 8192.0, 3
+    blocks = np.array([1 << 63, 1 << 63], dtype=np.uint64)
+    coins = np.array([FULL, (FULL >> 1) & ~7 | 5], dtype=np.uint64)
+    planted = [int.from_bytes(each.tobytes()) for each in (blocks, coins)]
+    made = gaussian._wide_tries(2, sigma, places, half_table(1024.0), Planted(*planted, 0))
+    first = int(half_table(1024.0).sizes(1, Planted(int.from_bytes(blocks[:1].tobytes())))[0]) * 8
+    assert made.tolist() == [first + 7, first + 5]
+    assert asked == [(FULL >> 3, 61, Fraction(7 * (7 + 2 * first), 2 * 8192**2))]
 
 
 def rounded_law(sigma: float) -> laws.Law:
@@ -169,11 +227,12 @@ def test_long_lists_take_the_table_and_short_ones_do_not(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(gaussian, "discrete_table", noting("table", discrete_table))
     monkeypatch.setattr(gaussian, "draw_gaussian", noting("rejection", draw_gaussian))
-    for n, bound in ((2, 3), (50, 3), (50, 10**6)):
+    monkeypatch.setattr(gaussian, "draw_wide", noting("blocks", draw_wide))
+    for n, bound in ((2, 3), (50, 3), (50, 10**6), (5_000, 10**6), (5_000, 5_000)):
         made = add_gaussian_many([7] * n, sensitivity=Global(bound=Fraction(bound)), rho=Fraction(1, 2))
         assert len(made) == n
         assert {type(each) for each in made} == {int}
-    assert used == [("table", 3), ("rejection", 10**6)]
+    assert used == [("table", 3), ("rejection", 10**6), ("blocks", 10**6), ("blocks", 5_000)]
 
 
 def test_rounded_noise_is_added_to_its_answer() -> None:

@@ -2,7 +2,8 @@
 
 For a whole-number noise X with a symmetric law, the table holds floor(2**64 P(|X| <= m)) for m = 0, 1, ... A uniform
 number U is met by its first 64 binary digits; |X| is the least m with U < P(|X| <= m), and comparing words finds it. Where
-a word equals an entry the digits do not decide, and more of them are drawn. Nothing is rounded, so the law is exact.
+a word equals an entry the digits do not decide, and more of them are drawn. Nothing is rounded, so the law is exact. Where
+sigma is too large for that, a table finds a block of whole numbers, and a coin keeps or refuses one of them.
 """
 
 import math
@@ -23,7 +24,7 @@ from opendp.mod import enable_features
 
 from reticent.errors import PlanError
 from reticent.exact import check_whole, float_up
-from reticent.noise.bits import Bits, SystemBits, Uniform, exp_bracket, words
+from reticent.noise.bits import Bits, SystemBits, Uniform, exp_bracket, is_below_exp, words
 from reticent.noise.vector import draw_gaussian
 from reticent.sensitivity.bounds import Global
 
@@ -48,11 +49,16 @@ class WordTable:
 
     def draw(self, n: int, bits: Bits) -> Whole:
         """`n` independent draws of X. Proof: proofs/noise/tabled.md."""
+        size = self.sizes(n, bits)
+        return np.where(_coins(n, bits), -size, size)
+
+    def sizes(self, n: int, bits: Bits) -> Whole:
+        """`n` independent draws of |X|."""
         drawn = words(n, bits)
         size = np.searchsorted(self.entries, drawn, side="left")
         for i in np.flatnonzero(self.entries[size] == drawn):
             size[i] = self.settle(int(size[i]), Uniform(bits, int(drawn[i]), 64))
-        return np.where(_coins(n, bits), -size, size)
+        return size
 
     def settle(self, m: int, u: Uniform) -> int:
         """The least m, from the given one on, with u < P(|X| <= m), from as many digits of u as it takes."""
@@ -82,6 +88,16 @@ def discrete_table(sigma: float) -> WordTable:
     _check(sigma)
     return _table(
         discrete_bracket(sigma, 64 + _SPARE), lambda m, places: discrete_bracket(sigma, places)(m, places)
+    )
+
+
+@lru_cache(maxsize=32)
+def half_table(sigma: float) -> WordTable:
+    """One side of it: P(y) ~ exp(-y*y / (2 sigma*sigma)) for y = 0, 1, ..., as sizes alone."""
+    _check(sigma)
+    return _table(
+        discrete_bracket(sigma, 64 + _SPARE, sides=1),
+        lambda m, places: discrete_bracket(sigma, places, sides=1)(m, places),
     )
 
 
@@ -118,8 +134,8 @@ def _word(m: int, near: Bracket, exact: Bracket) -> int:
         bracket, spare = exact, 2 * spare
 
 
-def discrete_bracket(sigma: float, places: int) -> Bracket:
-    """Brackets of `places` digits and fewer, by whole-number arithmetic alone; the sums are made once.
+def discrete_bracket(sigma: float, places: int, *, sides: int = 2) -> Bracket:
+    """Of the law on both sides of zero, or on one with zero. Brackets of `places` digits and fewer, by whole-number arithmetic alone; the sums are made once.
 
     With e(x) = exp(-x*x / (2 sigma*sigma)) and r(x) = e(x+1) / e(x): r(x+1) = r(x) r(0)**2 and e(x+1) = e(x) r(x), every
     product rounded down. The sum of e over -m .. m is then too small by at most m (m+1) (m+2) units, and what lies
@@ -133,7 +149,7 @@ def discrete_bracket(sigma: float, places: int) -> Bracket:
     sums = [one]
     for _ in range(last):
         mass, ratio = mass * ratio >> p, ratio * square >> p
-        sums.append(sums[-1] + 2 * mass)
+        sums.append(sums[-1] + sides * mass)
     whole = (sums[-1], sums[-1] + last * (last + 1) * (last + 2) + 2 * last)
 
     def bracket(m: int, digits: int) -> tuple[int, int]:
@@ -166,6 +182,46 @@ def _floor(end: arb) -> int:
 
 MANY, FARTHEST = 32, float(1 << 48)
 """Lists from this length on are drawn by our own samplers, where sigma fits them; shorter ones, and single answers, by OpenDP."""
+TABLED = 1 << 12
+"""Sigma up to which the whole law has a table, and the length of a list from which a larger one has a table of its blocks."""
+
+_DIGITS, _SLACK = 11, 2.0**-24
+"""A table of blocks is for a sigma of so many binary digits; what doubles and the digits of a coin leave open is below the slack."""
+
+
+def draw_wide(n: int, *, sigma: float, bits: Bits) -> Whole:
+    """`n` independent draws of the discrete Gaussian, exactly, for a sigma from 2**10 to 2**48. Proof: proofs/noise/tabled.md.
+
+    Ducas, Durmus, Lepoint and Lyubashevsky 2013, algorithm 12: with w a power of two, y of the half law of sigma / w and u
+    even on 0 .. w-1, |x| = w y + u is kept with probability exp(-u (u + 2 w y) / (2 sigma*sigma)), which is nearly one.
+    """
+    if not 1 << (_DIGITS - 1) <= sigma < FARTHEST:
+        raise ValueError("a scale is at least 2**10 and below 2**48")
+    places = math.frexp(sigma)[1] - _DIGITS
+    table = half_table(math.ldexp(sigma, -places))
+    drawn = _wide_tries(n + (n >> 9) + 8, sigma, places, table, bits)
+    while len(drawn) < n:
+        drawn = np.concatenate([drawn, _wide_tries(n - len(drawn) + 8, sigma, places, table, bits)])
+    return drawn[:n]
+
+
+def _wide_tries(n: int, sigma: float, places: int, table: WordTable, bits: Bits) -> Whole:
+    """Those of `n` tries that are kept. One word has the digits of u, and those of the number that decides."""
+    start = table.sizes(n, bits) << places
+    word = words(n, bits)
+    within = (word & np.uint64((1 << places) - 1)).astype(np.int64)
+    digits, known = word >> np.uint64(places), 64 - places
+    gamma = within * ((within + 2.0 * start) / sigma / sigma / 2)
+    # exp(-gamma) >= 1 - gamma settles nearly all; the doubles are off by far less than the slack.
+    kept = digits * 0.5**known < 1 - _SLACK - gamma
+    for i in np.flatnonzero(~kept):
+        u, y = int(within[i]), int(start[i])
+        exact = Fraction(u * (u + 2 * y)) / (2 * Fraction(sigma) ** 2)
+        kept[i] = is_below_exp(Uniform(bits, int(digits[i]), known), exact)
+    size, negative = start + within, _coins(n, bits)
+    kept &= ~(negative & (size == 0))
+    return np.where(negative, -size, size)[kept]
+
 
 enable_features("contrib")  # OpenDP's integer samplers are behind this door
 
@@ -199,8 +255,10 @@ def add_gaussian_many(answers: Sequence[int], *, sensitivity: Global, rho: Fract
     check_whole(answers)
     sigma = gaussian_scale(sensitivity, rho)
     # A table takes about as long to make as OpenDP takes for one and a half sigmas of draws.
-    if sigma <= min(len(answers), LARGEST):
+    if sigma <= min(len(answers), TABLED):
         return _moved(answers, discrete_table(sigma).draw(len(answers), SystemBits()))
+    if len(answers) >= TABLED and sigma < FARTHEST:
+        return _moved(answers, draw_wide(len(answers), sigma=sigma, bits=SystemBits()))
     if len(answers) >= MANY and sigma < FARTHEST:
         return _moved(answers, np.array(draw_gaussian(len(answers), sigma=sigma, bits=SystemBits())))
     return [int(x) for x in _vector(sigma)(list(answers))]
