@@ -28,18 +28,19 @@ from reticent.lab.trials.tables import cells_of
 EPSILON = Fraction(1)
 RATE = 0.2
 SILENCES = ("MCAR", "MAR", "MNAR", "clustered")
+METHODS = ("aim", "mst", "pairs")
 STRATEGIES = ("available", "category", "response-weighted")
 DATASETS = ("adult", tables.CODED, "bank", "br2000", "national", tables.CENSUS)
 
 
 def pieces_of(dataset: str) -> Iterator[str]:
-    """The baseline, and aim and mst by every strategy and without missing answers."""
-    yield from (f"{dataset}/none/{method}/{NO_MISSING}" for method in ("aim", "mst"))
+    """The baseline, and aim, mst and pairs by every strategy and without missing answers."""
+    yield from (f"{dataset}/none/{method}/{NO_MISSING}" for method in METHODS)
     for silence in SILENCES[:2] if dataset == tables.CODED else SILENCES:
         yield f"{dataset}/{silence}/independent/available"
         yield from (f"{dataset}/{silence}/aim/{strategy}" for strategy in STRATEGIES)
         if dataset != tables.CODED and silence in ("MCAR", "MAR"):
-            yield from (f"{dataset}/{silence}/mst/{strategy}" for strategy in STRATEGIES)
+            yield from (f"{dataset}/{silence}/{method}/{s}" for method in METHODS[1:] for s in STRATEGIES)
 
 
 def run(index: int, seed: int, *, pieces: tuple[str, ...], rows: int | None = None) -> list[Outcome]:
@@ -111,6 +112,7 @@ def experiment(datasets: Sequence[str] = DATASETS, *, rows: int | None = None, r
         runs=runs,
         batch=1,
         pieces=pieces,
+        cases=pieces,
         lacks=_lacks,
         told=told,
     )

@@ -20,10 +20,11 @@ from reticent.noise.bits import Bits, words
 from reticent.privacy.claim import Change
 from reticent.release.synth import draw_tables
 from reticent.synth.base import Conditional, Counted, FitTask, MissingMethod, Places, Spend, SynthesisMethod
-from reticent.synth.domain import BINS, Domain, uniforms
+from reticent.synth.domain import BINS, HOLE, UNASKED, Domain, uniforms
 from reticent.synth.imputed import imputing
 from reticent.synth.learned.kamino import KAMINO
 from reticent.synth.registry import find
+from reticent.synth.residuals import fine_axes, with_fine_axes
 from reticent.synth.rules import read_rules
 
 
@@ -70,6 +71,19 @@ class Held:
     def batches(self, size: int, bits: Bits) -> Iterator[Cells]:
         order = np.argsort(words(len(self.cells), bits))
         return (self.cells[order[at : at + size]].T for at in range(0, len(order), size))
+
+
+def held_in_steps(codes: Codes, domain: Domain) -> Held:
+    """Rows as cells, and binned numbers once more in fine steps: for methods that measure what bins take from a mean."""
+    fine = []
+    for each in fine_axes(domain):
+        found = codes[:, each.place]
+        low = domain.schema.coded[each.axis.column].low
+        step = (2 * (found - low) + each.step) // (2 * each.step)
+        step = np.where(found == HOLE, each.axis.silence, step)
+        fine.append(np.where(found == UNASKED, each.axis.answers + 1, step))
+    cells = np.concatenate([cells_of(codes, domain), *(column[:, None] for column in fine)], axis=1)
+    return Held(domain=with_fine_axes(domain), cells=cells.astype(np.int32))
 
 
 def drawn(chances: NDArray[np.float64], bits: Bits) -> NDArray[np.int32]:
@@ -131,7 +145,8 @@ def synthesize(
     holes = missing_for(method, strategy)
     codes = table.codes if strategy == NO_MISSING else with_missing(table.codes, lost)
     noise = NoSynthNoise(rng) if epsilon is None else QuickSynthNoise(rng)
-    held = Held(domain=domain, cells=cells_of(codes, domain))
+    is_fine = getattr(made, "residuals", False)
+    held = held_in_steps(codes, domain) if is_fine else Held(domain=domain, cells=cells_of(codes, domain))
     made.check(domain, holes, spend)
     model = made.fit(FitTask(held, domain, holes, spend, noise=noise, step=_silently))
     copies = 1 if holes is MissingMethod.VALUES else 0
@@ -157,9 +172,14 @@ def domain_and_spend(
 
 
 def missing_for(method: str, strategy: str) -> MissingMethod:
-    """With nothing to fill, filling leaves every row as it is, and costs nothing where it is random."""
+    """With nothing to fill, filling leaves every row as it is, and costs nothing where it is random.
+
+    Residuals are not measured of rows that are left out, even if none is.
+    """
     if method == PUBLIC_N and strategy == NO_MISSING:
         return MissingMethod.RANDOM
+    if strategy == NO_MISSING and getattr(find(method), "residuals", False):
+        return MissingMethod.WEIGHTED
     return missing_of(strategy)
 
 
