@@ -6,8 +6,7 @@ codebook; nothing read from a row may enter them.
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 
 
 class ReticentError(Exception):
@@ -33,16 +32,6 @@ class ReticentError(Exception):
         place, section, rest = found.groups()
         known = section if rest.startswith((" '", ' "')) else self.names.get(place, place)
         return f"{known}{rest}: {self.args[0]}"
-
-
-@contextmanager
-def naming(names: Mapping[str, str]) -> Iterator[None]:
-    """Let errors raised inside know what the sections of a plan are called, by `statistic[0]` and the like."""
-    try:
-        yield
-    except ReticentError as problem:
-        problem.names = {**names, **problem.names}
-        raise
 
 
 class SchemaError(ReticentError):

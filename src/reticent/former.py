@@ -6,7 +6,7 @@ its last part, which is the word of before. The digests can go once no ledger ho
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -48,18 +48,15 @@ def renamed(path: Path) -> str:
     return RENAMED.get(wild, path[-1])
 
 
-def check_format(data: Mapping[str, Any], format: int, what: str, error: type[ReticentError]) -> None:
-    """Refuse another format than today's, and words of before, whatever the file says its format is."""
-    said = data.get("format", format)
-    if said == 1 and said != format:
-        raise error(f"is 1, whose words have moved; {HOW}", field="format")
-    if said != format:
-        raise error(f"this reticent reads {what} of format {format}", field="format")
-    check_words(data, error)
+def other_format(said: object, format: int, what: str, error: type[ReticentError]) -> ReticentError:
+    """Why a file of another format than today's is refused."""
+    if said == 1:
+        return error(f"is 1, whose words have moved; {HOW}", field="format")
+    return error(f"this reticent reads {what} of format {format}", field="format")
 
 
 def check_words(data: Mapping[str, Any], error: type[ReticentError] = PlanError) -> None:
-    """Refuse a word of before, naming the one of today."""
+    """Refuse a word of before, naming the one of today; asked of what is refused anyway, as a better reason."""
     for place, said in _old(data, (), ""):
         raise error(f"{said}; {HOW}", field=place)
 
@@ -125,20 +122,20 @@ class FormerDigests:
     """What a ledger of before may call a plan: a digest of its dictionary, with or without `format = 1`.
 
     Donors were bounded by hubs where a plan said nothing of it (decision 23), so such a plan is the same with and without
-    the word; `others` are its digests of format 2 without it.
+    the word, in format 2 too, whose digest is `today`.
     """
 
     plan: Mapping[str, Any]
     codebook: Mapping[str, Any]
-    others: tuple[str, ...] = ()
+    today: Callable[[Mapping[str, Any], Mapping[str, Any]], str] | None = None
 
     def __contains__(self, digest: object) -> bool:
-        said = [dict(self.plan), without_hubs(self.plan)]
-        plans = [each for one in said for each in _either(as_format_1(one))]
+        bare = without_hubs(self.plan)
+        if self.today is not None and digest == self.today(bare, self.codebook):
+            return True
+        plans = [each for one in (dict(self.plan), bare) for each in _either(as_format_1(one))]
         books = _either(as_format_1(dict(self.codebook)))
-        return digest in self.others or any(
-            digest == _digest(plan, book) for plan, book in product(plans, books)
-        )
+        return any(digest == _digest(plan, book) for plan, book in product(plans, books))
 
 
 def without_hubs(plan: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from reticent.privacy.claim import Claim
-from reticent.synth import exchange as module
 from reticent.synth import network as drawing
 from reticent.synth.base import Conditional
 from reticent.synth.network import Network
@@ -81,7 +80,7 @@ def test_triples_are_left_to_chance():
 @pytest.mark.parametrize("limit", ["MOST_ROWS", "MOST_CELLS", "MOST_WORK"])
 def test_where_it_is_too_much_rows_stay_as_they_were_drawn(limit, monkeypatch):
     network = star(4, 3)
-    monkeypatch.setattr(module, limit, 2)
+    monkeypatch.setattr(drawing, limit, 2)
     limited = network.draw(300, SeededBits(5))
     monkeypatch.setattr(drawing, "exchange", lambda *_: None)
     assert (limited == network.draw(300, SeededBits(5)))[:, :3].all()

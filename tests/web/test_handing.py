@@ -11,8 +11,7 @@ from reticent.web import budgets, handing, surveying
 from reticent.web.asked import Asked
 from reticent.web.desk import Desk, NoSuchError
 from reticent.web.session import Sessions
-from reticent.workflow.checking import check_rows
-from reticent.workflow.releasing import get_ready
+from reticent.workflow.releasing import check_rows, get_ready
 from tests.web.house import CODEBOOK, MARK, PLAN, fill, open_ledger
 
 

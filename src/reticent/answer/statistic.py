@@ -20,6 +20,7 @@ from reticent.engine.wants import Aggregate
 from reticent.prepare.repair import NO_REPAIR, Repair
 from reticent.privacy.claim import Unit
 from reticent.query.base import CodedMean, Query
+from reticent.query.domains import ByDomain
 from reticent.query.filled import check as check_imputed
 from reticent.schema import Schema
 from reticent.sensitivity.bounds import Global, Neighbours
@@ -106,6 +107,11 @@ class Statistic:
     written: Mapping[str, Any]
     weighted: bool = False
     in_rho: bool = False
+
+    @property
+    def asked(self) -> Query:
+        """The query itself: of a statistic by domain, that in each of them."""
+        return self.query.of if isinstance(self.query, ByDomain) else self.query
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,7 +35,7 @@ def missing(
     from reticent.missing.private import public_columns
     from reticent.plan.plan import read_plan
     from reticent.report.missing import missing_pictures
-    from reticent.workflow.checking import WARNING
+    from reticent.workflow.releasing import WARNING
 
     read = read_plan(plan, rows=data)
     if html is not None:

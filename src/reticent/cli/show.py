@@ -30,7 +30,7 @@ from reticent.release.product import Line
 from reticent.release.release import Release
 from reticent.report.pages import drawings
 from reticent.schema.public_files import published_words
-from reticent.workflow.checking import WARNING
+from reticent.workflow.releasing import WARNING
 
 
 def show_repairs(plan: Plan) -> None:

@@ -26,8 +26,15 @@ from reticent.prepare.repair import NO_REPAIR
 from reticent.privacy.ledger import Ledger
 from reticent.release.release import Release
 from reticent.report.pages import ReportPages, installed
-from reticent.workflow.checking import check_rows, is_unchecked
-from reticent.workflow.releasing import folder_of, get_ready, rehearse, rows_of, steps_of
+from reticent.workflow.releasing import (
+    check_rows,
+    folder_of,
+    get_ready,
+    is_unchecked,
+    rehearse,
+    rows_of,
+    steps_of,
+)
 
 PAGES = installed()
 

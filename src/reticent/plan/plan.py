@@ -6,7 +6,8 @@ as a plan of their own. Where a plan holds nothing else, that is the plan itself
 has another id, so that the ledger can tell the two apart.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
@@ -15,10 +16,10 @@ from typing import Any, TypeVar
 from reticent.answer.route import Route, route_of
 from reticent.answer.statistic import Setting, Statistic
 from reticent.answer.weighting import Weighting
-from reticent.errors import PlanError, naming
+from reticent.errors import PlanError, ReticentError
 from reticent.exact import read_decimal, show
 from reticent.files import fill, is_printable, parse_toml, read_toml
-from reticent.former import FormerDigests, check_format, without_hubs
+from reticent.former import FormerDigests, check_words, other_format
 from reticent.notebook import html_table, paragraph
 from reticent.plan.budgets import Given, Product, read_protection, read_wave
 from reticent.plan.capped import read_shares
@@ -138,6 +139,16 @@ class Plan:
         return found.models if (found := self.product(ImputationModels)) else ()
 
     @property
+    def has_design(self) -> bool:
+        """Whether it says anything of sampling errors."""
+        return self.design != NO_DESIGN
+
+    @property
+    def design_claims(self) -> tuple[Claim, ...]:
+        """What is bought of sampling errors promises."""
+        return self.design.claims(self.change) if self.has_design else ()
+
+    @property
     def setting(self) -> Setting:
         """What is public of the survey, as far as the ways of answering depend on it."""
         return Setting(
@@ -151,7 +162,7 @@ class Plan:
             mean_weight=self.mean_weight,
             share=self.partition.share if self.partition else Fraction(1),
             unit=self.unit,
-            designed=frozenset(ask.name for ask in self.asks if self._is_designed(ask)),
+            designed=frozenset(ask.name for ask in self.asks if self.has_design and self._is_designed(ask)),
         )
 
     def _is_designed(self, ask: Statistic) -> bool:
@@ -241,7 +252,7 @@ def read_plan(
     - `ledger`: the ledger used in place of the plan's own.
     """
     data = part(read_toml(path, error=PlanError))
-    with naming(section_names(data)):
+    with _explained(data):
         return _read(data, path, rows, ledger)
 
 
@@ -252,7 +263,7 @@ def read_plan_text(text: str, path: Path) -> Plan:
 
 def read_plan_data(data: Mapping[str, Any], path: Path) -> Plan:
     """The same of the dictionary that the text stands for."""
-    with naming(section_names(data)):
+    with _explained(data):
         return _read(data, path, None, None)
 
 
@@ -273,6 +284,27 @@ def _read(data: Mapping[str, Any], path: Path, rows: str | None, ledger: Path | 
     return replace(plan_from(data, codebook), folder=folder, files=tuple(files.read))
 
 
+@contextmanager
+def naming(names: Mapping[str, str]) -> Iterator[None]:
+    """Let errors raised inside know what the sections of a plan are called, by `statistic[0]` and the like."""
+    try:
+        yield
+    except ReticentError as problem:
+        problem.names = {**names, **problem.names}
+        raise
+
+
+@contextmanager
+def _explained(data: Mapping[str, Any]) -> Iterator[None]:
+    """The same of errors in reading a plan; of a word of before they say what it is called now."""
+    with naming(section_names(data)):
+        try:
+            yield
+        except PlanError:
+            check_words(data)
+            raise
+
+
 def section_names(data: Mapping[str, Any]) -> dict[str, str]:
     """What every section of a list is called, by its place: `statistic[0]` is `statistic 'mean wage'`."""
     found: dict[str, str] = {}
@@ -286,7 +318,7 @@ def section_names(data: Mapping[str, Any]) -> dict[str, str]:
 
 def plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
     """A plan from the dictionaries that its TOML and its codebook's stand for."""
-    with naming(section_names(data)):
+    with _explained(data):
         return _plan_from(data, codebook)
 
 
@@ -342,7 +374,7 @@ def _plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
         repair_words=repairs.words,
         external=read_external(before) if (before := sections.survey.imputed_before) is not None else None,
         digest=plan_digest(data, codebook),
-        former=FormerDigests(data, codebook, (plan_digest(without_hubs(data), codebook),)),
+        former=FormerDigests(data, codebook, plan_digest),
         rows=rows,
         mean_weight=mean,
         design=_design(sections, products, schema, repairs, pieces=partition is not None),
@@ -401,7 +433,8 @@ def _products(sections: PlanSections, given: Given) -> tuple[Product, ...]:
 
 
 def _sections(data: Mapping[str, Any]) -> PlanSections:
-    check_format(data, FORMAT, "plans", PlanError)
+    if (said := data.get("format", FORMAT)) != FORMAT:
+        raise other_format(said, FORMAT, "plans", PlanError)
     sections = fill(PlanSections, data, error=PlanError, at="")
     if not is_printable(sections.release.title):
         raise PlanError("holds a control character", field="release.title")

@@ -328,14 +328,14 @@ class Statistics(Product):
         bins = claim_of_bins(self.weight.parts(plan.neighbours), plan.change) if self.weight else None
         found = (claim_of(route, plan.change) for route in plan.routes)
         asked = tuple(claim for claim in (bins, *found) if claim is not None)
-        return asked + plan.design.claims(plan.change)
+        return asked + plan.design_claims
 
     def costs(self, plan: "Plan") -> tuple[AnyMeasurement | Claim, ...]:
         bins = self.weight.parts(plan.neighbours) if self.weight else ()
         return (
             *(part for route in plan.routes for part in route.parts),
             *bins,
-            *plan.design.claims(plan.change),
+            *plan.design_claims,
         )
 
 

@@ -118,7 +118,9 @@ class Curator:
     def _digest(self, plan: Plan) -> str:
         """The plan's digest; for a release that was charged before format 2, the one it was charged under."""
         charged = self._ledger.plan(plan.release_id)
-        return charged if charged is not None and charged in plan.former else plan.digest
+        if charged is None or charged == plan.digest:
+            return plan.digest
+        return charged if charged in plan.former else plan.digest
 
     def _reserve(self, plan: Plan, files: Sequence[Origin] = ()) -> Reservation:
         return self._ledger.reserve(

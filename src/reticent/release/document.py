@@ -33,8 +33,7 @@ from reticent.refine.total import TotalError
 from reticent.release.format import COVERS, FORMAT
 from reticent.release.labels import labels_section
 from reticent.release.product import Result
-from reticent.release.sampling import FILLED_TOTAL, FIXED_SIZE, TOTAL_WORDS, Sampled, asked_of
-from reticent.release.why_empty import why_empty
+from reticent.release.sampling import FILLED_TOTAL, FIXED_SIZE, NO_FACTOR, TOTAL_WORDS, Sampled, why_empty
 
 
 def _share(partition: Partition) -> dict[str, Any]:
@@ -289,20 +288,26 @@ def answers_section(
     plan: Plan, answers: Mapping[str, Answer], sampled: Sampled | None = None
 ) -> list[dict[str, Any]]:
     """Every statistic in order; what is derived has a unit that follows from those above it."""
-    told, units, held = [], dict[str, str](), sampled or Sampled(plan=plan)
+    told, units = [], dict[str, str]()
+    if sampled is None and any(
+        each.total or each.carried for answer in answers.values() for each in answer.estimates
+    ):
+        sampled = Sampled(plan=plan)
     for route in plan.routes:
         name = route.statistic.name
         units[name] = route.unit(units)
-        told.append(_answer(route, answers, plan, units[name], held))
+        told.append(_answer(route, answers, plan, units[name], sampled))
     return told
 
 
 def _answer(
-    route: Route, answers: Mapping[str, Answer], plan: Plan, unit: str, sampled: Sampled
+    route: Route, answers: Mapping[str, Answer], plan: Plan, unit: str, sampled: Sampled | None
 ) -> dict[str, Any]:
     ask, answer = route.statistic, answers[route.statistic.name]
     claim = claim_of_parts(route, answer.parts, plan.change)
-    totals = [sampled.total(ask, answers, place) for place in range(len(answer.estimates))]
+    places = range(len(answer.estimates))
+    totals = [sampled.total(ask, answers, place) if sampled else None for place in places]
+    empty = why_empty(sampled, ask, answers) if sampled and not any(totals) else NO_FACTOR
     return {
         "name": ask.name,
         "query": {key: _plain(value) for key, value in ask.written.items()},
@@ -320,8 +325,10 @@ def _answer(
             + bar_words(ask.query, plan.schema, plan.models, bought=bool(answer.total_meaning)),
         },
         "total": {
-            "meaning": _total_words(ask, answer, sampled),
-            **({} if any(totals) else {"empty": why_empty(sampled, ask, answers)}),
+            "meaning": _total_words(
+                ask, answer, plan, is_own=sampled is not None and ask.name in sampled.own
+            ),
+            **({} if any(totals) else {"empty": empty}),
         },
         "estimates": [
             _estimate(estimate, ask, total) for estimate, total in zip(answer.estimates, totals, strict=True)
@@ -329,10 +336,10 @@ def _answer(
     }
 
 
-def _total_words(ask: Statistic, answer: Answer, sampled: Sampled) -> str:
+def _total_words(ask: Statistic, answer: Answer, plan: Plan, *, is_own: bool) -> str:
     """What a total interval covers: what a bought one says of itself, or the usual, and what has to be known of it."""
-    said, plan = answer.total_meaning or TOTAL_WORDS, sampled.plan
-    said += FIXED_SIZE if asked_of(ask).adds_up and ask.name not in sampled.own else ""
+    said = answer.total_meaning or TOTAL_WORDS
+    said += FIXED_SIZE if ask.asked.adds_up and not is_own else ""
     return said + (FILLED_TOTAL if rests_on_caps(ask.query, plan.schema, plan.repair) else "")
 
 

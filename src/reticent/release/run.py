@@ -16,11 +16,11 @@ from reticent.engine.open import Nobody
 from reticent.engine.protocol import Engine
 from reticent.engine.sql.sampling import Lot
 from reticent.engine.wants import SufficientStatistics, Tallies
-from reticent.errors import PlanError, naming
+from reticent.errors import PlanError
 from reticent.exact import show
 from reticent.noise.bits import SystemBits
 from reticent.noise.source import SystemNoise
-from reticent.plan.plan import Plan
+from reticent.plan.plan import Plan, naming
 from reticent.privacy.claim import cost
 from reticent.release.document import document
 from reticent.release.product import PlanRun, Producer, Result, Step

@@ -11,6 +11,8 @@ from fractions import Fraction
 from math import isfinite
 from typing import Any
 
+from reticent.answer.context import rests_on_caps
+from reticent.answer.count import widening
 from reticent.answer.design import BoughtDesign, SamplingError
 from reticent.answer.design_domains import DomainErrors, DomainSampling
 from reticent.answer.parts import UNBOUNDED, Answer, Estimate, Interval, Measurement
@@ -22,9 +24,10 @@ from reticent.noise.source import Noise
 from reticent.plan.design import claims_of
 from reticent.plan.plan import Plan
 from reticent.privacy.claim import Claim
-from reticent.query.base import Query, RowQuery
-from reticent.query.domains import ByDomain
+from reticent.query.base import CodedMean, CodedSum, RowQuery
+from reticent.query.kinds import UnservedRecipients
 from reticent.refine.total import DesignFactor, SampleSize, TotalError, total_interval
+from reticent.schema import Levels
 
 TOTAL_WORDS = (
     "sampling under the design and privacy noise together; it does not cover nonresponse bias, clamped values or a frame "
@@ -35,6 +38,22 @@ FILLED_TOTAL = (
     "with, who does not answer has nothing to do with the answer"
 )
 FIXED_SIZE = "; the number of respondents, and what they weigh, is taken as fixed by the design"
+
+NO_FACTOR = "no sampling error is known: add [design] to the plan, or sampling to the statistic"
+NO_INTERVAL = "the estimate has no interval for privacy noise, so there is none for both"
+NOTHING_LEFT = "noise left nothing of the sampling error that was bought; give sampling more epsilon"
+NO_HOUSEHOLDS = (
+    "how many households were drawn is not released, so a number of them has a total interval only where the statistic buys "
+    "its own: sampling = { epsilon = ... }; a share of households has one"
+)
+NO_SPREAD = "how much its column varies was not released: release a variance of it above, and name it with variance = ..."
+OR_OWN = "; or give the statistic sampling = { epsilon = ... }"
+NO_SHARE = "donors fill a column that it uses: say under [expect] which share of its answers is missing, missing = { ... }"
+NO_SIZE = "how many respondents were drawn is not known: write rows under [expect], or buy the design factor with [design]"
+NO_WEIGHT = "what its weight stands for in respondents is not known: buy the design factor with [design], from items with this weight"
+OF_THE_FILLING = "it tells of this filling of this sample, not of a population"
+OF_ITS_PARTS = "a statistic that it is made of has none"
+TO_KNOWN_TOTALS = "weights made of who answered have no sampling error here; with factors = { epsilon = ... } under [weight] they have"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,12 +135,12 @@ class Sampled:
             level=float(level),
             limits=_limits(estimate),
         )
-        is_count = asked_of(ask).counts_respondents and ask.query.weight is None and not ask.weighted
+        is_count = ask.asked.counts_respondents and ask.query.weight is None and not ask.weighted
         return made.whole() if is_count and estimate.value.denominator == 1 else made
 
     def is_unsized(self, ask: Statistic) -> bool:
         """A number of households: of how many it is a part is not released, and respondents are another number."""
-        query = asked_of(ask)
+        query = ask.asked
         per = isinstance(query, RowQuery) and bool(query.among.per)
         return per and query.adds_up and ask.name not in self.own
 
@@ -195,11 +214,6 @@ class Sampled:
         }
 
 
-def asked_of(ask: Statistic) -> Query:
-    """The query itself: of a statistic by domain, that in each of them."""
-    return ask.query.of if isinstance(ask.query, ByDomain) else ask.query
-
-
 def _own_error_section(each: SamplingError | DomainSampling) -> dict[str, Any]:
     if isinstance(each, DomainSampling):
         told = ({"cell": dict(cell), **_own_error_section(one)} for cell, one in each.errors.items())
@@ -258,3 +272,56 @@ def _released(answer: Answer) -> ReleasedValue:
 
 def _by_cell(answer: Answer) -> dict[tuple[tuple[str, str], ...], ReleasedValue]:
     return {each.cell: ReleasedValue(value=each.value, size=each.size) for each in answer.estimates}
+
+
+def why_empty(sampled: Sampled, ask: Statistic, answers: Mapping[str, Answer]) -> str:
+    """Why a statistic has no total interval."""
+    if sampled.factor(ask.name) is None and ask.name not in sampled.own:
+        return NO_FACTOR
+    if sampled.is_unsized(ask):
+        return NO_HOUSEHOLDS
+    if ask.query.no_total:
+        return ask.query.no_total
+    if ask.name in sampled.own:
+        return NOTHING_LEFT
+    if not answers[ask.name].estimates[0].has_interval:
+        return NO_INTERVAL
+    return _unknown(sampled, ask, answers)
+
+
+def _of_cells(ask: Statistic, answers: Mapping[str, Answer], sampled: Sampled) -> str:
+    """What is made of cells needs what a share or a count of them needs."""
+    counted = answers[ask.query.uses[0]].counted
+    if counted is None or counted.wider is None:
+        return NO_SHARE if counted is not None else OF_ITS_PARTS
+    return NO_SIZE if sampled.size is None else NO_WEIGHT
+
+
+def _unknown(sampled: Sampled, ask: Statistic, answers: Mapping[str, Answer]) -> str:
+    """What is not known of its sampling error, although there is a design factor."""
+    query, plan = ask.asked, sampled.plan
+    if query.uses_cells:
+        return _of_cells(ask, answers, sampled)
+    if query.uses:
+        return OF_ITS_PARTS
+    if isinstance(query, UnservedRecipients):
+        return OF_THE_FILLING
+    if ask.weighted:
+        return TO_KNOWN_TOTALS
+    if widening(ask.query, plan.schema, plan.repair) is None:
+        return NO_SHARE
+    if _is_of_a_number(ask, sampled) and ask.variance is None:
+        return NO_SPREAD + (OR_OWN if _can_buy_its_own(ask, sampled) else "")
+    return NO_SIZE if sampled.size is None else NO_WEIGHT
+
+
+def _is_of_a_number(ask: Statistic, sampled: Sampled) -> bool:
+    shape = ask.asked.shape(sampled.plan.setting.schema)
+    return isinstance(shape, CodedMean | CodedSum) and shape.number is not None
+
+
+def _can_buy_its_own(ask: Statistic, sampled: Sampled) -> bool:
+    """Whether a plan would let it: not of a column that donors fill, nor of levels."""
+    plan, held = sampled.plan, sampled.plan.schema.coded
+    is_filled = rests_on_caps(ask.query, plan.schema, plan.repair)
+    return not is_filled and not any(isinstance(held.get(name), Levels) for name in ask.asked.values)

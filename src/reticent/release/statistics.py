@@ -55,7 +55,7 @@ def wants_of(plan: Plan) -> list[Aggregate]:
     wants = asked_of_engine(plan, [want for route in routes for want in route.aggregates])
     wants = [asked_by_level(want, plan.schema) if is_scored(want, plan.schema) else want for want in wants]
     wants += [plan.weight.wanted] if plan.weight else []
-    wants += plan.design.wants(plan.schema)
+    wants += plan.design.wants(plan.schema) if plan.has_design else []
     for want in wants:
         if isinstance(want, Bins):
             check_bins(want, plan.schema)
@@ -131,10 +131,10 @@ def evaluate(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluated:
-    """The answers to all statistics, and what was bought of their sampling errors."""
+    """The answers to all statistics, and what is known of their sampling errors; None where the plan says nothing of them."""
 
     answers: dict[str, Answer]
-    sampled: Sampled
+    sampled: Sampled | None
 
 
 def evaluate_sampled(
@@ -171,6 +171,9 @@ def evaluate_sampled(
         completed=copied,
         before=answers,
     )
+    if not plan.has_design:
+        _answer(routes, replace(context, known=context.book), answers, step)
+        return Evaluated(answers=answers, sampled=None)
     items = plan.design.pooled.items if plan.design.pooled else {}
     _answer([route for route in routes if route.statistic.name in items], context, answers, step)
     bought = buy_design(plan, answers, tallies, noise)

@@ -1,4 +1,4 @@
-"""Numbers and texts as a reader sees them: as many digits as the interval carries, rounded against ourselves.
+"""Numbers and texts as a reader sees them: as many digits as the interval carries, rounded against ourselves; and what intervals cover.
 
 Texts have no control characters, and cells stand in the order of the plan.
 """
@@ -98,3 +98,26 @@ def barless(answers: Sequence[Mapping[str, Any]]) -> list[str]:
 def _lacks_ends(answer: Mapping[str, Any]) -> bool:
     estimates = answer.get("estimates") or []
     return all(each.get("privacy_low") is None and each.get("privacy_high") is None for each in estimates)
+
+
+OTHERS = ("cells", "tables", "regression", "synth")
+"""Sections with intervals of their own, of which they say themselves what these cover."""
+
+
+def covers(document: Mapping[str, Any]) -> str:
+    """The first line of a page: what its intervals cover; of the statistics alone where other products stand beside them."""
+    estimates = [
+        each for answer in document.get("statistics") or [] for each in answer.get("estimates") or []
+    ]
+    told = [each.get("total_margin") is not None for each in estimates]
+    are_all = not any(document.get(key) for key in OTHERS)
+    if not any(told):
+        return (
+            f"The intervals of {'this release' if are_all else 'the statistics'} cover privacy noise alone: no sampling error is "
+            f"known{'' if are_all else ' of them'}, so they are no confidence intervals for the population."
+        )
+    many = "Every number" if are_all else "Every statistic"
+    both = f"{many} has two intervals: one for privacy noise, and a total for sampling and noise together"
+    if all(told):
+        return f"{both}."
+    return f"{both}, but for those whose sampling error is not known: theirs cover privacy noise alone."

@@ -10,7 +10,7 @@ from reticent.report import words
 from reticent.report.cells import cell_intervals
 from reticent.report.charts import specs, svg
 from reticent.report.drawing import HOW
-from reticent.report.numbers import barless, clean, scale_text
+from reticent.report.numbers import barless, clean, covers, scale_text
 from reticent.report.pages import drawings
 from reticent.report.statistics import (
     is_rated,
@@ -43,6 +43,7 @@ def page(release: Release, *, linked: str = "", back: str = "") -> bytes:
         "back": back,
         "rehearsal": document.get("published") is not True,
         "words": words,
+        "covers": covers,
         "charts": drawn,
         "has_charts": all(picture for _, picture in drawn),
         "how": HOW,

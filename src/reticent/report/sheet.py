@@ -9,10 +9,10 @@ from reticent.release.labels import Labels
 from reticent.release.release import Release
 from reticent.report.crosstab import Crosstab
 from reticent.report.drawing import HOW
-from reticent.report.numbers import clean
+from reticent.report.numbers import clean, covers
 from reticent.report.statistics import answer_crosstab, answer_list
 from reticent.report.tables import margin_crosstab, margin_list
-from reticent.report.words import covers, not_filled, reached, repaired
+from reticent.report.words import not_filled, reached, repaired
 
 _LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)  # a workbook wants a date; the same release is the same bytes
 

@@ -13,6 +13,7 @@ from reticent.report.marks import Spec
 from reticent.report.numbers import (
     barless,
     columns_of,
+    covers,
     downward,
     is_table,
     nearest,
@@ -21,7 +22,6 @@ from reticent.report.numbers import (
     unit_of,
     upward,
 )
-from reticent.report.words import covers
 
 MOST_CELLS = 60
 MOST_LINES_DRAWN = 12

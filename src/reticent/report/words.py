@@ -327,29 +327,6 @@ def _drawn(document: Document) -> list[str]:
     return read + [f"{each.get('words')}; {each.get('secret')}" for each in frames]
 
 
-OTHERS = ("cells", "tables", "regression", "synth")
-"""Sections with intervals of their own, of which they say themselves what these cover."""
-
-
-def covers(document: Document) -> str:
-    """The first line of a page: what its intervals cover; of the statistics alone where other products stand beside them."""
-    estimates = [
-        each for answer in document.get("statistics") or [] for each in answer.get("estimates") or []
-    ]
-    told = [each.get("total_margin") is not None for each in estimates]
-    are_all = not any(document.get(key) for key in OTHERS)
-    if not any(told):
-        return (
-            f"The intervals of {'this release' if are_all else 'the statistics'} cover privacy noise alone: no sampling error is "
-            f"known{'' if are_all else ' of them'}, so they are no confidence intervals for the population."
-        )
-    many = "Every number" if are_all else "Every statistic"
-    both = f"{many} has two intervals: one for privacy noise, and a total for sampling and noise together"
-    if all(told):
-        return f"{both}."
-    return f"{both}, but for those whose sampling error is not known: theirs cover privacy noise alone."
-
-
 def sampled(document: Document) -> list[str]:
     """Where the sampling error of a release comes from, and when it may be wrong, a sentence each."""
     told = document.get("sampling") or {}

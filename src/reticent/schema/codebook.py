@@ -16,7 +16,7 @@ from pydantic import Field
 from reticent.errors import PlanError, SchemaError, nearest
 from reticent.exact import read_decimal
 from reticent.files import Section, fill, is_printable, read_toml
-from reticent.former import check_format
+from reticent.former import check_words, other_format
 from reticent.schema.columns import FOLDS, MOST_LEVELS, Column, Identifier, Levels, Number
 from reticent.schema.parse import parse
 from reticent.schema.predicate import Predicate, is_column_name
@@ -189,8 +189,17 @@ def read_schema(path: Path) -> Schema:
 
 
 def schema_from(data: dict[str, Any]) -> Schema:
-    """A codebook from the dictionary that its TOML stands for."""
-    check_format(data, FORMAT, "codebooks", SchemaError)
+    """A codebook from the dictionary that its TOML stands for; of a word of before an error says what it is called now."""
+    if (said := data.get("format", FORMAT)) != FORMAT:
+        raise other_format(said, FORMAT, "codebooks", SchemaError)
+    try:
+        return _schema_from(data)
+    except SchemaError:
+        check_words(data, SchemaError)
+        raise
+
+
+def _schema_from(data: dict[str, Any]) -> Schema:
     book = fill(CodebookPart, data, error=SchemaError, at="")
     _check_text(book.survey.name, "survey.name")
     _check_text(book.survey.title, "survey.title")

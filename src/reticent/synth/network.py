@@ -4,7 +4,12 @@ Noisy tables are made fit for it: one scale for all, no negative cells, lines th
 column is given share its line of chances. Of n such rows a cell of chance p gets n p,
 rounded down or up: by systematic sampling, so that each cell gets n p on average and all of them together get n
 (Madow 1949). Which rows get which cell is settled by lot, afresh for every column, or columns would follow each other; then
-rows of a group change cells until other pairs of columns, too, are near to what is expected of them (`exchange.py`).
+rows of a group change cells until other pairs of columns, too, are near to what is expected of them.
+
+Which of a group's rows gets which cell, settled by lot, makes every pair of the column with another that was drawn before vary
+as a sample does: of a table of 48,842 rows and 15 columns that was .0015 of a two-way distance of .0376. What is expected of
+such a pair is known: over all rows the sum of their lines. So two rows of a group change cells wherever that brings these pairs
+nearer to it, and what a group has of each cell stays as it is. After the noise, all of it.
 """
 
 from collections.abc import Sequence
@@ -13,18 +18,28 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.engine.coded import compiled
 from reticent.errors import PlanError
 from reticent.noise.bits import Bits, words
 from reticent.privacy.claim import Claim
 from reticent.synth.base import Conditional, Floats
 from reticent.synth.domain import Domain
-from reticent.synth.exchange import exchange
 from reticent.synth.lists import Lists
 from reticent.synth.spending import NoisyCounts
 from reticent.synth.written import written
 
+Wholes = NDArray[np.int64]
+Rows = NDArray[np.int32]
+
 LEAST = 1 / 64
 """No table is scaled up further than this."""
+STEPS = 1 << 20
+"""Steps to a row in expectations, so that gains are compared as whole numbers."""
+SWEEPS = 3
+MOST_ROWS = 2**18
+"""Of more rows the chance of drawing is too little to be worth it."""
+MOST_CELLS = 2**20
+MOST_WORK = 2**27
 
 
 def total_of(noisy: list[NoisyCounts]) -> float:
@@ -184,3 +199,72 @@ def _starts(groups: int, bits: Bits) -> Floats:
     inside: Floats = (lots[1].ravel() >> np.uint64(11)).astype(np.float64) * 2.0**-53
     starts: Floats = (stratum + inside) / STRATA
     return starts[:groups]
+
+
+def exchange(
+    cells: Rows, others: Sequence[Rows], group: Wholes, lines: Floats, order: Wholes, bits: Bits
+) -> None:
+    """Change which rows of a group have which of its cells, in place, towards what is expected of pairs with `others`.
+
+    Parameters
+    ----------
+    cells : the column's cell of each row
+    others : cells of columns that were drawn before, none of which the column is given
+    group : the group of each row, from 0 up
+    lines : by group the chances of the column's cells
+    order : rows, those of a group together
+    bits : which rows are tried with which
+    """
+    many, rows = lines.shape[1], len(cells)
+    kept = [each for each in others if _is_small(each, lines)]
+    if not kept or not 1 < rows <= MOST_ROWS:
+        return
+    over = [_over(cells, each, group, lines) for each in kept]
+    offsets = np.cumsum([0, *(len(each) for each in over)])[:-1].astype(np.int64)
+    starts = np.cumsum([0, *np.bincount(group)]).astype(np.int64)
+    at = (np.stack(kept).astype(np.int64) * many + offsets[:, None]).T
+    _sweep(cells, np.ascontiguousarray(at), np.concatenate(over), starts, order, words(SWEEPS * rows, bits))
+
+
+def _is_small(other: Rows, lines: Floats) -> bool:
+    cells = (int(other.max()) + 1) * lines.shape[1]
+    return bool(cells <= MOST_CELLS and cells * len(lines) <= MOST_WORK)
+
+
+def _over(cells: Rows, other: Rows, group: Wholes, lines: Floats) -> Wholes:
+    """By cell of the pair, how many rows it has beyond what is expected, in steps."""
+    shape = (int(other.max()) + 1, lines.shape[1])
+    by_group = np.bincount(other.astype(np.int64) * len(lines) + group, minlength=shape[0] * len(lines))
+    expected = by_group.reshape(shape[0], len(lines)).astype(np.float64) @ lines
+    found = np.bincount(other.astype(np.int64) * shape[1] + cells, minlength=shape[0] * shape[1])
+    return np.asarray(STEPS * found - np.rint(STEPS * expected.ravel()).astype(np.int64))
+
+
+@compiled
+def _sweep(
+    cells: Rows, at: Wholes, over: Wholes, starts: Wholes, order: Wholes, lots: NDArray[np.uint64]
+) -> None:
+    """Try every row with one of its group by lot, again and again; they change where the sum of squares falls."""
+    rows, others = at.shape
+    for tried in range(SWEEPS):
+        for group in range(len(starts) - 1):
+            first, size = starts[group], starts[group + 1] - starts[group]
+            for place in range(first, first + size):
+                one = order[place]
+                two = order[first + np.int64(lots[tried * rows + place] % np.uint64(size))]
+                x, y = cells[one], cells[two]
+                if x == y:
+                    continue
+                gain = 0
+                for other in range(others):
+                    u, v = at[one, other], at[two, other]
+                    if u != v:
+                        gain += over[u + x] - over[u + y] - over[v + x] + over[v + y] - 2 * STEPS
+                if gain > 0:
+                    for other in range(others):
+                        u, v = at[one, other], at[two, other]
+                        over[u + x] -= STEPS
+                        over[u + y] += STEPS
+                        over[v + y] -= STEPS
+                        over[v + x] += STEPS
+                    cells[one], cells[two] = y, x

@@ -19,9 +19,8 @@ from reticent.web import compose
 from reticent.web.asked import Asked, elsewhere
 from reticent.web.desk import NoSuchError, ledger_key
 from reticent.workflow.approving import terms
-from reticent.workflow.checking import WARNING
 from reticent.workflow.opening import OpenedLedger, Opening, open_by_plan
-from reticent.workflow.releasing import folder_of
+from reticent.workflow.releasing import WARNING, folder_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,8 +19,7 @@ from reticent.web import compose
 from reticent.web.asked import Asked, elsewhere
 from reticent.web.desk import ChangedError, PlanFile, ledger_key
 from reticent.workflow.approving import add_approval, sign_plan, signer, standing
-from reticent.workflow.checking import is_unchecked
-from reticent.workflow.releasing import get_ready, rows_of
+from reticent.workflow.releasing import get_ready, is_unchecked, rows_of
 
 
 def confirm(asked: Asked, problem: str = "", status: int = 200) -> Response:

@@ -22,7 +22,7 @@ from reticent.web import compose
 from reticent.web.asked import Asked, elsewhere
 from reticent.web.budgets import view_of
 from reticent.web.desk import ROWS, PlanFile, plain_text, text_digest
-from reticent.workflow.checking import WARNING, RowCheck, check_rows
+from reticent.workflow.releasing import WARNING, RowCheck, check_rows
 
 MOST_LEVELS, MOST_PATTERNS, MOST_PAIRS = 200, 12, 8
 

@@ -169,6 +169,9 @@ def _spoken_of(want: Aggregate) -> set[str]:
 
 
 def _repaired(repair: Repair) -> set[str]:
+    """The columns that a repair reads or fills."""
+    if repair == NO_REPAIR:
+        return set()
     edited = {name for edit in repair.edits for name in (edit.column, *named(edit.when))}
     matched = {match.column for donors in repair.donors for match in donors.near}
     predicted = {name for line in repair.lines for name in line.columns}

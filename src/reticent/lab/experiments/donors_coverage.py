@@ -182,11 +182,12 @@ def run(index: int, seed: int) -> list[Outcome]:
     finally:
         engine.close()
     made = evaluate_sampled(plan, tallies, QuickNoise(loud))
-    result = StatisticsResult(plan=plan, answers=made.answers, sampled=made.sampled)
+    sampled = made.sampled or Sampled(plan=plan)
+    result = StatisticsResult(plan=plan, answers=made.answers, sampled=sampled)
     told = document(plan, [result], receipt=None, engine="lab")
     estimates = {answer["name"]: answer["estimates"][0] for answer in told["statistics"]}
-    estimates |= dict(_cells(told["statistics"])) | dict(_joint(plan, tallies, made.sampled, loud))
-    factor = made.sampled.bought.factor if made.sampled.bought else None
+    estimates |= dict(_cells(told["statistics"])) | dict(_joint(plan, tallies, sampled, loud))
+    factor = sampled.bought.factor if sampled.bought else None
     estimates |= {str(each["term"]): each for each in _slopes(plan, tallies, factor, loud)}
     facts = case.world.facts
     return [line for query in facts for line in _lines(f"{name}|{query}", estimates[query], facts[query])]

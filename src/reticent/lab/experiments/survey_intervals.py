@@ -214,11 +214,12 @@ def run(index: int, seed: int) -> list[Outcome]:
     finally:
         engine.close()
     made = evaluate_sampled(held.plan, tallies, QuickNoise(loud))
-    result = StatisticsResult(plan=held.plan, answers=made.answers, sampled=made.sampled)
+    sampled = made.sampled or Sampled(plan=held.plan)
+    result = StatisticsResult(plan=held.plan, answers=made.answers, sampled=sampled)
     told = document(held.plan, [result], receipt=None, engine="lab")
     exact = _exact(rows, case, held.truth) if not case.filled else _without_noise(held.plan, tallies)
     outcomes = []
-    for item, estimate in [*_estimates(told), *_slopes(held.plan, tallies, made.sampled, loud)]:
+    for item, estimate in [*_estimates(told), *_slopes(held.plan, tallies, sampled, loud)]:
         if item in held.truth:
             outcomes += _lines(f"{name}|{item}", estimate, exact[item], held.truth[item])
     return outcomes
