@@ -183,7 +183,7 @@ def run(*arguments: str, columns: int = 400, pages: Sequence[str] | None = None)
     with (
         patch.object(sys, "argv", ["reticent", *arguments]),
         patch.dict("os.environ", {"COLUMNS": str(columns), "TERM": "dumb"}),
-        patch("reticent.cli.work.PAGES", NO_PAGES if pages is None else pages),
+        patch("reticent.cli.plans.drawn", lambda: NO_PAGES if pages is None else tuple(pages)),
         _signals_kept(),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),

@@ -26,7 +26,7 @@ from tests.badinput.test_rows import PEOPLE
 from tests.doubles import passed
 
 COMMAND = [sys.executable, "-c", "from reticent.cli import main; main()"]
-UNDRAWN = [sys.executable, "-c", "from reticent.cli import main, work; work.PAGES = (); main()"]
+UNDRAWN = [sys.executable, "-c", "from reticent.cli import main, plans; plans.drawn = tuple; main()"]
 
 
 # covers B106 R15

@@ -242,9 +242,9 @@ def test_a_codebook_is_drafted_from_the_header_alone(house):
 
 def test_the_demo_and_its_second_run(tmp_path, monkeypatch):
     """With the report this time; the second run gives the same bytes and no charge."""
-    from reticent.cli import work
+    from reticent.cli import plans
 
-    pages = work.PAGES
+    pages = plans.drawn()
     out = tmp_path / "demo"
 
     def demo():

@@ -246,7 +246,7 @@ def call(*words: object) -> str:
 
 def test_the_whole_way_on_the_command_line(folder, monkeypatch):
     """Two keys, a ledger, one approval here and one signed elsewhere; then the release goes through, and not before."""
-    monkeypatch.setattr("reticent.cli.work.PAGES", ())
+    monkeypatch.setattr("reticent.cli.plans.drawn", tuple)
     (folder / "plan.toml").write_text(PLAN)
     (folder / "codebook.toml").write_text(CODEBOOK)
     (folder / "rows.csv").write_text("age\n30\n40\n")

@@ -19,7 +19,9 @@ pytestmark = [
 CALLS = "trace=openat,read,pread64,readv,preadv,mmap,fsync,fdatasync,unlink,link,linkat,rename"
 FOOTER = 80 * 1024  # to find a Parquet header, DuckDB asks for the last 16 KiB and Arrow for the last 64
 COMMAND = "from reticent.cli import main; main()"
-UNDRAWN = "from reticent.cli import work; work.PAGES = ()\n"  # what happens before the answer needs no page
+UNDRAWN = (
+    "from reticent.cli import plans; plans.drawn = tuple\n"  # what happens before the answer needs no page
+)
 NAIVE = """
 import sys
 from reticent.engine.duckdb.engine import DuckDBEngine

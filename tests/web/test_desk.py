@@ -143,9 +143,7 @@ def test_the_command_line_releases_what_the_page_composed_to_the_same_bytes(town
             path.unlink()
         elif path.read_bytes() != before[path]:
             path.write_bytes(before[path])
-    code = (
-        f"{STILL}\nimport reticent.cli.work as work\nwork.PAGES = ()\nfrom reticent.cli import main; main()"
-    )
+    code = f"{STILL}\nimport reticent.cli.plans as plans\nplans.drawn = tuple\nfrom reticent.cli import main; main()"
     command = Forked(code, ("release", str(town / "town.toml")))
     assert command.wait(60) == 0
     assert outcome(town) == by_desk and len(by_desk) > 5

@@ -1,12 +1,20 @@
-"""The commands for a plan: preview, rehearse, check, release, resume, synth and the demo.
+"""The commands for a plan: preview, rehearse, check, release, resume, synth and the demo; and what they do.
 
-`reticent synth` releases the synthetic tables of a plan and nothing else.
+`reticent synth` releases the synthetic tables of a plan and nothing else. Progress counts steps of the plan, never rows.
 """
 
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:  # the command line starts without the library
+    from reticent.plan.plan import Plan
+    from reticent.release.release import Release
 
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="The plan, a TOML file.")]
 Data = Annotated[str | None, typer.Option("--data", help="Rows to use instead of the plan's source.")]
@@ -46,17 +54,40 @@ def preview(
 
 def rehearse(plan: PlanFile, out: Out = None) -> None:
     """Run the plan on rows simulated from the codebook: uncharged, marked, not a release."""
-    from reticent.cli.work import rehearse_plan
+    from reticent.cli.show import show_files, show_release
+    from reticent.plan.plan import read_plan
+    from reticent.workflow.releasing import folder_of, rows_of
+    from reticent.workflow.releasing import rehearse as rehearsed
 
-    rehearse_plan(plan, out)
+    read = read_plan(plan)
+    with _bar(read) as step:
+        made = rehearsed(read, step)
+    typer.echo("REHEARSAL on rows simulated from the codebook. Not a release: nothing was read or charged.")
+    show_files(read)
+    remind_of_check(plan, read, rows_of(plan, read))
+    show_release(made)
+    if out is not None:
+        _write_rehearsal(made, folder_of(plan, out))
 
 
 def check(plan: PlanFile, data: Data = None, ledger: LedgerFile = None) -> None:
     """For the curator's eyes only: read the rows, show what is missing and what does not fit, and name other ledgers
     that keep a fingerprint of the same rows. CONFIDENTIAL."""
-    from reticent.cli.work import check_plan
+    from reticent.cli import show
+    from reticent.plan.plan import read_plan
+    from reticent.prepare.repair import NO_REPAIR
+    from reticent.workflow.releasing import check_rows
 
-    check_plan(plan, data, ledger)
+    read = read_plan(plan, rows=data)
+    found = check_rows(plan, read, data, ledger)
+    show.show_findings(found.findings)
+    show.show_doubts(found.doubts)
+    show.show_coarse(found.unit, found.coarse)
+    if found.patterns is not None:
+        show.show_patterns(found.patterns)
+    if read.repair != NO_REPAIR:
+        show.show_gaps(found.gaps)
+    show.show_same_rows(found.same_rows)
 
 
 def release(
@@ -67,8 +98,6 @@ def release(
     debug: Annotated[bool, typer.Option("--debug", hidden=True)] = False,
 ) -> None:
     """Charge the privacy budget in the ledger, compute, and write the release and its report."""
-    from reticent.cli.work import release_plan
-
     release_plan(plan, data=data, ledger=ledger, out=out)
 
 
@@ -80,8 +109,6 @@ def resume(
     out: Out = None,
 ) -> None:
     """Finish a release that was charged but cut off, as the ledger allows; no new charge."""
-    from reticent.cli.work import release_plan
-
     release_plan(plan, data=data, ledger=ledger, out=out, resume=release_id)
 
 
@@ -92,9 +119,28 @@ def demo(
     ] = 20_000,
 ) -> None:
     """Simulate a survey with missing answers and release twelve statistics and a table from it, with a report."""
-    from reticent.cli.work import run_demo
+    from reticent.errors import PlanError
+    from reticent.lab.demo import demo_survey
+    from reticent.plan.plan import read_plan
+    from reticent.privacy.ledger import Ledger
 
-    run_demo(out, rows)
+    if out.exists() and any(out.iterdir() if out.is_dir() else [out]):
+        # The demo's own folder: a second run gives the same bytes and no charge.
+        if not (out / "plan.toml").is_file():
+            raise PlanError("is in use by something else; name another folder", field="out")
+    else:
+        (out / "releases").mkdir(parents=True)
+        demo_survey(out, rows=rows)
+        plan = read_plan(out / "plan.toml")
+        Ledger.create(
+            out / plan.ledger,
+            dataset=plan.schema.name,
+            change=plan.change.value,
+            unit="epsilon",
+            budget="10",
+            outputs=out / "releases",
+        )
+    release_plan(out / "plan.toml", data=None, ledger=None, out=None)
 
 
 def add_synth_to(app: typer.Typer) -> None:
@@ -117,10 +163,117 @@ def synth(
     nor charged: what is released is another plan, under the plan's id followed by -synth, and to release the whole plan
     later draws and charges its synthetic tables once more.
     """
-    from reticent.cli.work import release_plan
     from reticent.plan.plan import read_synth_plan
 
     read = read_synth_plan(plan, rows=data, ledger=ledger)
     release_plan(
         plan, data=data, ledger=ledger, out=out, plan=read, resume=read.release_id if resume else None
     )
+
+
+def drawn() -> tuple[str, ...]:
+    """The endings of the pages that are drawn of a release."""
+    from reticent.report.pages import installed
+
+    return installed()
+
+
+def release_plan(
+    path: Path,
+    *,
+    data: str | None,
+    ledger: Path | None,
+    out: Path | None,
+    resume: str | None = None,
+    plan: "Plan | None" = None,
+) -> "Release":
+    """Charge, compute, publish; print where the report is. The `plan` may be a part of the one in the file."""
+    from reticent.cli.show import show_files, show_release
+    from reticent.report.pages import ReportPages
+    from reticent.workflow.releasing import get_ready
+
+    ready = get_ready(path, data=data, ledger=ledger, out=out, resume=resume, plan=plan)
+    plan, folder = ready.plan, ready.folder
+    show_files(plan)
+    undrawn: list[str] = []
+    pages = ReportPages(endings=drawn(), tell=undrawn.append)
+    whole = _resume_command(plan.release_id, path, data=data, ledger=ledger, out=out)
+    with _whole_hint(plan.release_id, whole):
+        with _bar(plan) as step:
+            made = ready.run(pages, step)
+        show_release(made)
+        remind_of_check(path, plan, ready.rows)
+    if undrawn:
+        drawn_by = undrawn[0].replace("reticent resume ID", whole)
+        typer.echo(
+            f"note: {drawn_by.replace('FILE.json', str(folder / f'{plan.release_id}.json'))}", err=True
+        )
+    else:
+        typer.echo(f"report: {folder / (plan.release_id + '.html')}")
+    return made
+
+
+def _resume_command(
+    release_id: str, path: Path, *, data: str | None, ledger: Path | None, out: Path | None
+) -> str:
+    """The whole command that finishes a release, to be copied."""
+    given = {"--plan": str(path), "--data": data, "--ledger": ledger, "--out": out}
+    words = [word for key, value in given.items() if value is not None for word in (key, str(value))]
+    return shlex.join(["reticent", "resume", release_id, *words])
+
+
+@contextmanager
+def _whole_hint(release_id: str, command: str) -> Iterator[None]:
+    """Whoever is told to resume, or interrupts, is told the whole command."""
+    from reticent.errors import Interrupted, ReticentError
+
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Interrupted(
+            f"run the command again, or finish what was charged with `{command}`", field="interrupted"
+        ) from None
+    except ReticentError as problem:
+        problem.args = tuple(
+            str(each)
+            .replace(f"`reticent resume {release_id}`", f"`{command}`")
+            .replace("`reticent resume`", f"`{command}`")
+            for each in problem.args
+        )
+        raise
+
+
+def _write_rehearsal(made: "Release", folder: Path) -> None:
+    from reticent.files import check_new, write_new
+    from reticent.report.page import page
+
+    target = folder / f"rehearsal-{made.id}.html"
+    check_new(target)
+    write_new(target, page(made), private=False)
+    typer.echo(f"report: {target}")
+
+
+def remind_of_check(path: Path, plan: "Plan", rows: str) -> None:
+    """One line where `check` has not been run on these rows and this codebook, as they are now."""
+    from reticent.workflow.releasing import is_unchecked
+
+    if is_unchecked(path, plan, rows):
+        typer.echo(
+            f"note: `reticent check {path}` has not been run on these rows and this codebook. What does not fit the codebook, "
+            "such as levels in other case or a decimal comma, counts as missing, and no release says so."
+        )
+
+
+@contextmanager
+def _bar(plan: "Plan") -> Iterator[Callable[[str], None]]:
+    """A bar over the plan's steps, when somebody is watching."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    from reticent.workflow.releasing import steps_of
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not sys.stderr.isatty()) as progress:
+        task = progress.add_task("releasing", total=steps_of(plan))
+        yield lambda name: progress.update(task, advance=1)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -74,6 +74,8 @@ class CellsProducer(Producer[CellTables]):
     """Makes every table of small cells, in order."""
 
     __slots__ = ()
+
+    is_tried_whole: ClassVar[bool] = False
 
     @property
     def endings(self) -> tuple[str, ...]:

@@ -101,6 +101,8 @@ class Producer(Generic[P]):
 
     fills: ClassVar[bool] = False
     """Whether it fills rows for the others, and so is made before anything else is read off them."""
+    is_tried_whole: ClassVar[bool] = True
+    """Whether all of it is tried on nobody, as part of the whole plan."""
 
     @property
     def steps(self) -> int:
@@ -116,7 +118,7 @@ class Producer(Generic[P]):
         """Refuse what could not be made, from public numbers: before the charge, and without a row."""
 
     def small(self) -> P | None:
-        """What is tried of it on nobody, as part of the whole plan; None where `check` has tried it alone."""
+        """What is tried of it otherwise; None where `check` has tried it alone."""
         return self.asked
 
     def wants(self) -> Sequence[Aggregate]:

@@ -90,7 +90,8 @@ def run_plan(plan: Plan, engine: Engine, lot: Lot | None, *, step: Step = lambda
 def _after(producer: Producer[Any], on: PlanRun) -> PlanRun:
     """The run with what one product gave, and with rows filled as it says."""
     done = producer.run(on)
-    return replace(on, results=(*on.results, done), repair=done.repair or on.repair)
+    filled = done.repair if producer.fills else None
+    return replace(on, results=(*on.results, done), repair=filled or on.repair)
 
 
 FAILED = (
@@ -145,7 +146,8 @@ def _carry_out(plan: Plan, engine: Engine, step: Callable[[str], None]) -> None:
 
 def _small(plan: Plan) -> Plan:
     """The plan with as much of each product as its producer tries together with the others."""
-    small = (producer.small() for producer in producers(plan))
+    made = producers(plan)
+    small = [producer.asked if producer.is_tried_whole else producer.small() for producer in made]
     return replace(plan, products=tuple(product for product in small if product is not None))
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from math import floor
-from typing import Any
+from typing import Any, ClassVar
 
 from reticent.engine.protocol import Engine
 from reticent.engine.sql.sampling import Lot
@@ -179,6 +179,8 @@ class SyntheticProducer(Producer[SyntheticTables]):
     """Learns and draws every synthetic table, in order, each in a reading of the rows of its own."""
 
     __slots__ = ()
+
+    is_tried_whole: ClassVar[bool] = False
 
     @property
     def steps(self) -> int:

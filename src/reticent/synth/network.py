@@ -28,8 +28,8 @@ from reticent.synth.lists import Lists
 from reticent.synth.spending import NoisyCounts
 from reticent.synth.written import written
 
-Wholes = NDArray[np.int64]
 Rows = NDArray[np.int32]
+Whole = NDArray[np.int64]
 
 LEAST = 1 / 64
 """No table is scaled up further than this."""
@@ -96,9 +96,6 @@ def clipped(cells: Floats) -> Floats:
     """Negative cells set to zero, as published. Cells that nobody is in gain by it."""
     return np.maximum(cells, 0.0)
 
-
-Rows = NDArray[np.int32]
-Whole = NDArray[np.int64]
 
 MOST_AT_ONCE = 2**21
 STRATA = 32
@@ -202,7 +199,7 @@ def _starts(groups: int, bits: Bits) -> Floats:
 
 
 def exchange(
-    cells: Rows, others: Sequence[Rows], group: Wholes, lines: Floats, order: Wholes, bits: Bits
+    cells: Rows, others: Sequence[Rows], group: Whole, lines: Floats, order: Whole, bits: Bits
 ) -> None:
     """Change which rows of a group have which of its cells, in place, towards what is expected of pairs with `others`.
 
@@ -231,7 +228,7 @@ def _is_small(other: Rows, lines: Floats) -> bool:
     return bool(cells <= MOST_CELLS and cells * len(lines) <= MOST_WORK)
 
 
-def _over(cells: Rows, other: Rows, group: Wholes, lines: Floats) -> Wholes:
+def _over(cells: Rows, other: Rows, group: Whole, lines: Floats) -> Whole:
     """By cell of the pair, how many rows it has beyond what is expected, in steps."""
     shape = (int(other.max()) + 1, lines.shape[1])
     by_group = np.bincount(other.astype(np.int64) * len(lines) + group, minlength=shape[0] * len(lines))
@@ -242,7 +239,7 @@ def _over(cells: Rows, other: Rows, group: Wholes, lines: Floats) -> Wholes:
 
 @compiled
 def _sweep(
-    cells: Rows, at: Wholes, over: Wholes, starts: Wholes, order: Wholes, lots: NDArray[np.uint64]
+    cells: Rows, at: Whole, over: Whole, starts: Whole, order: Whole, lots: NDArray[np.uint64]
 ) -> None:
     """Try every row with one of its group by lot, again and again; they change where the sum of squares falls."""
     rows, others = at.shape
