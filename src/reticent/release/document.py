@@ -289,9 +289,8 @@ def answers_section(
 ) -> list[dict[str, Any]]:
     """Every statistic in order; what is derived has a unit that follows from those above it."""
     told, units = [], dict[str, str]()
-    if sampled is None and any(
-        each.total or each.carried for answer in answers.values() for each in answer.estimates
-    ):
+    told_of = (each.total or each.carried for answer in answers.values() for each in answer.estimates)
+    if sampled is None and (plan.has_design or any(told_of)):
         sampled = Sampled(plan=plan)
     for route in plan.routes:
         name = route.statistic.name
