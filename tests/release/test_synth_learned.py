@@ -117,6 +117,28 @@ def test_memory_and_time_are_in_the_preview(method: str) -> None:
     assert "MB beside the rows; about" in _section(synths_of(made)[0], made, 1)["effort"]
 
 
+def test_an_imputation_by_another_model_is_foreseen_with_what_learns_from_it() -> None:
+    """Time of both, noise of whichever steps have the more; methods that measure tables are quick and say nothing."""
+
+    def given(method: str, by: str, **rest):
+        section = {"method": method, "missing": "impute-model", "impute_model": by, "impute_share": "0.25"}
+        return plan({**section, **DELTA}, protect=DELTA, **rest)
+
+    def seconds(made) -> float:
+        synth = synths_of(made)[0]
+        return synth.method.effort(synth.domain, synth.holes).seconds_each
+
+    both = given("chain", "kamino")
+    one = synths_of(asked("chain"))[0]
+    assert seconds(both) > one.method.effort(one.domain, one.holes).seconds_each
+    assert "MB beside the rows" in _section(synths_of(both)[0], both, 1)["effort"]
+    quick = given("mst", "independent")
+    assert "effort" not in _section(synths_of(quick)[0], quick, 1)
+    with pytest.raises(PlanError, match=r"respondents, and 3 are expected"):
+        given("mst", "chain", expect={"rows": 3})
+    given("mst", "independent", expect={"rows": 3})
+
+
 def test_what_is_done_about_missing_answers_is_told_as_it_is_done() -> None:
     """No table is counted over those who answered: the usual sentence would not be true."""
     for method, words in (

@@ -66,6 +66,8 @@ def _effort(synth: Synth) -> dict[str, str]:
     if not isinstance(synth.method, Foretold):
         return {}
     found = synth.method.effort(synth.domain, synth.holes)
+    if found is None:
+        return {}
     words = f"{found.megabytes:,.0f} MB beside the rows; about {found.seconds:,.0f} s of processor time"
     return {"effort": f"{words}, and {found.seconds_each:,.1f} s more for every 10,000 rows"}
 

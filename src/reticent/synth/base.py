@@ -220,8 +220,8 @@ class Effort:
 class Foretold(Protocol):
     """A method whose fit takes long enough that a preview should say so."""
 
-    def effort(self, domain: Domain, missing: MissingMethod) -> Effort:
-        """From the codebook and the plan alone."""
+    def effort(self, domain: Domain, missing: MissingMethod) -> Effort | None:
+        """From the codebook and the plan alone; none where it is quick."""
         ...
 
 

@@ -13,9 +13,12 @@ from reticent.noise.bits import Bits
 from reticent.privacy.claim import Claim
 from reticent.synth.base import (
     Counts,
+    Effort,
     FitTask,
+    Foretold,
     MissingMethod,
     Model,
+    NoisyTraining,
     Spend,
     SynthesisMethod,
 )
@@ -52,21 +55,44 @@ class ImputeFirst:
         self.imputer.check(domain, MissingMethod.AVAILABLE, first)
         self.method.check(domain, MissingMethod.COMPLETE, left)
 
+    @property
+    def both(self) -> tuple[tuple[SynthesisMethod, MissingMethod], ...]:
+        """What is fitted, and what each does about missing values."""
+        return (self.imputer, MissingMethod.AVAILABLE), (self.method, MissingMethod.COMPLETE)
+
     def claim(self, domain: Domain, missing: MissingMethod, spend: Spend) -> Claim:
         """That of the method for the whole amount, resting on both models and on rows filled one by one."""
-        claims = [
-            each.claim(domain, strategy, spend)
-            for each, strategy in (
-                (self.imputer, MissingMethod.AVAILABLE),
-                (self.method, MissingMethod.COMPLETE),
-            )
-        ]
+        claims = [each.claim(domain, strategy, spend) for each, strategy in self.both]
         return replace(
             claims[1], rests_on=tuple(dict.fromkeys(page for claim in claims for page in claim.rests_on))
         )
 
     def rounds(self, domain: Domain) -> int:
         return self.imputer.rounds(domain) + self.method.rounds(domain)
+
+    def effort(self, domain: Domain, missing: MissingMethod) -> Effort | None:
+        """Of both fits, one after the other."""
+        told = [each.effort(domain, way) for each, way in self.both if isinstance(each, Foretold)]
+        found = [each for each in told if each is not None]
+        return (
+            None
+            if not found
+            else Effort(
+                megabytes=max(each.megabytes for each in found),
+                seconds=sum(each.seconds for each in found),
+                seconds_each=sum(each.seconds_each for each in found),
+            )
+        )
+
+    def step_noise(self, domain: Domain, missing: MissingMethod, spend: Spend) -> float:
+        """The larger of both, each with its part of the amount; 0 where none learns by steps."""
+        pairs = zip(self.both, parts(spend, self.share), strict=True)
+        found = [
+            each.step_noise(domain, way, part)
+            for (each, way), part in pairs
+            if isinstance(each, NoisyTraining)
+        ]
+        return max(found, default=0.0)
 
     def fit(self, task: FitTask) -> Model:
         """Fit the imputer to available answers, complete every row from itself, fit the method to the completed rows.
