@@ -393,7 +393,7 @@ MAY_OPEN = {
     "engine/sources/csv.py": "rows",
     "engine/sources/arrow.py": "rows",
     "cli/main.py": "closed streams",
-    "workflow/checking.py": "the codebook's text, for a digest, and the note of digests beside the plan",
+    "workflow/releasing.py": "the codebook's text, for a digest, and the note of digests beside the plan",
     "cli/codebook.py": "a codebook that the command line names, to count what is TODO",
     "engine/spark/session.py": "where a session's own words go, which is nowhere",
     "report/printed.py": "the PDF that a browser has printed",
