@@ -70,6 +70,8 @@ kind = "integer"
 label = "Wage"
 bounds = [0, 1000]
 """
+LONG = 300
+"""Seconds to wait for what must come: only a broken desk waits that long, however busy the machine."""
 MARK = "77123"  # a cell that does not fit: it may stand on no page
 
 
@@ -119,7 +121,7 @@ class Running:
         self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] | None = None
     ) -> Answer:
         """Just these headers, and a Host unless one is given."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=LONG)
         try:
             connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
             given = {"Host": self.host, **(headers or {})}
@@ -164,7 +166,7 @@ class Running:
     def stop(self, sign: int = signal.SIGINT) -> int:
         self.process.send_signal(sign)
         try:
-            return self.process.wait(20)
+            return self.process.wait(LONG)
         finally:
             self.process.stdout.close()
             self.process.stderr.close()
@@ -253,7 +255,7 @@ def start(
             env={**os.environ, **environment},
         )
     )
-    assert select.select([process.stdout], [], [], 60)[0], "the desk did not start"
+    assert select.select([process.stdout], [], [], LONG)[0], "the desk did not start"
     line = process.stdout.readline()
     found = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/login\?token=([\w-]{43})\n", line)
     assert found, (line, process.stderr.read())

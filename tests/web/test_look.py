@@ -33,7 +33,7 @@ def walker(browser, tmp_path_factory) -> Iterator[Walker]:
     walker.login()
     walker.go(f"{TOWN}/confirm")
     walker.page.click("button.go")
-    walker.page.wait_for_selector("#progress:not([data-poll])", timeout=60_000)
+    walker.page.wait_for_selector("#progress:not([data-poll])")
     yield walker
     walker.end()
     desk.stop()
@@ -111,7 +111,7 @@ def test_by_keyboard_alone_from_a_file_of_rows_to_a_downloaded_report(
     walker.tab_to("and release")
     page.keyboard.press("Enter")
     page.wait_for_url("**/progress")
-    page.wait_for_selector("#progress:not([data-poll])", timeout=60_000)
+    page.wait_for_selector("#progress:not([data-poll])")
     walker.follow("Files and receipt", "/releases")
     for end in ("csv", "html"):
         walker.tab_to(f"Download first-1.{end}")
@@ -325,7 +325,9 @@ SNAPSHOTS = {
         - row:
           - rowheader "town-1"
           - cell "published"
-  - button "Verify the ledger and its receipts"
+  - paragraph:
+    - button "Verify the ledger and its receipts"
+    - link "Go on to the release"
 """,
     f"{TOWN}/confirm": """
 - main:
@@ -424,7 +426,7 @@ def test_draw_the_pictures_of_the_guide(browser, tmp_path):
     draw("missingness")
     draw("release", f"{TOWN}/confirm", 620)
     page.click("button.go")
-    page.wait_for_selector("#progress:not([data-poll])", timeout=120_000)
+    page.wait_for_selector("#progress:not([data-poll])")
     draw("progress", "", 420)
     draw("releases", "/releases", 480)
     draw("report", "/releases/survey.ledger.db/demo-1", 620)

@@ -9,8 +9,11 @@ import pytest
 from tests.web.house import Running
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs requirements/browser.lock")
+playwright.expect.set_options(timeout=120_000)
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="needs Debian's chromium")
+PATIENCE = 120_000
+"""Milliseconds to wait for what must come: only a broken desk waits that long, however busy the machine."""
 LISTEN = """
 window.__seen = [];
 document.addEventListener("securitypolicyviolation", (e) => window.__seen.push(e.violatedDirective + " " + e.blockedURI));
@@ -38,6 +41,7 @@ class Walker:
         self.desk, self.asked, self.stopped = desk, [], []
         self.context = browser.new_context(viewport={"width": width, "height": 800}, **options)
         self.context.add_init_script(LISTEN)
+        self.context.set_default_timeout(PATIENCE)
         self.page = self.context.new_page()
         self.page.on("request", lambda request: self.asked.append(request.url))
         self.page.on("console", lambda said: self.stopped.append(said.text) if said.type == "error" else None)
