@@ -2,7 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 from random import Random
 from typing import Any
 
@@ -203,7 +203,7 @@ def test_places_of_many_keys_are_those_of_the_cubic():
         ]
 
 
-# --- three rules that look alike: they have no such bound -------------------------------------------------------------------
+# --- rules that look alike: they have no such bound -------------------------------------------------------------------
 
 
 def test_serving_the_farthest_first_changes_more():
@@ -232,6 +232,81 @@ def test_raw_places_without_labels_change_more():
     ]
     assert moved(everybody, 0, by_file) == 5
     assert max(moved(everybody, i, lambda some: by_engine(some, (1,))) for i in range(7)) == 1
+
+
+def outcomes(equal: int, donors: list[list[int]], places: list[list[int]], anew: bool) -> Counter[object]:
+    """What so many equal recipients are given at two levels of cap 1. Numbered `anew`, the second level counts from the end."""
+    given: dict[int, object] = {}
+    for level in (1, 0):
+        numbers = [equal - 1 - i if anew and level else i for i in range(equal)]
+        bodies = [
+            reference.Body(f"d{k}", k, (0, 0), tuple((p, -1) for p in at)) for k, at in enumerate(donors)
+        ]
+        for i, number in enumerate(numbers):
+            bodies.append(reference.Body(f"{i}", None, (0, 0), ((places[level][number], number),) * 2))
+        given |= {int(x): donor.answer for x, donor in reference.serving(bodies, level, 1).items()}
+    return Counter(given.get(i) for i in range(equal))
+
+
+def most_renamed(anew: bool) -> int:
+    """Over sixty sets of places, one equal recipient more at a time."""
+    most = 0
+    for seed in range(60):
+        dice = Random(seed)
+        donors = [[dice.randrange(1000), dice.randrange(1000)] for _ in range(12)]
+        places = [[dice.randrange(1000) for _ in range(18)] for _ in range(2)]
+        made = [outcomes(equal, donors, places, anew) for equal in range(18)]
+        most = max(most, *((some - more).total() for some, more in pairwise(made)))
+    return most
+
+
+def test_numbers_given_anew_at_each_level_change_more():
+    """Equal recipients are told apart by a number. Where it is not the same at all levels, a newcomer renames others."""
+    assert most_renamed(anew=True) > 2 >= most_renamed(anew=False)
+
+
+# Two columns, each with rings of its own and cap 1. In the second nobody may look at what was filled in the first.
+Pair = tuple[str, int | None, int | None, tuple[int, int]]
+
+
+def second_column(people: list[Pair], rule: str) -> dict[str, object]:
+    """What is filled in the second column: by rule, its default or its universe looks at the first, filled or as answered."""
+    first = [reference.Body(name, y, (0,), ((at[0], name),)) for name, y, _, at in people]
+    given = reference.filled(first, (1,))
+    seen = {name: given[name] if y is None and "filled" in rule else y for name, y, _, _ in people}
+    asked = [each for each in people if "universe" not in rule or seen[each[0]] == 1]
+    second = [reference.Body(name, z, (0,), ((at[1], name),)) for name, _, z, at in asked]
+    made = reference.filled(second, (1,))
+    stands_in = {name: seen[name] if "default" in rule else None for name in made}
+    return {name: stands_in[name] if answer is None else ("given", answer) for name, answer in made.items()}
+
+
+def most_moved(rule: str) -> int:
+    most = 0
+    for seed in range(150):
+        dice = Random(seed)
+        people: list[Pair] = [
+            (
+                f"p{i}",
+                dice.choice([None, 0, 1]),
+                dice.choice([None, i]),
+                (dice.randrange(9), dice.randrange(9)),
+            )
+            for i in range(7)
+        ]
+        whole = second_column(people, rule)
+        for left in range(len(people)):
+            fewer = second_column(people[:left] + people[left + 1 :], rule)
+            own = people[left][0]
+            names = (whole.keys() | fewer.keys()) - {own}
+            most = max(most, sum(whole.get(name, "out") != fewer.get(name, "out") for name in names))
+    return most
+
+
+@pytest.mark.parametrize("rule", ["default", "universe"])
+def test_defaults_and_universes_that_look_at_filled_answers_change_more(rule: str):
+    """Of answers that respondents gave themselves they may be made: then one other changes at most."""
+    assert most_moved(f"{rule} by what was filled") > 1 >= most_moved(f"{rule} by what was answered")
 
 
 # --- the engine against one record at a time --------------------------------------------------------------------------------
