@@ -13,6 +13,7 @@ from reticent.answer.parts import HiddenScale, is_as_planned
 from reticent.answer.route import route_of
 from reticent.answer.route_weighted import WeightedRoute
 from reticent.answer.statistic import PublicRoute, Statistic
+from reticent.answer.value_ladder import LengthRoute
 from reticent.engine.open import Nobody
 from reticent.engine.wants import Ring
 from reticent.errors import PlanError
@@ -157,9 +158,10 @@ def test_a_kind_that_says_nothing_is_refused_where_donors_fill_its_column():
 
 
 def test_kinds_without_a_shape_are_refused_where_donors_fill_and_where_totals_are_known():
-    for query in ({"median": "y", "step": "1"}, {"table": ["g", "y"], "bins": {"y": [0, 5, 10]}}):
-        with pytest.raises(PlanError, match="filled by donors"):
-            donors.plan_of([query], {})
+    with pytest.raises(PlanError, match="filled by donors"):
+        donors.plan_of([{"table": ["g", "y"], "bins": {"y": [0, 5, 10]}}], {})
+    (route,) = donors.plan_of([{"median": "y", "step": "1"}], {}).routes
+    assert isinstance(route, LengthRoute)  # a bound of its own
     for query in ({"median": "pay", "step": "10"}, {"variance": "pay"}, {"correlation": ["age", "pay"]}):
         with pytest.raises(PlanError, match="weighted to known totals"):
             weighted_plan(queries=[{**query, "weight": "poststratified"}], asks={})

@@ -10,7 +10,7 @@ from fractions import Fraction
 from hashlib import sha256
 from math import floor
 
-from reticent.engine.wants import Key, Ring, has_universe, keys_of
+from reticent.engine.wants import Blocks, Key, Ring, has_universe, keys_of
 from reticent.prepare.repair import Donors, Match, Repair, Scheme
 from reticent.schema import Levels, Schema
 from reticent.schema.bind import MISSING, STRUCTURAL, Cell
@@ -155,6 +155,30 @@ def ring(
         counts[cell] = len(among)
         gaps += held
     return counts, recipients, gaps
+
+
+def blocks(
+    schema: Schema, found: Sequence[Record], filled: Sequence[Row], donors: Donors, want: Blocks
+) -> list[tuple[int, int, int]]:
+    """Recipients by the donor of their own cell who comes first, in the order of cells and circles, and by cell of the table."""
+    keys = keys_of(donors)
+    sizes = [key.size(schema) for key in keys]
+    homes = [_cell(schema, keys, sizes, record.row) for record in found]
+    held = Counter[tuple[tuple[int, int], int]]()
+    for x, home, row in zip(found, homes, filled, strict=True):
+        if x.row[donors.column] is not MISSING or not slow.counts(want.ring.rows, x.row):
+            continue
+        here = [t for t, cell in zip(found, homes, strict=True) if cell == home]
+        among = sorted((t for t in here if isinstance(t.row[donors.column], int)), key=lambda t: t.point)  # type: ignore[arg-type, return-value]
+        after = [i for i, t in enumerate(among) if t.point > x.point]  # type: ignore[operator]
+        served = (home, after[0] if after else 0) if among else (-1, -1)
+        counted = slow.counts(want.rows, row)
+        place = _cell(schema, want.keys, [key.size(schema) for key in want.keys], row)
+        weight = x.row[want.weight] if want.weight else 1
+        held[served, place if counted else -1] += weight if isinstance(weight, int) else 0
+    held = +held
+    number = {each: i for i, each in enumerate(sorted({each for each, _ in held if each[0] >= 0}))}
+    return sorted((number.get(each, -1), place, weight) for (each, place), weight in held.items())
 
 
 def _cell(schema: Schema, keys: Sequence[Key], sizes: Sequence[int], row: Row) -> int:

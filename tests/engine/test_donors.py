@@ -21,11 +21,11 @@ from reticent.engine.donors import filling as placing
 from reticent.engine.donors import records as labels
 from reticent.engine.protocol import CuratorEngine
 from reticent.engine.sources.open import open_frame, open_path
-from reticent.engine.wants import Aggregate, Ring, Rows, Sum, Table
+from reticent.engine.wants import Aggregate, Blocks, Key, Ring, Rows, Sum, Table
 from reticent.errors import EngineError, PlanError
 from reticent.prepare.distance import distances_of
 from reticent.prepare.repair import Donors, Edit, Match, Repair, Scheme
-from reticent.schema import Schema
+from reticent.schema import Levels, Schema
 from reticent.schema.bind import MISSING, Always, CodeIn, Is
 from reticent.schema.codebook import schema_from
 from reticent.sensitivity.hubs import Hubs, Rings
@@ -128,8 +128,20 @@ def some_wants(dice: Random, schema: Schema, repair: Repair) -> list[Aggregate]:
     near: Any = SimpleNamespace(
         coded={n: c for n, c in schema.coded.items() if n != "far"}
     )  # fits 128 bits, and a table
+    blocks = [some_blocks(dice, schema, repair, ring) for ring in rings]
     sums = [slow.some_sum(dice, near) for _ in range(6)]
-    return [*sums, *(slow.some_table(dice, near) for _ in range(3)), *rings]
+    return [*sums, *(slow.some_table(dice, near) for _ in range(3)), *rings, *blocks]
+
+
+def some_blocks(dice: Random, schema: Schema, repair: Repair, ring: Ring) -> Blocks:
+    """By cells of the filled column or of another, over rows that may be chosen by it."""
+    own = schema.coded[ring.column]
+    still = [name for name in NEVER_FILLED if name not in repair.filled()]
+    name = dice.choice([ring.column, *still])
+    chosen = CodeIn(ring.column, ((own.low, dice.randint(own.low, own.high)),))
+    rows = Rows(where=dice.choice([Always(), chosen]), answered=(name,))
+    step = None if isinstance(schema.coded[name], Levels) else dice.choice([1, 2])
+    return Blocks(ring=ring, rows=rows, keys=(Key(column=name, step=step),))
 
 
 def frame(people: list[Raw]) -> pa.Table:
@@ -181,6 +193,11 @@ def told(found: Any, wants: list[Aggregate]) -> list[object]:
         elif isinstance(want, Ring):
             ring = found.rings[want]
             says.append((ring.donors.tolist(), ring.recipients.tolist(), ring.gaps.tolist()))
+        elif isinstance(want, Blocks):
+            held, lines = found.blocks[want], Counter[tuple[int, int]]()
+            for block, cell, weight in zip(held.block, held.cell, held.weight, strict=True):
+                lines[int(block), int(cell)] += int(weight)
+            says.append(sorted((*each, weight) for each, weight in lines.items()))
     return says
 
 
@@ -197,6 +214,8 @@ def by_hand(
             says.append(slow.tabulate(want, rows, schema))
         elif isinstance(want, Ring):
             says.append(reference.ring(schema, found, repair.of(want.column), want))
+        elif isinstance(want, Blocks):
+            says.append(reference.blocks(schema, found, rows, repair.of(want.ring.column), want))
     return says
 
 

@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Protocol
 
 EXACT, AT_SIZE, IN_RANKS, DERIVED, UNKNOWN = "exact", "at size", "in ranks", "derived", "unknown"
-AT_LEAST, OPEN, AS_TOTALS = "at least", "open", "as totals"
+AT_LEAST, LEAST_RANKS, OPEN, AS_TOTALS = "at least", "at least, in ranks", "open", "as totals"
 IN_WEIGHT, EVEN, FACTORED, BY_ROWS = "in weight", "even domains", "by factors", "by rows"
 MOST_STEPS = 2**20
 

@@ -25,6 +25,7 @@ from reticent.answer.quantile import QuantileRoute
 from reticent.answer.ratio import MeanRoute, ProportionRoute, VarianceRoute
 from reticent.answer.route_weighted import WeightedRoute
 from reticent.answer.statistic import Ground, PublicRoute, Setting, Statistic
+from reticent.answer.value_ladder import LengthRoute
 from reticent.answer.weighted import NOT_WEIGHTED, weightable
 from reticent.engine.wants import Aggregate, is_scored
 from reticent.errors import PlanError
@@ -111,7 +112,8 @@ def route_of(statistic: Statistic, setting: Setting, *, field: str = "query") ->
         case Correlation():
             return CorrelationRoute(query=query, **here)
         case Quantile():
-            return QuantileRoute(query=query, **here)
+            is_plain = setting.repair.capped or not roles(query, schema, setting.repair)
+            return (QuantileRoute if is_plain else LengthRoute)(query=query, **here)
         case Derived():
             return DerivedRoute(query=query, **here)
         case FromCells():

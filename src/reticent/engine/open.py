@@ -19,6 +19,8 @@ from reticent.engine.sql.sampling import Lot
 from reticent.engine.sql.tallies import Alike, point_tables, tallied
 from reticent.engine.wants import (
     Aggregate,
+    Blocks,
+    BlockTable,
     Coding,
     Key,
     PointsByCell,
@@ -90,7 +92,8 @@ class Nobody:
         """Zeros, one for every declared cell."""
         rings = {want: _ring(want, schema, repair) for want in wants if isinstance(want, Ring)}
         left = {want.column: 0 for want in wants if isinstance(want, Unserved)}
-        return replace(tallied(schema, wants, partial(_nothing, schema), rings), unserved=left)
+        blocks = {want: _no_blocks(want) for want in wants if isinstance(want, Blocks)}
+        return replace(tallied(schema, wants, partial(_nothing, schema), rings), unserved=left, blocks=blocks)
 
     @contextmanager
     def coded(
@@ -131,6 +134,11 @@ def _nothing(schema: Schema, wants: Alike) -> Any:
         clouds = [want for want in wants if isinstance(want, PointsByCell)]
         return point_tables(schema, clouds, {f"p{i}": np.zeros(0, np.int64) for i in range(len(clouds))})
     return []
+
+
+def _no_blocks(want: Blocks) -> BlockTable:
+    none = np.zeros(0, np.int64)
+    return BlockTable(want=want, block=none, cell=none, weight=none)
 
 
 def _ring(want: Ring, schema: Schema, repair: Repair) -> RingTable:

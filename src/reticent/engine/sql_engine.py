@@ -29,6 +29,7 @@ from reticent.engine.sql.sampling import Lot
 from reticent.engine.sql.tallies import Alike, LocalPoints, coded_rows, statement, tallied
 from reticent.engine.wants import (
     Aggregate,
+    Blocks,
     Coding,
     Key,
     PointsByCell,
@@ -151,17 +152,19 @@ class SqlEngine(ABC):
         if repair != NO_REPAIR:
             check_repair(repair, schema)
         rings = [want for want in dict.fromkeys(wants) if isinstance(want, Ring)]
-        if rings:
-            check_rings(rings, repair)
+        blocks = [want for want in dict.fromkeys(wants) if isinstance(want, Blocks)]
+        if rings or blocks:
+            check_rings([*rings, *(want.ring for want in blocks)], repair)
         if repair.capped:
             with self._capping(schema, repair, lot=lot) as capped:
                 return self._completed(schema, wants, capped)
         if repair.donors:
             with self._holding(schema, repair, lot=lot) as held:
-                found = held.fill(rings)
-                return tallied(
+                found = held.fill(rings, blocks)
+                made = tallied(
                     schema, wants, lambda some: self._answers(held.cells, held.rows(), some), found
                 )
+                return replace(made, blocks=held.blocks)
         if any(line.draw for line in repair.lines):
             with self._drawing(schema, wants, repair, lot) as answers:
                 return tallied(schema, wants, answers, {})

@@ -170,6 +170,23 @@ class Ring:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Blocks:
+    """Whom one donor serves in its own cell, block by block, and recipients of cells without donors, as they are filled.
+
+    Of the ring's recipients, the weight of those among `rows` in each cell of the keys, and of those who are not. Donors fill
+    no other column that rows and keys speak of.
+    """
+
+    ring: Ring
+    rows: Rows
+    keys: tuple[Key, ...]
+
+    @property
+    def weight(self) -> str | None:
+        return self.ring.weight
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PointsByCell:
     """The points (x, y) of every cell of `cell`, empty ones included; of y alone where there is no `x`.
 
@@ -241,7 +258,7 @@ class Unserved:
     rows: Rows = Rows()
 
 
-Aggregate = Sum | Table | Ring | PointsByCell | Bins | Unserved
+Aggregate = Sum | Table | Ring | Blocks | PointsByCell | Bins | Unserved
 
 
 def is_replicate(schema: Schema, column: str) -> bool:
@@ -291,6 +308,23 @@ class RingTable:
     gaps: NDArray[np.int64] = field(repr=False)
 
 
+NOBODY_SERVES, NOT_COUNTED = -1, -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BlockTable:
+    """Recipients by the donor who serves them: lines for each block and cell that somebody is in.
+
+    `block` numbers the blocks, and is `NOBODY_SERVES` for recipients of cells without donors; `cell` is `NOT_COUNTED` for
+    those who are not among the rows.
+    """
+
+    want: Blocks
+    block: NDArray[np.int64] = field(repr=False)
+    cell: NDArray[np.int64] = field(repr=False)
+    weight: NDArray[np.int64] = field(repr=False)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PointTable:
     """The points of every declared cell: an ordered cell table.
@@ -336,6 +370,7 @@ class Tallies:
     bins: Mapping[Bins, BinTable] = field(default_factory=dict, repr=False)
     fractions: "Tallies | None" = field(default=None, repr=False)
     unserved: Mapping[str, int] = field(default_factory=dict, repr=False)
+    blocks: Mapping[Blocks, BlockTable] = field(default_factory=dict, repr=False)
 
 
 def added(parts: Sequence[tuple[int, Tallies]]) -> Tallies:

@@ -21,6 +21,7 @@ from reticent.answer.expect import (
     FACTORED,
     IN_RANKS,
     IN_WEIGHT,
+    LEAST_RANKS,
     OPEN,
     UNKNOWN,
     Assumed,
@@ -71,6 +72,8 @@ LEGEND = {
     "expect = { value, size } says how many",
     FACTORED: "if every bin held its share of the expected rows; the factors that are released first decide",
     IN_RANKS: "respondents between the answer and the exact one",
+    LEAST_RANKS: "respondents between the answer and the exact one, or what they weigh, with nobody missing; how busy donors are is "
+    "confidential, and so is how many more it is",
     IN_WEIGHT: "what the respondents between the answer and the exact one weigh",
     DERIVED: "follows from the statistics it uses",
     OPEN: "depends on the spread of both columns, which is not known beforehand",

@@ -69,13 +69,15 @@ def uses_smooth(query: Query, schema: Schema, repair: Repair) -> bool:
     return not repair.capped and bool(roles(query, schema, repair))
 
 
-def check(query: Query, schema: Schema, repair: Repair, *, field: str = "query") -> None:
-    """Refuse what no theorem covers, from public facts alone."""
+def check(
+    query: Query, schema: Schema, repair: Repair, *, field: str = "query", is_bounded: bool = False
+) -> None:
+    """Refuse what no theorem covers, from public facts alone; one that `is_bounded` has a theorem though it is not made of sums."""
     if query.weight in repair.filled():
         raise PlanError(f"{query.weight} is a weight; donors do not fill weights.", field=field)
     _check_missingness(query, repair, field)
     found = () if repair.capped else roles(query, schema, repair)
-    if found and query.shape(schema) is None:
+    if found and query.shape(schema) is None and not is_bounded:
         raise PlanError(
             f"{found[0].column} is filled by donors, and no theorem bounds {query.not_imputed} Or leave bound = 'hubs' "
             "out: capped donors have a bound.",

@@ -20,6 +20,7 @@ from reticent.engine.wants import (
     MOST_CELLS,
     Aggregate,
     Bins,
+    Blocks,
     Ring,
     Sum,
     Table,
@@ -99,7 +100,7 @@ def _is_whole(want: Aggregate) -> bool:
     """Whether its sums are kept in 64 bits: a margin's cells, and the rings of a column."""
     if isinstance(want, Table):
         return want.value is None and all(key.step is None for key in want.keys)
-    return isinstance(want, Ring)
+    return isinstance(want, Ring | Blocks)
 
 
 def _factors(want: Aggregate) -> list[str | None]:
@@ -107,7 +108,7 @@ def _factors(want: Aggregate) -> list[str | None]:
     match want:
         case Sum() | Table():
             return [want.weight, want.other, *[want.value] * want.power]
-        case Ring():
+        case Ring() | Blocks():
             return [want.weight]
         case _:
             return []

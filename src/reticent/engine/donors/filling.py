@@ -24,7 +24,17 @@ from reticent.engine.protocol import DonorMatcher, Tables
 from reticent.engine.sql import build as sql
 from reticent.engine.sql.build import Dialect, Sql
 from reticent.engine.sql.clean import RowView, code, named
-from reticent.engine.wants import Key, Ring, RingTable, keys_of
+from reticent.engine.sql.tallies import cell_of
+from reticent.engine.wants import (
+    NOBODY_SERVES,
+    NOT_COUNTED,
+    Blocks,
+    BlockTable,
+    Key,
+    Ring,
+    RingTable,
+    keys_of,
+)
 from reticent.errors import EngineError, PlanError
 from reticent.prepare.distance import Distances, distances_of
 from reticent.prepare.repair import Donors, Repair, Scheme
@@ -80,12 +90,12 @@ class DonorSql:
                 FROM (SELECT id FROM ({self._records}) WHERE {self._asks}) p, (VALUES {stand_in}) d(y)"""
         return _made_of(self.digit.dialect, picked, self.donors, self.digit.answers)
 
-    def gaps(self, rows: str, sums: Sequence[str]) -> str:
-        """The `sums` over recipients among `rows`, by cell and by the donor who comes first, -1 where none is."""
+    def gaps(self, rows: str, sums: Sequence[str], by: str = "0") -> str:
+        """The `sums` over recipients among `rows`, by cell, by the donor who comes first, -1 where none is, and `by`."""
         named = ", ".join(f"CAST(sum({each}) AS BIGINT) AS s{i}" for i, each in enumerate(sums))
         return f"""
-            SELECT p.cell{self.domain} AS cell, coalesce(v.gap, -1) AS gap, {named}
-            FROM ({rows}) p LEFT JOIN {GAPS} v USING (id) GROUP BY p.cell{self.domain}, coalesce(v.gap, -1)"""
+            SELECT p.cell{self.domain} AS cell, coalesce(v.gap, -1) AS gap, {by} AS part, {named}
+            FROM ({rows}) p LEFT JOIN {GAPS} v USING (id) GROUP BY 1, 2, 3"""
 
     @property
     def _records(self) -> str:
@@ -154,17 +164,19 @@ class DonorStaging:
         self.tables, self.schema, self.packing, self.repair = tables, schema, packing, repair
         self.matcher = matcher
         self.cells: RowView = unpacked(schema, packing)
+        self.blocks: dict[Blocks, BlockTable] = {}
 
     def place(self) -> None:
         """PEOPLE: the records in PACKED, which is dropped, with their places."""
         self.matcher.place(self.tables, self.packing.words, self.repair.key)
 
-    def fill(self, wants: Sequence[Ring]) -> dict[Ring, RingTable]:
-        """Fill every column that donors fill, and read off the rings that are wanted."""
+    def fill(self, wants: Sequence[Ring], blocks: Sequence[Blocks] = ()) -> dict[Ring, RingTable]:
+        """Fill every column that donors fill, and read off the rings and blocks that are wanted."""
         found: dict[Ring, RingTable] = {}
         for place, donors in enumerate(self.repair.donors):
             asked = [want for want in wants if want.column == donors.column]
-            found |= self._fill(donors, place, asked)
+            mine = [want for want in blocks if want.ring.column == donors.column]
+            found |= self._fill(donors, place, asked, mine)
         return found
 
     def rows(self, *more: Sql) -> exp.Select:
@@ -203,7 +215,9 @@ class DonorStaging:
         for name in (PACKED, PEOPLE, VISITS, TAKEN, TIED, GAPS, *fills):
             self.tables.drop(name)
 
-    def _fill(self, donors: Donors, place: int, wants: Sequence[Ring]) -> dict[Ring, RingTable]:
+    def _fill(
+        self, donors: Donors, place: int, wants: Sequence[Ring], blocks: Sequence[Blocks]
+    ) -> dict[Ring, RingTable]:
         ringing = DonorSql(
             donors=donors,
             place=place,
@@ -218,6 +232,7 @@ class DonorStaging:
         self.matcher.match(self.tables, ringing, looked, classes)
         missing = max(0, donors.k - int(classes.donors.sum()))
         self.tables.make(f"{FILL}{place}", ringing.filled(missing=missing))
+        self.blocks |= {want: self._block_table(ringing, want) for want in blocks}
         return self._rings(ringing, classes, wants) if wants else {}
 
     def _rings(self, ringing: DonorSql, classes: ClassTable, wants: Sequence[Ring]) -> dict[Ring, RingTable]:
@@ -226,6 +241,23 @@ class DonorStaging:
         rows = self._people({}, kept).where(is_recipient(ringing.digit, ringing.place), copy=False)
         found = self.tables.ask(ringing.gaps(self.packing.dialect.printed(rows), sums))
         return {want: quietly(_ring_table, want, classes, found, f"s{i}") for i, want in enumerate(wants)}
+
+    def _block_table(self, ringing: DonorSql, want: Blocks) -> BlockTable:
+        """Recipients as this column's donors fill them, by the donor who serves them at home and by cell."""
+        table = f"{FILL}{ringing.place}"
+        given: dict[str, Sql] = {ringing.donors.column: exp.column("y", table=table, quoted=True)}
+        own = exp.column(ID, table=PEOPLE)
+        rows = self._people(given, [sql.column(f"cell{ringing.domain}"), own])
+        on = exp.EQ(this=exp.column("id", table=table), expression=own.copy())
+        rows = rows.join(exp.to_table(table), on=on, copy=False)
+        rows = rows.where(is_recipient(ringing.digit, ringing.place), copy=False)
+        place = sql.case([(self.cells.chosen(want.rows), cell_of(self.cells, want.keys))])
+        part = exp.Coalesce(this=place, expressions=[sql.number(NOT_COUNTED)])
+        printed = self.packing.dialect.printed
+        found = self.tables.ask(
+            ringing.gaps(printed(rows), [printed(self._weight(want.ring))], printed(part))
+        )
+        return quietly(_block_table, want, found)
 
     def _weight(self, want: Ring) -> Sql:
         """What a recipient counts: its head or its weight where it is among the rows, else nothing."""
@@ -274,6 +306,16 @@ def _ring_table(want: Ring, classes: ClassTable, found: dict[str, Counts], name:
     held = gap >= 0
     gaps[first[cell[held]] + gap[held]] = weight[held]
     return RingTable(want=want, donors=classes.donors, recipients=recipients, gaps=gaps)
+
+
+def _block_table(want: Blocks, found: dict[str, Counts]) -> BlockTable:
+    """Lines that weigh something, blocks numbered through."""
+    weighs = found["s0"] > 0
+    cell, gap, part, weight = (found[name][weighs].astype(np.int64) for name in ("cell", "gap", "part", "s0"))
+    pairs = cell * (gap.max(initial=0) + 1) + gap
+    block = np.full(len(gap), NOBODY_SERVES, np.int64)
+    block[gap >= 0] = np.unique(pairs[gap >= 0], return_inverse=True)[1]
+    return BlockTable(want=want, block=block, cell=part, weight=weight)
 
 
 EVERY_CELL = (0, 2**31 - 1)

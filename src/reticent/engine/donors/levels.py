@@ -55,7 +55,7 @@ class CellNumbers:
         return cell if self._known is None else np.searchsorted(self._known, cell)
 
 
-class CountedCells(CellNumbers):
+class SizedCells(CellNumbers):
     """The cells of a whole partition, which have numbers already, with so many records each."""
 
     def __init__(self, sizes: Whole) -> None:
@@ -154,7 +154,7 @@ class GroupFill:
             for each, more in zip(left, here, strict=True):
                 each.take(more)
         for level in levels[inside:]:
-            cells = CountedCells(self.runs.sizes[self.cells[level]])
+            cells = SizedCells(self.runs.sizes[self.cells[level]])
             self._serve_left(level, cells, partial(self._portions, level), gifts, left)
         for given in gifts:
             given.give()

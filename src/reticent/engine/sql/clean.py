@@ -16,7 +16,7 @@ from reticent.engine.sql.build import Dialect, Sql, Values
 from reticent.engine.sql.codes import level_code, number_code
 from reticent.engine.sql.reading import identifier
 from reticent.engine.sql.sampling import Lot, dealt_into, drawn
-from reticent.engine.wants import Aggregate, PointsByCell, Ring, Rows, Sum, Table, Unserved
+from reticent.engine.wants import Aggregate, Blocks, PointsByCell, Ring, Rows, Sum, Table, Unserved
 from reticent.prepare.repair import NO_REPAIR, Edit, Repair
 from reticent.schema import Levels, Schema
 from reticent.schema.bind import AllOf, Always, AnyOf, Bound, CodeIn, Is, Negation, Ranges
@@ -162,6 +162,8 @@ def _spoken_of(want: Aggregate) -> set[str]:
     found |= {want.weight} if want.weight else set()
     if isinstance(want, Ring):
         return found | {want.column}
+    if isinstance(want, Blocks):
+        return found | {want.ring.column, *(key.column for key in want.keys)}
     found |= {want.value} if want.value else set()
     if isinstance(want, Sum | Table):
         found |= {want.other} if want.other else set()
