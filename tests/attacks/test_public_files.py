@@ -410,8 +410,8 @@ MAY_OPEN = {
     "synth/saved.py": "a model that Python names",
     "web/app.py": "style sheets and the script that come with the package",
     "web/desk.py": "plans of the curator's folder, to list and change them",
-    "web/guard.py": "the system's list of sockets",
-    "web/publishing.py": "a published file, compared with the digest that its ledger holds",
+    "web/handing.py": "a published file, compared with the digest that its ledger holds",
+    "web/peer.py": "the system's list of sockets",
     "web/surveying.py": "a codebook of the curator's folder, to show and change it",
 }
 OPENERS = {
