@@ -18,7 +18,6 @@ from reticent.release.product import Document
 from reticent.report.cells import CELLS
 from reticent.report.drawing import Drawing
 from reticent.report.regression import REGRESSION
-from reticent.report.sheet import writer
 from reticent.report.statistics import STATISTICS
 from reticent.report.synth import SYNTH
 from reticent.report.tables import TABLES
@@ -53,8 +52,12 @@ def command(ending: str) -> list[str]:
 
 
 def installed() -> tuple[str, ...]:
-    """The endings of all pages that can be drawn here."""
-    return KNOWN if writer() is not None else KNOWN[:1]
+    """The endings of all pages that can be drawn here: a workbook where what writes it is installed, an extra."""
+    try:
+        import xlsxwriter  # noqa: F401 - whether it is there
+    except ImportError:
+        return KNOWN[:1]
+    return KNOWN
 
 
 def warn(text: str) -> None:

@@ -17,20 +17,12 @@ from reticent.report.words import not_filled, reached, repaired
 _LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)  # a workbook wants a date; the same release is the same bytes
 
 
-def writer() -> Any | None:
-    """The part that writes workbooks, where it is installed."""
-    try:
-        import xlsxwriter  # an extra
-    except ImportError:
-        return None
-    return xlsxwriter
-
-
 def sheet(release: Release) -> bytes:
     """The workbook of a release: all estimates, a sheet for each table as it is printed, and what they mean."""
-    part = writer()
-    if part is None:
-        raise ReticentError(f"needs xlsxwriter; install it with {HOW}", field="report")
+    try:
+        import xlsxwriter as part  # an extra
+    except ImportError:
+        raise ReticentError(f"needs xlsxwriter; install it with {HOW}", field="report") from None
     out = io.BytesIO()
     book = part.Workbook(out, {"in_memory": True, "strings_to_formulas": False, "strings_to_urls": False})
     book.set_properties({"title": "Release", "created": _LONG_AGO.replace(tzinfo=None)})

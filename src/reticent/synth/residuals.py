@@ -86,10 +86,8 @@ def _step(column: str, schema: Schema) -> int:
     return step
 
 
-def check_residuals(missing: MissingMethod, domain: Domain, *, is_asked: bool) -> None:
+def check_residuals(missing: MissingMethod, domain: Domain) -> None:
     """Refuse residuals of rows that are changed before they are counted: a filled cell has a bin and no number."""
-    if not is_asked:
-        return
     if missing not in (MissingMethod.AVAILABLE, MissingMethod.WEIGHTED, MissingMethod.VALUES):
         raise PlanError(
             f"{missing.value!r} changes rows before they are counted, and intervals would not hold; use "

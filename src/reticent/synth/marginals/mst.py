@@ -35,7 +35,8 @@ class MST:
 
     def check(self, domain: Domain, missing: MissingMethod, spend: Spend) -> None:
         check_spend(missing, spend, self.share, is_weighed=True)
-        check_residuals(missing, domain, is_asked=self.residuals)
+        if self.residuals:
+            check_residuals(missing, domain)
         check_held(domain, pairs(domain, self.most_cells))
 
     def claim(self, domain: Domain, missing: MissingMethod, spend: Spend) -> Claim:

@@ -49,7 +49,8 @@ class AllPairs:
 
     def check(self, domain: Domain, missing: MissingMethod, spend: Spend) -> None:
         check_spend(missing, spend, self.share, is_weighed=True)
-        check_residuals(missing, domain, is_asked=self.residuals)
+        if self.residuals:
+            check_residuals(missing, domain)
         measured = pairs(domain, self.most_pair)
         if len(domain.axes) < 2 or not measured:
             raise PlanError("needs two columns or more whose pair has few enough cells", field="columns")

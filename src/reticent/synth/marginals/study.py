@@ -424,7 +424,7 @@ class MarginalFit:
     def _sums(self, places: Places) -> list[RowSums]:
         """CONFIDENTIAL: the sums of residuals that belong to a list, if any are measured."""
         made = []
-        for fine, other in residual_places(places, self.fines):
+        for fine, other in residual_places(places, self.fines) if self.fines else ():
             if other is None:
                 made.append(column_residual(self.counts, fine))
             else:
