@@ -267,6 +267,7 @@ def canonical(found: Tallies) -> bytes:
             [[int(cell) for cell in np.ravel(each)] for each in (b.count, b.total, b.matching, b.largest)]
             for b in tally.bins.values()
         ]
+        parts.append(sorted(tally.unserved.items()))
         return parts + ([numbers(tally.fractions)] if tally.fractions else [])
 
     return json.dumps(numbers(found)).encode()

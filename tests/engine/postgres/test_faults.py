@@ -103,6 +103,73 @@ c.execute("SELECT pg_sleep(60)")
     pytest.fail("the query of a dead client runs on")
 
 
+RELEASE = """
+import sys, time
+from pathlib import Path
+from reticent import Curator, Ledger, Survey
+from reticent.engine.postgres.connection import PostgresConnection
+from tests.engine.faulty import ASKS, BOOK
+
+relation, folder = sys.argv[1], Path(sys.argv[2])
+run = PostgresConnection._run
+
+def slow(self, statement, **more):
+    print("reading", flush=True)
+    self._execute("SELECT pg_catalog.pg_sleep(60)")
+    return run(self, statement, **more)
+
+PostgresConnection._run = slow
+survey = Survey("postgres:tests", codebook=BOOK, relation=relation)
+plan = survey.plan("town-1", epsilon="1", statistics=ASKS)
+Curator(Ledger.open(folder / "town.ledger.db")).release(plan, survey, folder / "out")
+"""
+
+
+def test_a_killed_client_leaves_its_charge_and_resume_finishes(pg: Server, tmp_path: Path):
+    """Killed while the server works on its first statement over rows: nothing is out, and one release is charged in the end."""
+    relation = stored(PEOPLE)
+    survey, plan, ledger, out = house(tmp_path, relation)
+    client = subprocess.Popen(
+        [sys.executable, "-c", RELEASE, relation, str(tmp_path)],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
+    )
+    assert client.stdout is not None and client.stdout.readline() == b"reading\n"
+    os.kill(client.pid, signal.SIGKILL)
+    client.wait()
+    killed(pg)
+    assert not out.exists() and ledger.state("town-1") == "reserved" and str(ledger.left) == "5/2"
+    made = Curator(ledger).resume(plan, survey, out)
+    assert abs(estimate(made) - 500) < 60 and str(ledger.left) == "5/2"
+
+
+def test_a_full_disk_is_told_in_the_same_text(pg: Server, tmp_path: Path):
+    """As far as a server can be made to have one: a sort that may not spill."""
+    relation = stored(pa.concat_tables([PEOPLE] * 200))
+    pg.run("ALTER ROLE reader SET temp_file_limit = '64kB'")
+    try:
+        survey, plan, ledger, out = house(
+            tmp_path,
+            relation,
+            impute=[
+                {
+                    "method": "donors",
+                    "column": "pay",
+                    "match": ["sex"],
+                    "default": "50",
+                }
+            ],
+            statistics=[{"name": "pay", "query": {"total": "pay"}, "epsilon": "0.5"}],
+        )
+        fenced.SETTINGS["work_mem"] = "64kB"
+        with pytest.raises(EngineError) as problem:
+            Curator(ledger).release(plan, survey, out)
+        assert str(problem.value) == f"source: {fenced.UNREAD}" and str(ledger.left) == "5/2"
+    finally:
+        fenced.SETTINGS["work_mem"] = "64MB"
+        pg.run("ALTER ROLE reader RESET temp_file_limit")
+
+
 def test_what_the_engine_cannot_do_is_refused_before_the_charge(pg: Server, tmp_path: Path):
     """Donors without a cap: named, and the ledger holds its whole budget."""
     survey, plan, ledger, out = house(

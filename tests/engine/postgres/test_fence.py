@@ -14,7 +14,7 @@ from reticent.engine.wants import Key, Rows, Sum, Table
 from reticent.errors import EngineError, SourceError
 from reticent.schema.codebook import schema_from
 from tests.engine.conformance.cases import as_texts as poison
-from tests.engine.conformance.cases import book, repairs, wants_of
+from tests.engine.conformance.cases import book, canonical, repairs, wants_of
 from tests.engine.conformance.openers import stored
 from tests.engine.conformance.server import BOSS, Server
 
@@ -85,6 +85,92 @@ def test_what_a_release_may_not_rest_on_is_refused(pg: Server):
     refused(pg, other, "can only SELECT")
     pg.run(f"REVOKE ALL ON {other} FROM reader")
     refused(pg, other, "grant SELECT")
+    third = stored(PEOPLE)
+    pg.run(f"GRANT UPDATE (x) ON {third} TO reader")
+    refused(pg, third, "can only SELECT")
+
+
+def test_a_part_on_another_server_is_refused(pg: Server):
+    """A foreign table below a partitioned one is in no snapshot of this server."""
+    pg.run(
+        "CREATE TABLE people.whole (x bigint, t text) PARTITION BY LIST (t); GRANT SELECT ON people.whole TO reader;"
+        "CREATE TABLE people.here PARTITION OF people.whole FOR VALUES IN ('a')"
+    )
+    try:
+        opened("people.whole").close()
+        pg.run(
+            "CREATE FOREIGN DATA WRAPPER nothing; CREATE SERVER nowhere FOREIGN DATA WRAPPER nothing;"
+            "CREATE FOREIGN TABLE people.there PARTITION OF people.whole FOR VALUES IN ('b') SERVER nowhere"
+        )
+        refused(pg, "people.whole", "another server")
+    finally:
+        pg.run("DROP TABLE people.whole CASCADE; DROP FOREIGN DATA WRAPPER IF EXISTS nothing CASCADE")
+
+
+def test_a_type_that_only_has_the_name_of_one_is_not_read(pg: Server):
+    """Nor an enumeration with a cast of somebody's: a function of theirs would run for every row."""
+    pg.run(
+        "CREATE SCHEMA planted; CREATE TYPE planted.text AS (a int); CREATE TYPE people.kind AS ENUM ('a', 'b');"
+        "CREATE TYPE people.cast_kind AS ENUM ('a', 'b');"
+        "CREATE FUNCTION people.told(people.cast_kind) RETURNS text LANGUAGE sql AS $$ SELECT 'b' $$;"
+        "CREATE CAST (people.cast_kind AS text) WITH FUNCTION people.told(people.cast_kind)"
+    )
+    try:
+        with pg.connect() as naive:
+            assert naive.execute("SELECT CAST('a'::people.cast_kind AS text)").fetchone() == ("b",)
+        pg.run(
+            "CREATE TABLE people.odd (x bigint, a planted.text, t people.kind, c people.cast_kind);"
+            "GRANT SELECT ON people.odd TO reader; INSERT INTO people.odd VALUES (1, ROW(1), 'a', 'a')"
+        )
+        engine = opened("people.odd")
+        assert dict(engine.types) == {"x": "integer", "a": "other", "t": "text", "c": "other"}
+        assert engine.tally(SCHEMA, [CELLS]).tables[CELLS].cells == (1, 0, 0)
+        engine.close()
+    finally:
+        pg.run(
+            "DROP TABLE IF EXISTS people.odd; DROP SCHEMA planted CASCADE; DROP TYPE people.cast_kind CASCADE;"
+            "DROP TYPE people.kind"
+        )
+
+
+def test_workers_of_the_server_change_nothing(pg: Server):
+    """None and two of them, on a table that a plan is willing to share out."""
+    schema, dice = book(), Random(4)
+    name, wants = stored(poison(dice, 300)), wants_of(dice, schema)
+    found = []
+    for workers in (0, 2):
+        pg.run(
+            "; ".join(
+                f"ALTER ROLE reader SET {setting}"
+                for setting in (
+                    f"max_parallel_workers_per_gather = {workers}",
+                    "min_parallel_table_scan_size = 0",
+                    "parallel_setup_cost = 0",
+                    "parallel_tuple_cost = 0",
+                )
+            )
+        )
+        engine = opened(name)
+        execute, plans = engine._execute, list[str]()
+
+        def explained(
+            statement: str, *more: Any, execute: Any = execute, plans: Any = plans, **named: Any
+        ) -> Any:
+            if statement.startswith("SELECT") and "COALESCE(SUM" in statement:
+                plans += [line for (line,) in execute(f"EXPLAIN {statement}")]
+            return execute(statement, *more, **named)
+
+        engine._execute = explained
+        found.append(
+            [
+                canonical(engine.tally(schema, wants, repairs(dice, schema)[each]))
+                for each in ("none", "capped")
+            ]
+        )
+        assert any("Gather" in line for line in plans) == (workers > 0)
+        engine.close()
+    pg.run("ALTER ROLE reader RESET ALL")
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize(
@@ -251,6 +337,7 @@ def test_every_function_and_cast_of_a_statement_is_allowed(pg: Server, monkeypat
             "least",
             "left",
             "length",
+            "max",
             "nullif",
             "octet_length",
             "over",

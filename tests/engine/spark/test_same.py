@@ -116,7 +116,7 @@ def test_pieces_are_those_of_local_rows(engine_on: Any):
 
 
 def test_rows_as_cells_are_counted_where_they_are(engine_on: Any):
-    """Margins, those of complete rows, and a pass in slices; a redrawing method is refused by name."""
+    """Margins, those of complete rows, and a pass in slices."""
     table, schema = people(6), test_tally.book()
     keys = test_coded.keys_of(schema)
     sets = [*test_coded.all_sets(len(keys))]
@@ -132,8 +132,6 @@ def test_rows_as_cells_are_counted_where_they_are(engine_on: Any):
             tuple(row) for batch in here.batches(64, Fair()) for row in batch.T.tolist()
         )
         assert rows != sorted(rows)
-        with pytest.raises(PlanError, match="use another method"):
-            there.redrawn(None, Fair())  # type: ignore[arg-type]
     local.close()
 
 

@@ -3,8 +3,8 @@
 Counted against the clock, the donor that a recipient meets first is the one passed last: a running maximum of (place in
 the count, answers) over the donors of the cell finds it, and the difference of the two places says how many recipients
 stand between them. Who passes no donor before the circle's start takes the last one of the whole count. The
-same records are served by the same donors as in local arrays (`capped.serve`): places are the same field polynomial, in
-whole numbers of more than 122 bits.
+same records are served by the same donors as in local arrays (`capped.serve`): places are the same field polynomial
+(`field.py`).
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from reticent.engine.donors.capped import CappedStaging, capped_domains
-from reticent.engine.donors.circle import PRIME, coefficients
+from reticent.engine.donors.circle import coefficients
+from reticent.engine.donors.field import CUBE, SQUARE, PrimeField
 from reticent.engine.donors.filling import PACKED, PEOPLE
 from reticent.engine.donors.records import OWNER, SPOT, Packing
 from reticent.engine.protocol import Tables
@@ -41,6 +42,7 @@ class WindowedCapped(CappedStaging):
 
     def __init__(self, tables: Tables, schema: Schema, packing: Packing, repair: Repair) -> None:
         super().__init__(tables, schema, packing, repair)
+        self.field = PrimeField(packing.dialect.int_div_sign)
         self._made: list[str] = []
 
     def place(self) -> None:
@@ -49,15 +51,13 @@ class WindowedCapped(CappedStaging):
         equal = ", ".join(label)
         order = ", ".join(f"{name} NULLS FIRST" for name in label)
         a0, by_number, *a = coefficients(f"{self.repair.key}|spots", len(label) + 2)
-        terms = [(name, by) for name, by in zip(label, a, strict=True)] + [(NUMBER, by_number)]
-        total = str(a0) + "".join(
-            f" + {self._modulo(f'{self._wide(name)} % {PRIME} * {by}')}" for name, by in terms
+        terms = [(by, name) for name, by in zip((*label, NUMBER), (*a, by_number), strict=True)]
+        numbered = (
+            f"SELECT *, row_number() OVER (PARTITION BY {equal} ORDER BY {order}) AS {NUMBER} FROM {PACKED}"
         )
-        self.tables.make(
-            PEOPLE,
-            f"""SELECT *, CAST({self._modulo(total)} AS BIGINT) AS {SPOT} FROM (
-                SELECT *, row_number() OVER (PARTITION BY {equal} ORDER BY {order}) AS {NUMBER} FROM {PACKED}) t""",
-        )
+        kept = [*label, NUMBER, *self._digits]
+        spotted = self.field.element(numbered, kept, a0, terms, SPOT)
+        self.tables.make(PEOPLE, self.field.powers(spotted, [*kept, SPOT], SPOT))
 
     def fill(self) -> None:
         """SERVED: PEOPLE with what each level of each ring gives, one column for every item. Some levels in a statement."""
@@ -133,12 +133,11 @@ class WindowedCapped(CappedStaging):
             SELECT *, max({donor}) {around} AS {AHEAD}, max({donor}) OVER (PARTITION BY {cell}) AS {FRONT},
                 max({BACK}) OVER (PARTITION BY {cell}) AS {ALL} FROM (
                 SELECT *, sum(CASE WHEN {gives} OR {asks} THEN 1 ELSE 0 END) {around} AS {BACK} FROM (
-                    SELECT *, CAST({self._cubic(key)} AS BIGINT) AS {PLACE} FROM ({rows}) t) t) t) t"""
+                    SELECT *, {self.field.reduced()} AS {PLACE} FROM (
+                        SELECT *, {self.field.parts(SPOT, coefficients(key, 4))} FROM ({rows}) t) t) t) t) t"""
 
     def _kept(self, number: int, level: int, ring: int) -> list[str]:
         """The columns that stay: a record's own, and what came of the levels before."""
-        cells = [f"cell{i}" for i in range(len(capped_domains(self.repair)))]
-        digits = [f"y{i}" for i in range(len(self.columns))]
         before = [
             _given(g, r, at, item)
             for g, group in enumerate(self.repair.capped)
@@ -147,21 +146,13 @@ class WindowedCapped(CappedStaging):
             for item in range(len(group.columns))
             if (g, r, at) < (number, ring, level)
         ]
-        return [*self._label, NUMBER, SPOT, *cells, *digits, *before]
+        return [*self._label, NUMBER, SPOT, SQUARE, CUBE, *self._digits, *before]
 
-    def _cubic(self, key: str) -> str:
-        """The place of a spot: c0 + c1 z + c2 z^2 + c3 z^3 modulo p."""
-        c = coefficients(key, 4)
-        found = str(c[3])
-        for each in (c[2], c[1], c[0]):
-            found = self._modulo(f"{self._wide(found)} * {SPOT} + {each}")
-        return found
-
-    def _modulo(self, total: str) -> str:
-        return f"(({total}) % {PRIME})"
-
-    def _wide(self, value: str) -> str:
-        return f"CAST({value} AS {self.packing.dialect.wide_int()})"
+    @property
+    def _digits(self) -> list[str]:
+        """A record's cells, and what it answered of the columns that donors fill."""
+        cells = [f"cell{i}" for i in range(len(capped_domains(self.repair)))]
+        return [*cells, *(f"y{i}" for i in range(len(self.columns)))]
 
     def _list(self, names: Sequence[str]) -> str:
         numbers = [self.packing.dialect.cast(sql.column(name), "BIGINT") for name in names]

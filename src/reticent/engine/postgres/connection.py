@@ -46,14 +46,19 @@ SETTINGS = {
     "extra_float_digits": "1",
     "synchronize_seqscans": "off",  # two passes over a table of ours see one order
     "enable_nestloop": "off",  # tables of ours have few statistics, and a bad guess is quadratic
+    "default_statistics_target": "10",  # tables of ours are looked at in passing
     "jit": "off",
     "work_mem": "64MB",
 }
 
 HEADER = """
     SELECT c.oid, c.relkind::text, pg_catalog.row_security_active(c.oid),
-        pg_catalog.has_table_privilege(c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE'),
-        pg_catalog.has_table_privilege(c.oid, 'SELECT'), pg_catalog.current_setting('is_superuser') = 'on'
+        pg_catalog.has_table_privilege(c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE')
+            OR pg_catalog.has_any_column_privilege(c.oid, 'INSERT, UPDATE'),
+        pg_catalog.has_table_privilege(c.oid, 'SELECT'), pg_catalog.current_setting('is_superuser') = 'on',
+        EXISTS (WITH RECURSIVE part(oid) AS (SELECT c.oid UNION
+                SELECT i.inhrelid FROM pg_catalog.pg_inherits i JOIN part ON part.oid = i.inhparent)
+            SELECT 1 FROM part JOIN pg_catalog.pg_class p ON p.oid = part.oid WHERE p.relkind = 'f')
     FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
     WHERE n.nspname = $1 AND c.relname = $2"""
 COLUMNS = """
@@ -62,7 +67,13 @@ COLUMNS = """
         WHERE a.attrelid = $1 AND a.attnum > 0 AND NOT a.attisdropped
         UNION ALL SELECT t.typbasetype, b.start, CASE WHEN t.typtypmod >= 0 THEN t.typtypmod ELSE b.typmod END
         FROM base b JOIN pg_catalog.pg_type t ON t.oid = b.oid WHERE t.typtype = 'd')
-    SELECT a.attname::text, t.typname::text, t.typtype::text, b.typmod
+    SELECT a.attname::text, t.typname::text, t.typtype::text, b.typmod,
+        CASE WHEN t.typtype = 'e' THEN NOT EXISTS (SELECT 1 FROM pg_catalog.pg_cast k
+                WHERE k.castsource = t.oid AND k.casttarget = 'pg_catalog.text'::pg_catalog.regtype)
+            ELSE t.typnamespace = 'pg_catalog'::pg_catalog.regnamespace OR EXISTS (SELECT 1
+                FROM pg_catalog.pg_depend d JOIN pg_catalog.pg_extension x ON x.oid = d.refobjid
+                WHERE d.classid = 'pg_catalog.pg_type'::pg_catalog.regclass AND d.objid = t.oid
+                AND d.deptype = 'e' AND x.extname = 'citext') END
     FROM base b JOIN pg_catalog.pg_type t ON t.oid = b.oid JOIN pg_catalog.pg_attribute a
         ON a.attrelid = $1 AND a.attnum = b.start
     WHERE t.typtype <> 'd' ORDER BY a.attnum"""
@@ -76,8 +87,13 @@ WORDS = {
 }
 
 
-def word_of(name: str, kind: str, typmod: int) -> str:
-    """Our word for a server's type: integer, float, decimal, text, boolean, date or other."""
+def word_of(name: str, kind: str, typmod: int, ours: bool) -> str:
+    """Our word for a server's type: integer, float, decimal, text, boolean, date or other.
+
+    `ours` is false of a type that somebody made under such a name, or gave a cast of their own, which could do anything.
+    """
+    if not ours:
+        return "other"
     if name == "numeric":
         precision, scale = (typmod - 4) >> 16, (typmod - 4) & 0x7FF
         narrow = typmod >= 4 and precision <= 15 and scale <= precision
@@ -379,10 +395,14 @@ class PostgresConnection:
             raise SourceError("the server did not show the table's header", field="source") from None
         if not found:
             raise SourceError(f"has no table {schema}.{name}; say it as schema.name", field="source")
-        ((_, kind, filtered, writes, reads, boss),) = found
+        ((_, kind, filtered, writes, reads, boss, foreign),) = found
         if kind not in ("r", "p", "m"):
             raise SourceError(
                 "is no table; a view can do more than read: store it as a table", field="source"
+            )
+        if foreign:
+            raise SourceError(
+                "has a part on another server, which keeps no snapshot with it; read a copy", field="source"
             )
         if not reads:
             raise SourceError("may not be read by this role; grant SELECT on the table", field="source")

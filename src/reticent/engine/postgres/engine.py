@@ -21,7 +21,7 @@ from reticent.engine.sql.build import Values
 from reticent.engine.sql.clean import RowView
 from reticent.engine.sql.predict import DRAWS, HELD, NUMBER
 from reticent.engine.sql.sampling import Lot
-from reticent.engine.sql.tallies import Alike, cell_of
+from reticent.engine.sql.tallies import Alike, GroupedPoints, cell_of
 from reticent.engine.sql_engine import SqlEngine
 from reticent.engine.wants import Aggregate, Coding, Key, Table, Tallies, check_coding
 from reticent.errors import PlanError, SourceError
@@ -53,6 +53,7 @@ class PostgresEngine(PostgresConnection, SqlEngine):
     dialect = POSTGRES
     capping = WindowedStaging
     draws = StreamedDraws()
+    points = GroupedPoints()
 
     def check(self, schema: Schema) -> None:
         super().check(schema)
@@ -84,9 +85,9 @@ class PostgresEngine(PostgresConnection, SqlEngine):
         self, schema: Schema, keys: Sequence[Key], repair: Repair = NO_REPAIR, lot: Lot | None = None
     ) -> Iterator[CodedRows]:
         """CONFIDENTIAL: the rows as cells of `keys`, in a table of the server's, streamed for every count."""
-        from reticent.engine.postgres.coded import (
-            StreamedCodedRows,
-        )  # compiles, so loaded only where rows are counted
+        from reticent.engine.streamed import (
+            StreamedCodedRows,  # compiles, so loaded only where rows are counted
+        )
 
         check_remote(repair)
         coding = Coding(keys=tuple(keys))
@@ -95,8 +96,8 @@ class PostgresEngine(PostgresConnection, SqlEngine):
         names = ", ".join(f"w{i}" for i in range(len(packed.words())))
         try:
             yield StreamedCodedRows(
-                lambda: self.stream(f"SELECT {names} FROM {CODED}", len(packed.words())),
-                packed,
+                lambda: packed.cells(self.stream(f"SELECT {names} FROM {CODED}", len(packed.words()))),
+                sizes=packed.sizes,
                 silences=coding.silences(schema),
             )
         finally:
@@ -152,7 +153,7 @@ class Limited(Nobody):
     def coded(
         self, schema: Schema, keys: Sequence[Key], repair: Repair = NO_REPAIR, lot: Lot | None = None
     ) -> Iterator[CodedRows]:
-        from reticent.engine.postgres.coded import StreamedCodedRows
+        from reticent.engine.streamed import StreamedCodedRows
 
         check_remote(repair)
         coding = Coding(keys=tuple(keys))
@@ -160,4 +161,6 @@ class Limited(Nobody):
         packed = Packed(values=(sql.number(0),) * len(keys), sizes=coding.sizes(schema))
         rows = schema.sample_size or 0
         words = np.zeros((len(packed.words()), rows), np.int64)
-        yield StreamedCodedRows(lambda: iter([words]), packed, silences=coding.silences(schema))
+        yield StreamedCodedRows(
+            lambda: packed.cells([words]), sizes=packed.sizes, silences=coding.silences(schema)
+        )

@@ -4,7 +4,7 @@ Each row becomes a few numbers of 64 bits in mixed radix: its place on every sid
 each choice of rows, and its codes in what is summed. They are counted on this side.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from reticent.engine.donors.records import LARGEST_WORD
+from reticent.engine.protocol import Cells
 from reticent.engine.sql import build as sql
 from reticent.engine.sql.build import Sql
 from reticent.engine.sql.clean import RowView, code
@@ -53,6 +54,12 @@ class Packed:
                 below *= self.sizes[place]
             made.append(sql.alias(total, f"w{number}"))
         return sql.select(made, rows)
+
+    def cells(self, blocks: Iterable[Whole]) -> Iterator[Cells]:
+        """The same digits as narrow as they can be, a line for each."""
+        kind: Any = np.uint8 if max(self.sizes) <= 2**8 else np.uint16
+        for block in blocks:
+            yield np.stack([digit.astype(kind) for digit in self.digits(block)])
 
     def digits(self, block: Whole) -> list[Whole]:
         """The digits of a batch of words, one array each."""

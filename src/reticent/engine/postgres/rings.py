@@ -1,17 +1,21 @@
 """Capped donors by counting windows: the same rings, places and gifts as in local arrays, made where the records are.
 
-In the order of a ring, donors carry running numbers. A recipient after r of its cell's n donors meets donor r % n + 1, an
-equality join. Places are the field's polynomials (`circle.py`) in whole numbers past 64 bits. No record is sent.
+Donors carry running numbers, ring behind ring. A recipient meets the donor with the next number or, behind the last of its
+cell, the cell's first: an equality join. Places are the field's polynomials (`circle.py`). No record is sent.
 """
 
+from math import prod
+
 from reticent.engine.donors.capped import CappedStaging, capped_domains, fill_name
-from reticent.engine.donors.circle import PRIME, coefficients
+from reticent.engine.donors.circle import coefficients
+from reticent.engine.donors.field import PrimeField
 from reticent.engine.donors.filling import PACKED, PEOPLE
 from reticent.engine.donors.records import ID, OWNER, SPOT
+from reticent.engine.postgres.words import POSTGRES
 from reticent.engine.wants import level_keys
 from reticent.prepare.repair import CappedDonors
 
-NUMBERED, RING = "numbered_", "ring_"
+RING = "ring_"
 
 
 class WindowedStaging(CappedStaging):
@@ -27,25 +31,21 @@ class WindowedStaging(CappedStaging):
     Keeps back  all of it until noise is added.
     """
 
+    field = PrimeField(POSTGRES.int_div_sign)
+
     def place(self) -> None:
-        """PEOPLE: the records in PACKED, which is dropped, in the order of their labels."""
+        """PEOPLE: the records in PACKED, which is dropped, with ids in the order of their labels, and powers of their spots."""
         label = [*self.packing.words, *[OWNER] * self.owned]
         a0, by_number, *a = coefficients(f"{self.repair.key}|spots", len(label) + 2)
         equal = ", ".join(label)
         # Records that agree in all of a label cannot be told apart, so no order is owed among them.
-        self.tables.make(
-            NUMBERED,
-            f"SELECT p.*, row_number() OVER (PARTITION BY {equal} ORDER BY {equal}) AS number_ FROM {PACKED} p",
-        )
+        ordered = f"""SELECT p.*, row_number() OVER (PARTITION BY {equal} ORDER BY {equal}) AS number_,
+            row_number() OVER (ORDER BY {equal} ROWS UNBOUNDED PRECEDING) AS {ID} FROM {PACKED} p"""
         terms = [(a_, name) for a_, name in zip((*a, by_number), (*label, "number_"), strict=True)]
-        z = self._element(a0, terms)
+        kept = [*label, "number_", ID, *self._digits()]
+        spotted = self.field.element(ordered, kept, a0, terms, SPOT)
+        self.tables.make(PEOPLE, self.field.powers(spotted, [*kept, SPOT], SPOT))
         self.tables.drop(PACKED)
-        spotted = f"SELECT n.*, {z} AS {SPOT} FROM {NUMBERED} n"
-        order = ", ".join([SPOT, *label, "number_"])
-        self.tables.make(
-            PEOPLE, f"SELECT s.*, row_number() OVER (ORDER BY {order}) AS {ID} FROM ({spotted}) s"
-        )
-        self.tables.drop(NUMBERED)
 
     def fill(self) -> None:
         """Fill every group of columns, in every ring: at the first level that serves a recipient."""
@@ -65,8 +65,7 @@ class WindowedStaging(CappedStaging):
 
     def drop(self) -> None:
         super().drop()
-        for name in (NUMBERED, RING):
-            self.tables.drop(name)
+        self.tables.drop(RING)
 
     @property
     def owned(self) -> bool:
@@ -74,41 +73,38 @@ class WindowedStaging(CappedStaging):
         return self.schema.unit != "row"
 
     def _ring(self, group: CappedDonors, level: int, ring: int) -> str:
-        """Donors and recipients in the order of their rings, with running numbers."""
-        cell = f"cell{capped_domains(self.repair).index(level_keys(group.levels[level]))}"
+        """Donors and recipients in the order of their rings, one ring behind the other, with running numbers.
+
+        The first bits of (cell, place) share a word, by which most of the sorting is done.
+        """
+        domain = level_keys(group.levels[level])
+        cell = f"cell{capped_domains(self.repair).index(domain)}"
+        room = max(0, 62 - prod(key.size(self.schema) for key in domain).bit_length())
         gives, asks = self._status(group, gives=True), self._status(group, gives=False)
         items = [f"y{self.columns.index(name)}" for name in group.columns]
         key = f"{self.repair.key}|{'|'.join(group.columns)}|level {level}|ring {ring}"
         named = ", ".join(f"{item} AS g{i}" for i, item in enumerate(items))
-        people = f"""SELECT {ID}, {cell} AS cell, CASE WHEN {gives} THEN 1 ELSE 0 END AS gives, {named},
-            {self._cubic(coefficients(key, 4))} AS place FROM {PEOPLE} WHERE {gives} OR {asks}"""
-        order = f"PARTITION BY cell ORDER BY place, {ID}"
-        return f"""SELECT p.*, row_number() OVER ({order}) AS pos, count(*) OVER (PARTITION BY cell) AS size,
-            CAST(sum(gives) OVER ({order}) AS BIGINT) AS upto,
-            CAST(sum(gives) OVER (PARTITION BY cell) AS BIGINT) AS n FROM ({people}) p"""
+        people = f"""SELECT {ID}, CAST({cell} AS BIGINT) AS cell, CASE WHEN {gives} THEN 1 ELSE 0 END AS gives, {named},
+            {self.field.parts(SPOT, coefficients(key, 4))} FROM {PEOPLE} WHERE {gives} OR {asks} OFFSET 0"""
+        placed = f"SELECT p.*, {self.field.reduced()} AS place FROM ({people}) p OFFSET 0"
+        first = f"cell * {2**room} + (place >> {61 - room})"
+        order = f"ORDER BY {first}, place, {ID} ROWS UNBOUNDED PRECEDING"
+        return f"""SELECT {ID}, cell, gives, {", ".join(f"g{i}" for i in range(len(items)))},
+            row_number() OVER ({order}) AS pos, CAST(sum(gives) OVER ({order}) AS BIGINT) AS upto FROM ({placed}) p"""
 
     def _served(self, group: CappedDonors, level: int) -> str:
         """The recipients before whom fewer than the cap stand, with their donors' digits."""
         gifts = ", ".join(f"d.g{i} AS g{i}" for i in range(len(group.columns)))
-        between = "CASE WHEN r.upto < r.n THEN d.pos - r.pos - 1 ELSE r.size - r.pos + d.pos - 1 END"
-        return f"""SELECT r.{ID}, {gifts} FROM
-            (SELECT {ID}, cell, pos, size, upto, n, upto % n + 1 AS meets FROM {RING} WHERE gives = 0 AND n > 0) r
-            JOIN (SELECT * FROM {RING} WHERE gives = 1) d ON d.cell = r.cell AND d.upto = r.meets
+        sizes = f"""SELECT cell, count(*) AS size, CAST(sum(gives) AS BIGINT) AS n, max(upto) AS last
+            FROM {RING} GROUP BY cell"""
+        between = "CASE WHEN r.upto < c.last THEN d.pos - r.pos - 1 ELSE c.size - r.pos + d.pos - 1 END"
+        meets = "CASE WHEN r.upto < c.last THEN r.upto + 1 ELSE c.last - c.n + 1 END"
+        return f"""SELECT r.{ID}, {gifts} FROM {RING} r
+            JOIN ({sizes}) c ON c.cell = r.cell AND c.n > 0 AND r.gives = 0
+            JOIN (SELECT * FROM {RING} WHERE gives = 1) d ON d.upto = {meets}
             WHERE {between} < {group.levels[level].serve}"""
 
-    def _element(self, start: int, terms: list[tuple[int, str]]) -> str:
-        """The sum of the terms in the field of 2^61 - 1 elements, reduced after each product."""
-        total = self._wide(str(start))
-        for by, name in terms:
-            total = f"({total} + {self._wide(f'{name} % {PRIME}')} * {by}) % {PRIME}"
-        return f"CAST({total} AS BIGINT)"
-
-    def _cubic(self, c: list[int]) -> str:
-        total = self._wide(str(c[3]))
-        for each in (c[2], c[1], c[0]):
-            total = f"({total} * {SPOT} + {each}) % {PRIME}"
-        return f"CAST({total} AS BIGINT)"
-
-    def _wide(self, value: str) -> str:
-        kind = self.packing.dialect.kind(self.packing.dialect.wide_int())
-        return f"CAST({value} AS {self.packing.dialect.printed(kind)})"
+    def _digits(self) -> list[str]:
+        """A record's cells, and what it answered of the columns that donors fill."""
+        cells = [f"cell{i}" for i in range(len(capped_domains(self.repair)))]
+        return [*cells, *(f"y{i}" for i in range(len(self.columns)))]

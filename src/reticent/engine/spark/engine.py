@@ -1,19 +1,18 @@
 """Spark behind the protocol: rows of a cluster are read once, their codes staged, and only tables leave."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 from sqlglot import exp
 
 from reticent.engine.donors.windows import WindowedCapped
 from reticent.engine.open import Nobody
-from reticent.engine.protocol import CodedRows, Engine, Fair, RowFill, Whole
+from reticent.engine.protocol import CodedRows, Engine
 from reticent.engine.sources.open import RemoteTable
 from reticent.engine.spark.connection import SparkConnection
-from reticent.engine.spark.held import REDRAWN, ClusterRows
+from reticent.engine.spark.held import ClusterRows
 from reticent.engine.spark.words import SPARK
 from reticent.engine.sql import build as sql
 from reticent.engine.sql import keyed
@@ -22,14 +21,12 @@ from reticent.engine.sql.build import Sql, Values
 from reticent.engine.sql.clean import Clean, RowView, needed
 from reticent.engine.sql.predict import HELD, predicted
 from reticent.engine.sql.sampling import Lot
-from reticent.engine.sql.tallies import NOWHERE, Alike, coded_rows, point_tables, points
+from reticent.engine.sql.tallies import Alike, GroupedPoints, coded_rows
 from reticent.engine.sql_engine import SqlEngine
 from reticent.engine.wants import (
     Aggregate,
     Coding,
     Key,
-    PointsByCell,
-    PointTable,
     Table,
     Tallies,
     check_coding,
@@ -51,27 +48,6 @@ class StagedClean(Clean):
 
     def _owner(self) -> Sql:
         return sql.column(OWNER)
-
-
-class GroupedPoints:
-    """Points of small cells, counted where they are: a number for each place that is taken, not for each row."""
-
-    def tables(
-        self,
-        fetch: Callable[[exp.Select, Values], Mapping[str, Whole]],
-        cells: RowView,
-        rows: exp.Select,
-        wants: Sequence[PointsByCell],
-        values: Values,
-    ) -> dict[PointsByCell, PointTable]:
-        found: dict[PointsByCell, PointTable] = {}
-        for want in wants:
-            place, there = sql.column("p0"), exp.NEQ(this=sql.column("p0"), expression=sql.number(NOWHERE))
-            many = sql.alias(exp.Count(this=exp.Star()), "n")
-            lines = sql.select([place, many], points(cells, rows.copy(), [want]), there)
-            taken = fetch(lines.group_by(place.copy(), copy=False), values)
-            found |= point_tables(cells.schema, [want], {"p0": np.repeat(taken["p0"], taken["n"])})
-        return found
 
 
 def check_here(repair: Repair) -> None:
@@ -103,13 +79,7 @@ class SparkStandIn(Nobody):
     ) -> Iterator[CodedRows]:
         check_here(repair)
         with super().coded(schema, keys, repair, lot) as rows:
-            rows.redrawn = redrawn_elsewhere  # type: ignore[method-assign]
             yield rows
-
-
-def redrawn_elsewhere(fill: RowFill, bits: Fair) -> CodedRows:
-    """Refused, as `ClusterRows` does."""
-    raise PlanError(REDRAWN, field="method")
 
 
 class SparkEngine(SparkConnection, SqlEngine):

@@ -18,12 +18,12 @@ from reticent.engine.sql import build as sql
 from reticent.engine.sql.blocks import cover
 from reticent.engine.sql.build import Values
 from reticent.engine.sql.keyed import LABEL, labelled, uniform
+from reticent.engine.streamed import StreamedCodedRows
 from reticent.errors import EngineError, PlanError
 
 MOST_CELLS = 2**27  # of all tables of one call
 SLICE = 2**18  # rows of a slice, about: what is held here at a time
 HASH, LINES = "hash_", "lines_"
-REDRAWN = "draws missing cells of rows on this side, which rows of a cluster do not reach; use another method, or a file"
 
 
 class ClusterRows:
@@ -82,9 +82,10 @@ class ClusterRows:
         made = self._like(f"SELECT {columns} FROM ({rows}) t", values)
         return made
 
-    def redrawn(self, fill: RowFill, bits: Fair) -> "ClusterRows":
-        """Refused: what such a fill does to a row is this side's code, and rows stay on the cluster."""
-        raise PlanError(REDRAWN, field="method")
+    def redrawn(self, fill: RowFill, bits: Fair) -> StreamedCodedRows:
+        """The rows with missing cells drawn by `fill`, which is this side's code: rows pass here a slice at a time."""
+        rows = StreamedCodedRows(lambda: self._slices(None), sizes=self._sizes, silences=self._silences)
+        return rows.redrawn(fill, bits)
 
     def summed(self, work: RowSum) -> Whole:
         """The sum over all rows of what `work` makes of each, exactly: rows pass here a slice at a time."""

@@ -127,6 +127,8 @@ class Dialect(ABC):
 
     name: str
     int_div_sign: str
+    seeks_in_lists = True
+    """Whether a text is found in a list sooner than by comparing one by one."""
 
     def printed(self, tree: Sql, *, copy: bool = True) -> str:
         """The tree as the engine reads it. Without `copy` the tree is used up."""
@@ -207,6 +209,16 @@ class Dialect(ABC):
     def is_whole(self, x: Sql) -> Sql:
         """Whether a double is a whole number, however large; infinite ones are."""
         return exp.EQ(this=x.copy(), expression=self.call("floor", x.copy()))
+
+    def clamped(self, value: Sql, low: int, high: int, known: Sql) -> Sql:
+        """Between `low` and `high`; NULL where `known` is, which is just where the value is: least and greatest forget it."""
+        below = exp.LT(this=value.copy(), expression=number(low))
+        above = exp.GT(this=value.copy(), expression=number(high))
+        return case([(below, number(low)), (above, number(high))], value.copy())
+
+    def settled(self, rows: exp.Select) -> exp.Select:
+        """The rows, each of whose columns is computed once however often it is used; an engine may have to be told."""
+        return rows
 
     @abstractmethod
     def counted(self, raw: Sql, scale: int) -> Sql:

@@ -247,6 +247,7 @@ class Clean(RowView):
         query = source.select(*(codes or [sql.number(0)]), *kept)  # to count everybody, any row will do
         if self.schema.unit != ROW:
             query = self._bounded(query, read)
+        query = self.dialect.settled(query)
         first = self.schema.first
         if first is not None and first in columns:
             query, read = self._marked(query, first, read), [*read, first]

@@ -46,11 +46,15 @@ def level_code(dialect: Dialect, column: Levels, raw: Sql, source: str, values: 
     """The number of the level that means what the cell means; NULL for any other content."""
     if column.literal:
         text = folded_text(dialect, column, canonical_text(dialect, raw, source, literal=True), values)
-        return _place(dialect, text, _words(column), values)
+        if isinstance(text, exp.Column):
+            return _place(dialect, text, _words(column), values)
+        return dialect.let(text, lambda once: _place(dialect, once, _words(column), values))
     if source not in ("text", "boolean", "date"):
         return _numbered(dialect, column, raw, source)
-    text = raw if source == "text" else dialect.text_of(raw, source)
-    return _worded(dialect, column, folded_text(dialect, column, text, values), values)
+    text = folded_text(dialect, column, raw if source == "text" else dialect.text_of(raw, source), values)
+    if isinstance(text, exp.Column):
+        return _worded(dialect, column, text, values)
+    return dialect.let(text, lambda once: _worded(dialect, column, once, values))
 
 
 def _words(column: Levels) -> dict[str, int]:
@@ -76,7 +80,7 @@ def _worded(dialect: Dialect, column: Levels, text: Sql, values: Values) -> Sql:
         codes = [words[spelling] for spelling in spellings if spelling in words]
         words |= dict.fromkeys(spellings, codes[0]) if codes else {}
     place = _place(dialect, text, words, values)
-    branches: list[tuple[Sql, Sql]] = [(sql.not_null(exp.Paren(this=place)), place.copy())]
+    branches: list[tuple[Sql, Sql]] = []
     if numbers := _numbers(column):
         plain = trimmed(dialect, text.copy())
         known, written = sorted(numbers.items()), partial(_double, dialect)
@@ -87,7 +91,7 @@ def _worded(dialect: Dialect, column: Levels, text: Sql, values: Values) -> Sql:
     if moments:
         shown = canonical_text(dialect, text.copy(), "date")
         branches.append((matches(dialect, text.copy(), MOMENT), _place(dialect, shown, moments, values)))
-    return place if len(branches) == 1 else sql.case(branches)
+    return exp.Coalesce(this=place, expressions=[sql.case(branches)]) if branches else place
 
 
 def _numbers(column: Levels) -> dict[float, int]:
@@ -103,7 +107,8 @@ def _moment(level: str) -> str | None:
 
 def _place(dialect: Dialect, text: Sql, words: dict[str, int], values: Values) -> Sql:
     """The code of the word that the text is."""
-    if len(words) > FEW or list(words.values()) != list(range(len(words))):
+    in_turn = list(words.values()) == list(range(len(words)))
+    if len(words) > FEW or not in_turn or not dialect.seeks_in_lists:
         return _search(dialect, text, sorted(words.items()), values.put)
     # The engine looks a word up once for every entry of a column's dictionary, not once a row.
     return sql.minus(dialect.position_in(values.put(list(words)), text.copy()), sql.number(1))
@@ -135,17 +140,21 @@ def number_code(dialect: Dialect, column: Number, raw: Sql, source: str) -> Sql:
         PLACES + 1
     ):
         # A narrow decimal is a whole number of its last digit: count those, in 64 bits.
-        return _from_integer(dialect, column, dialect.counted(raw, scale), unit=Fraction(1, 10**scale))
+        return _from_integer(
+            dialect, column, dialect.counted(raw, scale), unit=Fraction(1, 10**scale), known=raw
+        )
     if source == "text":
         return _from_text(dialect, column, raw)
     return _from_double(dialect, column, quantity_of(dialect, raw, source))
 
 
-def _from_integer(dialect: Dialect, column: Number, raw: Sql, unit: Fraction = Fraction(1)) -> Sql:
-    """`raw` counts `unit`s; the result counts grid steps."""
+def _from_integer(
+    dialect: Dialect, column: Number, raw: Sql, unit: Fraction = Fraction(1), known: Sql | None = None
+) -> Sql:
+    """`raw` counts `unit`s; the result counts grid steps. `known` is NULL where `raw` is, if not `raw` itself."""
     p, q = (column.grid / unit).numerator, (column.grid / unit).denominator
     base = floor(column.lower / unit)
-    held = _clamp(raw, base, ceil(column.upper / unit))
+    held = dialect.clamped(raw, base, ceil(column.upper / unit), known or raw)
     if p == q == 1:
         code = held
     else:
@@ -157,7 +166,7 @@ def _from_integer(dialect: Dialect, column: Number, raw: Sql, unit: Fraction = F
         up = dialect.whole_part(
             sql.plus(sql.times(steps, sql.number(2 * q)), sql.number(rest)), 2 * p, wide=not fits
         )
-        code = _clamp(sql.plus(up, sql.number(start)), column.low, column.high)
+        code = dialect.clamped(sql.plus(up, sql.number(start)), column.low, column.high, known or raw)
     if column.whole and unit < 1:
         part = exp.NEQ(
             this=exp.Mod(this=raw.copy(), expression=sql.number(int(1 / unit))), expression=sql.number(0)
@@ -286,13 +295,6 @@ def _short(column: Number) -> tuple[str, str, str]:
         return "[+-]?[0-9]{1,15}([.]0*)?", "BIGINT", "integer"
     scale = next((digits for digits in range(4) if column.grid * 10**digits == 1), 3)
     return f"[+-]?[0-9]{{1,12}}([.][0-9]{{0,{scale}}})?", f"DECIMAL({12 + scale}, {scale})", f"decimal{scale}"
-
-
-def _clamp(value: Sql, low: int, high: int) -> Sql:
-    """Between `low` and `high`; NULL stays NULL, which least and greatest would forget."""
-    below = exp.LT(this=value.copy(), expression=sql.number(low))
-    above = exp.GT(this=value.copy(), expression=sql.number(high))
-    return sql.case([(below, sql.number(low)), (above, sql.number(high))], value.copy())
 
 
 def _abs(x: Sql) -> Sql:

@@ -244,6 +244,27 @@ class LocalPoints:
         return point_tables(cells.schema, wants, fetch(points(cells, rows, wants), values))
 
 
+class GroupedPoints:
+    """Points counted where they are: a number for each place that is taken, of which the codebook says how many there are."""
+
+    def tables(
+        self,
+        fetch: Callable[[exp.Select, Values], Mapping[str, NDArray[np.int64]]],
+        cells: RowView,
+        rows: exp.Select,
+        wants: Sequence[PointsByCell],
+        values: Values,
+    ) -> dict[PointsByCell, PointTable]:
+        found: dict[PointsByCell, PointTable] = {}
+        for want in wants:
+            place, there = sql.column("p0"), exp.NEQ(this=sql.column("p0"), expression=sql.number(NOWHERE))
+            many = sql.alias(exp.Count(this=exp.Star()), "n")
+            lines = sql.select([place, many], points(cells, rows.copy(), [want]), there)
+            taken = fetch(lines.group_by(place.copy(), copy=False), values)
+            found |= point_tables(cells.schema, [want], {"p0": np.repeat(taken["p0"], taken["n"])})
+        return found
+
+
 MOST_ROWS = 2**40
 LARGEST_SUM = 2**62
 LARGEST_VALUE = 2**126

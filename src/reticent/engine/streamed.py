@@ -1,4 +1,4 @@
-"""Coded rows in a table of the server's, streamed anew for every count: nothing is held here but one batch."""
+"""Coded rows that stay where they are and pass here a batch at a time, anew for every count: one batch is held."""
 
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
@@ -7,12 +7,11 @@ from hashlib import shake_256
 import numpy as np
 
 from reticent.engine.coded import LocalCodedRows
-from reticent.engine.postgres.packed import Packed, Whole
-from reticent.engine.protocol import Cells, Fair, Fill, Places, RowFill, RowSum
+from reticent.engine.protocol import Cells, Fair, Fill, Places, RowFill, RowSum, Whole
 from reticent.errors import PlanError
 
 ORDERED = (
-    "draws rows in a shuffled order, which a server does not do; use a method that counts tables, or a file"
+    "draws rows in a shuffled order, which a stream does not have; use a method that counts tables, or a file"
 )
 KEY_BITS = 256
 
@@ -32,7 +31,7 @@ class Keyed:
 
 
 class StreamedCodedRows:
-    """CONFIDENTIAL: rows as cells, passed over by `stream` as often as needed, with what `stages` make of each batch.
+    """CONFIDENTIAL: rows as cells, passed over by `blocks` as often as needed, with what `stages` make of each batch.
 
     Guarantee   a record added or removed moves one cell of each table by one, and so it does after `complete`
                 and, draws given, after `filled`.
@@ -46,18 +45,18 @@ class StreamedCodedRows:
 
     def __init__(
         self,
-        stream: Callable[[], Iterator[Whole]],
-        packed: Packed,
+        blocks: Callable[[], Iterator[Cells]],
         *,
+        sizes: Sequence[int],
         silences: Sequence[int],
         stages: Sequence[Stage] = (),
     ) -> None:
-        self._stream, self._packed, self._silences = stream, packed, tuple(silences)
+        self._blocks, self._sizes, self._silences = blocks, tuple(sizes), tuple(silences)
         self._stages = tuple(stages)
 
     def count(self, sets: Sequence[Places]) -> list[Whole]:
         """For each set of columns its table over all their cells, exactly, all by one pass."""
-        empty = np.zeros((len(self._packed.sizes), 0), np.uint16)
+        empty = np.zeros((len(self._sizes), 0), np.uint16)
         found = self._rows(empty, 0).count(sets)
         for rows in self._batches():
             found = [one + other for one, other in zip(found, rows.count(sets), strict=True)]
@@ -100,17 +99,15 @@ class StreamedCodedRows:
 
     def _then(self, stage: Stage) -> "StreamedCodedRows":
         return StreamedCodedRows(
-            self._stream, self._packed, silences=self._silences, stages=(*self._stages, stage)
+            self._blocks, sizes=self._sizes, silences=self._silences, stages=(*self._stages, stage)
         )
 
     def _batches(self) -> Iterator[LocalCodedRows]:
-        wide = max(self._packed.sizes) > 2**8
-        for batch, words in enumerate(self._stream()):
-            cells = np.stack(self._packed.digits(words))
-            yield self._rows(cells.astype(np.uint16) if wide else cells.astype(np.uint8), batch)
+        for batch, cells in enumerate(self._blocks()):
+            yield self._rows(cells, batch)
 
     def _rows(self, cells: Cells, batch: int) -> LocalCodedRows:
-        rows = LocalCodedRows(sizes=self._packed.sizes, silences=self._silences, blocks=[cells])
+        rows = LocalCodedRows(sizes=self._sizes, silences=self._silences, blocks=[cells])
         for stage in self._stages:
             rows = stage(rows, batch)
         return rows
