@@ -92,16 +92,15 @@ def test_a_sum_without_ansi_wraps(session: Any):
 
 
 def test_the_engines_own_randomness_depends_on_partitions(session: Any):
-    """And so on which part of a stage is run again. Digests of labels are the same in any."""
+    """So a part of a stage that is run again has other draws. Digests of labels are the same in any parts."""
     from pyspark.sql import functions as f
 
     rows = session.range(200)
 
     def sums(column: Any) -> list[float]:
-        cut = [
-            rows.repartition(parts, "id").select(f.sum(column * rows.id)).collect()[0][0] for parts in (1, 8)
-        ]
-        return [round(float(each), 6) for each in cut]
+        """By one and by eight parts."""
+        drawn = [rows.repartition(parts, "id").select("id", column.alias("z")) for parts in (1, 8)]
+        return [round(float(each.select(f.sum(each.z * each.id)).collect()[0][0]), 6) for each in drawn]
 
     one, other = sums(f.rand(7))
     assert one != other
