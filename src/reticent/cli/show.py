@@ -65,12 +65,12 @@ def design_dict(plan: Plan) -> dict[str, Any]:
 
 
 def show_drawn(plan: Plan) -> None:
-    """The piece that is read, and what the promise is worth to those it was drawn from."""
+    """The piece that is read, and what the guarantee is worth to those it was drawn from."""
     told = drawn_section(plan)
     if "piece" in told:
         typer.echo(f"reads {told['piece']['words']}")
         if "secret" in told["piece"]:
-            typer.echo(f"its promise: {told['piece']['secret']}")
+            typer.echo(f"its guarantee: {told['piece']['secret']}")
     for each in told.get("frames", []):
         typer.echo(f"{each['words']}; {each['secret']}")
 

@@ -28,7 +28,7 @@ USE = (
         "respondents there were."
     ),
     "What the model does not hold is not in the rows: often relations of three or more columns, and inside a bin any.",
-    "Files made from the rows, and models fitted to them, keep the promise above without a further charge.",
+    "Files made from the rows, and models fitted to them, keep the guarantee above without a further charge.",
 )
 
 
@@ -151,14 +151,14 @@ def _caveats(claim: Document) -> list[str]:
     found = []
     if claim.get("about") == "the complete truth behind it":
         found.append(
-            "The promise is about the complete answers behind the gaps, not about which are missing."
+            "The guarantee is about the complete answers behind the missing values, not about which are missing."
         )
     if claim.get("about") == "the frame it was drawn from":
         found.append(
-            "The promise is about everybody who could have been sampled, and holds while nobody knows who was."
+            "The guarantee is about everybody who could have been sampled, and holds while nobody knows who was."
         )
     if claim.get("secret"):
-        found.append(f"The promise holds while {claim['secret']} stays secret.")
+        found.append(f"The guarantee holds while {claim['secret']} stays secret.")
     if claim.get("arithmetic") == "ideal reals":
         found.append("The proof treats the computer's numbers as exact reals, which they are not.")
     return found
@@ -252,7 +252,7 @@ def _observed_methodology(document: Document) -> str:
 
 def _repaired(document: Document) -> str:
     said = "; ".join(str(each) for each in document.get("imputation") or [])
-    own = f" Before anything was computed, {said}; the promise covers this repair." if said else ""
+    own = f" Before anything was computed, {said}; the guarantee covers this repair." if said else ""
     return own + "".join(f" {each[:1].upper()}{each[1:]}." for each in _external_imputation(document))
 
 
@@ -274,7 +274,7 @@ REACHED = {
         "released model and the respondent's own answers, so an answer stands in one row only."
     ),
 }
-COVERED = "The promise above covers this."
+COVERED = "The guarantee above covers this."
 WEIGHED = (
     "The weights depend on who is in the sample, so the noise is scaled to what one respondent can move through the weights of "
     "all who share their bin."
@@ -303,7 +303,7 @@ def not_filled(document: Document) -> str:
 
 
 def _external_imputation(document: Document) -> list[str]:
-    """What was done to the rows before they came, and what the promise is worth then."""
+    """What was done to the rows before they came, and what the guarantee is worth then."""
     told = document.get("imputed_before") or {}
     return [str(told.get("words"))] if told else []
 
@@ -323,7 +323,7 @@ def _weighted(document: Document) -> list[str]:
 def _drawn(document: Document) -> list[str]:
     piece, frames = document.get("piece") or {}, document.get("frames") or []
     read = [f"only {piece.get('words')}"] if piece else []
-    read += [f"of its promise: {piece['secret']}"] if piece.get("secret") else []
+    read += [f"of its guarantee: {piece['secret']}"] if piece.get("secret") else []
     return read + [f"{each.get('words')}; {each.get('secret')}" for each in frames]
 
 
