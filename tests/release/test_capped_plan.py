@@ -117,7 +117,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     ),
     "caps off the data": ({"match": [{"on": [], "serve": "all"}]}, "impute[0].match[0].serve", "serve = 2"),
     "levels off the data": ({"match": "auto"}, "impute[0].match", "list attributes"),
-    "matched on itself": ({"match": ["pay"]}, "impute.match", "chain"),
+    "matched on itself": ({"match": ["pay"]}, "impute[0].match", "chain"),
     "one together": ({"together": True}, "impute[0].together", "several columns"),
     "many rings": ({"donors": 21}, "impute[0].donors", "20"),
     "a default off the bounds": ({"default": 101}, "impute[0].default", "bounds"),
