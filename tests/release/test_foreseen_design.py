@@ -42,6 +42,14 @@ def test_an_interval_as_wide_as_the_range_is_warned_of() -> None:
     assert any(isinstance(line, str) and line.startswith("warning: mean") for line in lines)
 
 
+def test_a_variance_as_uncertain_as_all_it_can_be_is_warned_of() -> None:
+    """At most half of the answers lie at either end, so a variance over 0 to 100 is at most 2,500."""
+    asked = {"name": "spread", "query": {"variance": "x"}, "epsilon": "0.01"}
+    (bad,) = expectations(plan_of([asked], expect={"rows": 20}))
+    (good,) = expectations(plan_of([{**asked, "epsilon": "1"}], expect={"rows": 2000}))
+    assert "as wide as the variance's own range, 0 to 2500" in bad.warning and not good.warning
+
+
 def test_the_design_is_said_in_words() -> None:
     (said,) = plan_of(design=POOLED).design.words
     assert said == "one design factor from y, z over 40 primary sampling units in 20 groups, for 0.5"

@@ -2,12 +2,14 @@
 
 import io
 import zipfile
+from fractions import Fraction
 from typing import Any
 
 import pytest
 
 from reticent.engine.open import open_engine
 from reticent.plan.plan import Plan
+from reticent.release.product import Grid
 from reticent.release.release import Release
 from reticent.release.run import run_plan
 from reticent.release.survey import Survey, simulate
@@ -15,7 +17,8 @@ from reticent.report import words
 from reticent.report.cells import cell_tables, error_of
 from reticent.report.page import page
 from reticent.report.sheet import sheet
-from tests.report.documents import document, release
+from reticent.report.statistics import statistics_lines
+from tests.report.documents import answer, document, estimate, release
 
 BOOK = {
     "survey": {"name": "x", "unit": "row"},
@@ -122,8 +125,8 @@ def test_the_first_line_speaks_of_the_statistics_where_cells_cover_more() -> Non
     """(b) Beside cells whose intervals cover sampling, nothing is said of the intervals of the whole release."""
     plain = release()
     statistics = plain.document["statistics"]
-    for answer in statistics:
-        for each in answer["estimates"]:
+    for told in statistics:
+        for each in told["estimates"]:
             each |= {"total_margin": None, "total_low": None, "total_high": None}
     text = page(release(statistics=statistics, cells=[observed(**{"standard errors": "1"})])).decode()
     assert "The intervals of the statistics cover privacy noise alone" in text
@@ -183,3 +186,71 @@ def test_a_promise_is_said_to_cover_a_repair_where_there_is_one(kind: str) -> No
 
 def test_reached_is_silent_where_nothing_was_done() -> None:
     assert words.reached(document()) == []
+
+
+DEALT = {
+    **BOOK,
+    "columns": {**BOOK["columns"], "group": {"kind": "categorical", "role": "psu", "dealt": 60}},
+}
+OLD = [
+    {"name": "old", "query": {"proportion": "age >= 65"}, "epsilon": "1"},
+    {"name": "rich", "query": {"proportion": "pay >= 500"}, "epsilon": "1"},
+    {"name": "mean age", "query": {"mean": "age", "by": ["area"]}, "epsilon": "1"},
+]
+BOUGHT = {"items": ["old", "rich"], "epsilon": "1"}
+
+
+def of_a_design(book: Any = DEALT, design: Any = BOUGHT) -> Release:
+    """A rehearsal of three statistics; of a mean by domain no variance is released."""
+    plan = Survey("rows.csv", codebook=book).plan(
+        "r", epsilon="10", statistics=OLD, expect={"rows": 500}, design=design
+    )
+    return rehearsed(plan)
+
+
+def test_what_the_design_factor_was_made_of_is_told() -> None:
+    """Groups of respondents are no primary sampling units, and replicate weights neither."""
+    made = of_a_design()
+    (said,) = [each for each in words.sampled(made.document) if each.startswith("The design effect")]
+    assert "from 60 groups of respondents in" in said and "primary sampling units" not in said
+    replicates = {**made.document["sampling"], "basis": "80 replicate weights (SDR)"}
+    del replicates["units"]
+    assert "from 80 replicate weights (SDR) over" in words.sampled({"sampling": replicates})[0]
+    older = {key: each for key, each in made.document["sampling"].items() if key != "basis"}
+    assert "from 60 primary sampling units over" in words.sampled({"sampling": older})[0]
+
+
+def test_what_the_sampling_error_cost_is_among_the_parts() -> None:
+    """And adds up with the statistics' own parts to the whole price."""
+    document = of_a_design().document
+    parts = [part for each in document["statistics"] for part in each["parts"]]
+    paid = sum(Fraction(part["epsilon"]) for part in [*parts, *document["sampling"]["parts"]])
+    assert paid == 4
+    text = page(Release(document)).decode()
+    assert "<h3>Sampling error</h3>" in text and "the survey&#39;s design factor: respondents" in text
+    assert "<h3>Sampling error</h3>" not in page(of_a_design(design={"design_effect": "2"})).decode()
+
+
+def test_the_methodology_says_how_sampling_errors_were_had() -> None:
+    bought, declared = of_a_design().document, of_a_design(design={"design_effect": "2"}).document
+    assert "estimated privately from 60 groups of respondents" in words.methodology(bought)
+    assert "a declared design effect of 2." in words.methodology(declared)
+    assert "Sampling errors are" not in words.methodology(of_a_design(design=None).document)
+
+
+def test_the_terminal_says_why_a_total_is_empty() -> None:
+    """One line for each reason, under the table."""
+    lines = [each for each in statistics_lines(of_a_design().document) if isinstance(each, str)]
+    (why,) = [each for each in lines if each.startswith("no total interval for mean age:")]
+    assert 'name it with variance = "its name"' in why
+
+
+def test_an_interval_without_an_end_shows_the_other() -> None:
+    """A ratio to nobody has no upper end; on the terminal and the page its lower one stands."""
+    ends = {"privacy_low": 2.5, "total_low": 1.5, "reliability": "unreliable"}
+    one = estimate(value=12.0, half=None, **ends)
+    told = document(statistics=[answer(name="ratio", estimates=[one])])
+    (grid,) = [each for each in statistics_lines(told) if isinstance(each, Grid)]
+    assert sum("to no bound" in cell for cell in grid.rows[0]) == 2
+    assert "to no bound" in page(Release(told)).decode()
+    assert "two intervals" in words.covers(told)

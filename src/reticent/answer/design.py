@@ -255,9 +255,10 @@ class _Size(NamedTuple):
 
 def basis_section(basis: SamplingBasis) -> dict[str, Any]:
     """What a sampling error is made of, for a release."""
-    if isinstance(basis, PairedUnits):
-        return {"units": len(basis.units.cells), "groups": basis.groups}
-    return {"basis": basis.words}
+    counts = (
+        {"units": len(basis.units.cells), "groups": basis.groups} if isinstance(basis, PairedUnits) else {}
+    )
+    return {"basis": basis.words, **counts}
 
 
 def _error(share: ReleasedValue, size: SampleSize, weight: str | None) -> float:

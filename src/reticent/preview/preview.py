@@ -35,7 +35,7 @@ from reticent.exact import show
 from reticent.plan.plan import Plan
 from reticent.plan.words import ask_words
 from reticent.privacy.claim import Unit
-from reticent.query.base import CodedMean, Query, RowQuery
+from reticent.query.base import CodedMean, Query, RowQuery, SquaresAboutMean
 from reticent.query.domains import ByDomain
 from reticent.release.document import weighted_words
 from reticent.schema import Schema
@@ -167,11 +167,12 @@ def _if_all_weighed(route: BaseRoute[Query], bound: Fraction) -> BaseRoute[Query
 
 def _warning(route: Route, schema: Schema, margin: Fraction | None) -> str:
     """That the noise would say nothing: an interval wider than all that the answer can be."""
-    shape = _asked_in_each(route).shape(schema)
-    if margin is not None and isinstance(shape, CodedMean) and 2 * margin >= shape.high - shape.low:
+    found = _range(_asked_in_each(route), schema)
+    if margin is not None and found is not None and 2 * margin >= found[1] - found[0]:
+        low, high, whose = found
         return (
-            f"{route.statistic.name}: the interval would be as wide as the column's own range, {show(shape.low)} to "
-            f"{show(shape.high)}; give it more epsilon, ask of more respondents, or declare closer bounds"
+            f"{route.statistic.name}: the interval would be as wide as {whose} own range, {show(low)} to {show(high)}; give it "
+            "more epsilon, ask of more respondents, or declare closer bounds"
         )
     inside = route.inside if isinstance(route, DomainRoute) else route
     if not isinstance(inside, QuantileRoute) or not _is_endless(inside):
@@ -180,6 +181,17 @@ def _warning(route: Route, schema: Schema, margin: Fraction | None) -> str:
         f"{route.statistic.name}: noise moves the ends of the interval by more ranks than there are, so it would reach from "
         "the lowest to the highest candidate; give interval more epsilon, take a larger step, or leave it out"
     )
+
+
+def _range(query: Query, schema: Schema) -> tuple[Fraction, Fraction, str] | None:
+    """What a mean, share or variance can be at all, and whose range that is; None for other kinds."""
+    shape = query.shape(schema)
+    if isinstance(shape, CodedMean):
+        return shape.low, shape.high, "the column's"
+    if not isinstance(shape, SquaresAboutMean):
+        return None
+    # Half of the answers at either end: more than that they cannot vary.
+    return Fraction(0), (shape.mean.high - shape.mean.low) ** 2 / 4, "the variance's"
 
 
 def _is_endless(route: QuantileRoute) -> bool:

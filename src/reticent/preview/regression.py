@@ -1,6 +1,7 @@
 """What can be said of regressions before a row is read: guarantee, price, and about how noisy each coefficient will be."""
 
 from collections.abc import Iterator, Sequence
+from math import ceil
 from typing import Any
 
 from reticent.exact import margin_text
@@ -47,7 +48,13 @@ def _section(line: AskedRegression, plan: Plan) -> dict[str, Any]:
 def _remark(foreseen: ForeseenLine | None, plan: Plan) -> str:
     if foreseen is None:
         return NO_ROWS if plan.rows is None else NO_SUMS
-    return ASSUMED if foreseen.is_clear else CROWDED
+    return f"{ASSUMED}; {_needed(foreseen.least)}" if foreseen.is_clear else CROWDED
+
+
+def _needed(least: float) -> str:
+    """From where on intervals can be told: a condition and predictors that go together leave less of what is foreseen."""
+    share = ceil(1000 * least) / 10
+    return f"intervals can be told while respondents and how much the predictors vary come to {share:g} % of that or more"
 
 
 def _lines(told: Sequence[Document]) -> Iterator[Line]:

@@ -19,6 +19,7 @@ from reticent.preview.preview import LEGEND, Expectation, Weighing, expectations
 from reticent.release.document import part_cost
 from reticent.release.product import Grid, Line
 
+BELOW_ZERO = "counts of cells are unbiased, so small ones may come out below zero; [[tables]] publishes whole numbers from 0 on that add up"
 Foretold = Sequence[tuple[Expectation, Fraction | None]]
 
 
@@ -29,7 +30,9 @@ def foresee_statistics(asked: Statistics, plan: Plan, cv: float = 0.0) -> Forese
         for each, route in zip(expectations(plan), plan.routes, strict=True)
     ]
     told = [_section(each, wanted) for each, wanted in found]
-    hints = (each.words() for each in alike(asked.asks, plan.schema))
+    hints = [each.words() for each in alike(asked.asks, plan.schema)]
+    counted = [ask.name for ask in asked.asks if ask.query.has_cells]
+    hints += [f"{'; '.join(counted)}: {BELOW_ZERO}"] * bool(counted)
     return Foreseen(key="statistics", told=told, lines=(*_lines(found, target=bool(cv)), *hints))
 
 

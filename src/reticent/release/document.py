@@ -358,6 +358,15 @@ def _estimate(estimate: Estimate, ask: Statistic, total: TotalError | None) -> d
     }
 
 
+def sampling_section(sampled: Sampled | None) -> dict[str, Any]:
+    """Where the sampling errors of a release come from, and what was measured for them; nothing where nothing is known."""
+    told = sampled.section() if sampled else {}
+    if not sampled or not sampled.parts:
+        return told
+    parts = [{"of": name, **_part(part)} for name, measured in sampled.measured.items() for part in measured]
+    return {"sampling": {**told["sampling"], "parts": parts}}
+
+
 def _end(value: float) -> int | float | None:
     """An end of an interval; nothing where there is none."""
     return number(Fraction(value)) if isfinite(value) else None

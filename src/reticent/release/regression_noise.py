@@ -29,12 +29,18 @@ class ForeseenLine:
     """Margins of noise at the level of the line, had the respondents been spread evenly.
 
     `ranges` are those of the slopes in ranges of the response, as a predictor goes from its lowest to its highest value;
-    `margins` those of the intercept and the slopes in units of the codebook.
+    `margins` those of the intercept and the slopes in units of the codebook. `least` is the share of the evenly spread
+    respondents' sums of squares that real ones must have, in every direction, for intervals to be told.
     """
 
     ranges: tuple[float, ...]
     margins: tuple[float, ...]
-    is_clear: bool
+    least: float
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether there would be intervals."""
+        return self.least <= 1
 
 
 def nobody(asked: AskedRegression, schema: Schema) -> Sums:
@@ -57,7 +63,7 @@ def foresee_line(asked: AskedRegression, plan: Plan) -> ForeseenLine | None:
     return ForeseenLine(
         ranges=tuple((times * np.sqrt(np.diagonal(noise))[1:]).tolist()),
         margins=tuple((times * np.sqrt(np.diagonal(by @ noise @ by.T))).tolist()),
-        is_clear=bool(np.linalg.eigvalsh(gram)[0] >= CLEAR * noisy.blur),
+        least=float(CLEAR * noisy.blur / np.linalg.eigvalsh(gram)[0]),
     )
 
 

@@ -37,6 +37,7 @@ FILLED_TOTAL = (
     "; it is widened for the share of answers that the plan expects to be missing, and holds if, among those whom donors agree "
     "with, who does not answer has nothing to do with the answer"
 )
+FACTOR = "the survey's design factor"
 FIXED_SIZE = "; the number of respondents, and what they weigh, is taken as fixed by the design"
 
 NO_FACTOR = "no sampling error is known: add [design] to the plan, or sampling to the statistic"
@@ -46,7 +47,7 @@ NO_HOUSEHOLDS = (
     "how many households were drawn is not released, so a number of them has a total interval only where the statistic buys "
     "its own: sampling = { epsilon = ... }; a share of households has one"
 )
-NO_SPREAD = "how much its column varies was not released: release a variance of it above, and name it with variance = ..."
+NO_SPREAD = 'how much its column varies was not released: release a variance of it above, and name it with variance = "its name"'
 OR_OWN = "; or give the statistic sampling = { epsilon = ... }"
 NO_SHARE = "donors fill a column that it uses: say under [expect] which share of its answers is missing, missing = { ... }"
 NO_SIZE = "how many respondents were drawn is not known: write rows under [expect], or buy the design factor with [design]"
@@ -65,10 +66,15 @@ class Sampled:
     own: Mapping[str, SamplingError | DomainSampling] = field(default_factory=dict)
 
     @property
+    def measured(self) -> dict[str, tuple[Measurement, ...]]:
+        """What was measured for each purchase: for the design factor, and for statistics by their names."""
+        pooled = {FACTOR: self.bought.parts} if self.bought else {}
+        return {**pooled, **{name: each.parts for name, each in self.own.items()}}
+
+    @property
     def parts(self) -> tuple[Measurement, ...]:
         """Everything that was measured for it."""
-        pooled = self.bought.parts if self.bought else ()
-        return (*pooled, *(part for each in self.own.values() for part in each.parts))
+        return tuple(part for parts in self.measured.values() for part in parts)
 
     @property
     def epsilon(self) -> Fraction:

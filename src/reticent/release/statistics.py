@@ -35,7 +35,7 @@ from reticent.plan.plan import Plan
 from reticent.plan.statistics import Statistics, claim_of_bins, claim_of_parts
 from reticent.privacy.claim import Claim
 from reticent.release.copies import tally_copies
-from reticent.release.document import answers_section, weights_section
+from reticent.release.document import answers_section, sampling_section, weights_section
 from reticent.release.labels import keys_of
 from reticent.release.models import NO_MODELS, Modelled, ModelsResult
 from reticent.release.product import Document, PlanRun, Producer, ReleasedSection, Result
@@ -279,8 +279,7 @@ class StatisticsResult(Result):
         return [*crossed, *(name for name in self.plan.schema.columns if name in asked)]
 
     def grounds(self) -> dict[str, Any]:
-        sampling = self.sampled.section() if self.sampled else {}
-        return {**weights_section(self.plan, self.weighed), **sampling}
+        return {**weights_section(self.plan, self.weighed), **sampling_section(self.sampled)}
 
     def document(self) -> dict[str, Any]:
         return {"statistics": answers_section(self.plan, self.answers, self.sampled)}

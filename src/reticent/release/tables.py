@@ -14,6 +14,7 @@ from reticent.files import tidy_csv
 from reticent.plan.plan import Plan
 from reticent.plan.tables import AddUpTables
 from reticent.privacy.claim import Claim
+from reticent.release.document import sampling_section
 from reticent.release.labels import KeyColumns, Labels
 from reticent.release.product import Document, PlanRun, Producer, ReleasedSection, Result
 from reticent.release.sampling import Sampled
@@ -65,7 +66,7 @@ class TablesResult(Result):
         return [name for each in asked for axes in each.margins for name in each.columns(axes)]
 
     def grounds(self) -> dict[str, Any]:
-        return self.sampled.section()
+        return sampling_section(self.sampled)
 
     def document(self) -> dict[str, Any]:
         asked = self.asked.tables

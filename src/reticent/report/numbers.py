@@ -95,6 +95,11 @@ def barless(answers: Sequence[Mapping[str, Any]]) -> list[str]:
     return found
 
 
+def has_total(estimate: Mapping[str, Any]) -> bool:
+    """Whether an estimate has a total interval, even one that is open on a side, or a total margin."""
+    return any(estimate.get(key) is not None for key in ("total_low", "total_high", "total_margin"))
+
+
 def _lacks_ends(answer: Mapping[str, Any]) -> bool:
     estimates = answer.get("estimates") or []
     return all(each.get("privacy_low") is None and each.get("privacy_high") is None for each in estimates)
@@ -109,7 +114,7 @@ def covers(document: Mapping[str, Any]) -> str:
     estimates = [
         each for answer in document.get("statistics") or [] for each in answer.get("estimates") or []
     ]
-    told = [each.get("total_margin") is not None for each in estimates]
+    told = [has_total(each) for each in estimates]
     are_all = not any(document.get(key) for key in OTHERS)
     if not any(told):
         return (

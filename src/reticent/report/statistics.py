@@ -15,6 +15,7 @@ from reticent.report.numbers import (
     columns_of,
     covers,
     downward,
+    has_total,
     is_table,
     nearest,
     percent,
@@ -27,6 +28,7 @@ MOST_CELLS = 60
 MOST_LINES_DRAWN = 12
 NUMBERS = {"value": "value", "low": "privacy_low", "high": "privacy_high"}
 NOISE, TOTAL = "interval for privacy noise", "total interval: sampling and noise"
+NO_END = "no bound"
 KEY_FIGURES = 6
 MOST_LINES = 60  # on a terminal; the files have all
 
@@ -42,6 +44,13 @@ def statistics_lines(document: Document) -> Iterator[Line]:
     if not answers:
         return
     yield covers(document)
+    yield from _drawn(answers, labels, document)
+    for reason, names in totals(document, "empty", of=("statistics",)).items():
+        yield f"no total interval for {'; '.join(names)}: {reason}"
+
+
+def _drawn(answers: list[Any], labels: Labels, document: Document) -> Iterator[Line]:
+    """Tables of two keys or more as they are printed, after all else."""
     crossed = {answer["name"]: answer_crosstab(answer, labels) for answer in answers if is_table(answer)}
     listed = [answer for answer in answers if crossed.get(answer["name"]) is None]
     if listed:
@@ -96,7 +105,7 @@ def _cells(answer: Document, labels: Labels) -> TableCells:
         ends = (downward(each.get(low), digits), upward(each.get(high), digits))
         cell = CrossCell(
             value=nearest(each.get("value"), digits) or "not given",
-            interval=" to ".join(ends) if all(ends) else "",
+            interval=_span(*ends),
             mark=doubt_mark(each),
             number=each.get("value"),
         )
@@ -117,11 +126,14 @@ def _shown(answer: Document, estimate: dict[str, Any], labels: Labels) -> tuple[
     cell = labels.cell(estimate["cell"])
     digits = places(estimate)
     ends = (downward(estimate["privacy_low"], digits), upward(estimate["privacy_high"], digits))
-    bar = " to ".join(ends) if all(ends) else ""
     whole = (downward(estimate.get("total_low"), digits), upward(estimate.get("total_high"), digits))
-    total = " to ".join(whole) if all(whole) else ""
     value = nearest(estimate["value"], digits)
-    return (answer["name"], cell, value, bar, total, estimate["reliability"] or "")
+    return (answer["name"], cell, value, _span(*ends), _span(*whole), estimate["reliability"] or "")
+
+
+def _span(low: str, high: str, space: str = " ") -> str:
+    """An interval by its ends; one that is not there has no bound on that side."""
+    return f"{low or NO_END}{space}to {high or NO_END}" if low or high else ""
 
 
 def statistics_view(document: Document) -> dict[str, Any]:
@@ -173,15 +185,17 @@ def meanings(document: Document) -> dict[str, list[Any]]:
     return _meanings([answer for answer in answers if answer.get("name") not in bare])
 
 
-def totals(document: Document, key: str) -> dict[str, list[Any]]:
+def totals(
+    document: Document, key: str, of: tuple[str, ...] = ("statistics", "tables")
+) -> dict[str, list[Any]]:
     """What total intervals mean, or why they are empty, with the statistics it is said of, and the tables that add up."""
     found: dict[str, list[Any]] = {}
     for answer in document.get("statistics") or []:
         told = answer.get("total") or {}
-        has = any(each.get("total_margin") is not None for each in answer.get("estimates") or [])
+        has = any(has_total(each) for each in answer.get("estimates") or [])
         if told.get(key) and has == (key == "meaning"):
             found.setdefault(told[key], []).append(answer.get("name"))
-    for table in document.get("tables") or []:
+    for table in (document.get("tables") or []) if "tables" in of else []:
         told = table.get("total") or {}
         if told.get(key) and ("empty" in told) == (key == "empty"):
             found.setdefault(told[key], []).append(table["name"])
@@ -230,7 +244,7 @@ def _line(
         "cells": [labels.level(column, cell.get(column, "")) for column in columns],
         "exact": estimate.get("value"),
         "value": nearest(estimate.get("value"), digits) or "not given",
-        "bar": f"{low or 'no bound'}\N{NO-BREAK SPACE}to {high or 'no bound'}" if low or high else "",
+        "bar": _span(low, high, "\N{NO-BREAK SPACE}"),
         "level": (answer.get("interval") or {}).get("level"),
         "total": _total(estimate, digits),
         "cv": percent(estimate.get("cv")),
@@ -242,8 +256,8 @@ def _line(
 def _total(estimate: dict[str, Any], digits: int) -> str:
     """The total interval, rounded outward; of a release that told a margin alone, the margin."""
     low, high = estimate.get("total_low"), estimate.get("total_high")
-    if low is not None and high is not None:
-        return f"{downward(low, digits)}\N{NO-BREAK SPACE}to {upward(high, digits)}"
+    if low is not None or high is not None:
+        return _span(downward(low, digits), upward(high, digits), "\N{NO-BREAK SPACE}")
     margin = upward(estimate.get("total_margin"), digits)
     return f"±\N{NO-BREAK SPACE}{margin}" if margin else ""
 

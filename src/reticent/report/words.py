@@ -6,7 +6,7 @@ from typing import Any
 
 from reticent.exact import show
 from reticent.privacy.claim import DELTA, as_approximate
-from reticent.report.numbers import certainty, factor
+from reticent.report.numbers import certainty, factor, has_total
 
 Document = Mapping[str, Any]
 
@@ -231,8 +231,24 @@ def methodology(document: Document) -> str:
         f"one {_someone(protects)}.{_repaired(document)} Noise was drawn by {noises}, scaled to the most that one respondent can "
         "move each answer; bounds and categories were declared beforehand and not read from the data. Intervals "
         "for privacy noise cover it at their stated level; sampling error is covered only where a total "
-        f"interval is given, and nonresponse bias is not covered. {synthetic + ' ' if synthetic else ''}The cost was "
+        f"interval is given, and nonresponse bias is not covered.{_sampling_method(document)} {synthetic + ' ' if synthetic else ''}The cost was "
         f"recorded in a ledger before any row was read. Software: reticent {software.get('reticent')}, {software.get('engine')}."
+    )
+
+
+def _sampling_method(document: Document) -> str:
+    """How sampling errors were had, for those who print them."""
+    told = document.get("sampling") or {}
+    if told.get("source") == "declared":
+        return f" Sampling errors are those of simple random sampling times a declared design effect of {told['design_effect']}."
+    if not told.get("source"):
+        return " Sampling errors were estimated privately, for each statistic by itself." * bool(
+            told.get("own")
+        )
+    own = "; some statistics have an estimate of their own" if told.get("own") else ""
+    return (
+        f" Sampling errors are those of simple random sampling times a design effect of {told.get('design_effect')}, which was "
+        f"estimated privately from {_basis(told)}, with {told.get('degrees_of_freedom')} degrees of freedom{own}."
     )
 
 
@@ -340,11 +356,16 @@ def sampled(document: Document) -> list[str]:
         ]
     items = "; ".join(str(each) for each in told.get("items") or [])
     said = (
-        f"The design effect, {told.get('design_effect')}, was estimated privately from {told.get('units')} primary "
-        f"sampling units over {items}, with {told.get('degrees_of_freedom')} degrees of freedom. It may be too small for "
-        "a domain of larger clusters or inside few units, and too large for one that cuts across them."
+        f"The design effect, {told.get('design_effect')}, was estimated privately from {_basis(told)} over {items}, with "
+        f"{told.get('degrees_of_freedom')} degrees of freedom. It may be too small for a domain of larger clusters or inside "
+        "few units, and too large for one that cuts across them."
     )
     return [said, *(f"Note: {each}." for each in told.get("cautions") or []), *few]
+
+
+def _basis(told: Document) -> str:
+    """What a bought design factor was made of; releases of before told the number of units alone."""
+    return str(told.get("basis") or f"{told.get('units')} primary sampling units")
 
 
 FEW_DEGREES = 10

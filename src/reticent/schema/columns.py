@@ -184,7 +184,10 @@ class Levels(Column):
         if self.positions and len(self.positions) != len(self.levels):
             raise SchemaError("needs one position for each level", field=self.name)
         if any(b <= a for a, b in pairwise(self.positions)):
-            raise SchemaError("needs increasing positions; list the levels in order", field=self.name)
+            raise SchemaError(
+                "needs increasing positions; list the levels in order, and join levels of one position by groups",
+                field=self.name,
+            )
         if any(b <= a for a, b in pairwise(self.bands)):
             raise SchemaError("needs increasing edges of bands; list the levels in order", field=self.name)
         if self.bands and any(
