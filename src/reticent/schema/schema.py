@@ -183,7 +183,11 @@ class Schema:
         sources = [column.source for name, column in self.columns.items() if name not in self.computed]
         twice = next((s for s in sources if sources.count(s) > 1), None)
         if twice is not None:
-            raise SchemaError(f"two columns have the source {twice!r}", field="columns")
+            raise SchemaError(
+                f"two columns have the source {twice!r}, and a column of the file is read once; keep one of them, and join its "
+                "levels by groups where they should be coarser",
+                field="columns",
+            )
 
     def _check_roles(self) -> None:
         for name, column in self.columns.items():
