@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from reticent.answer.cells import TwoSums
-from reticent.answer.parts import CountedCells
+from reticent.answer.parts import CellBasis
 from reticent.engine.wants import ContingencyTable, SufficientStatistics, Tallies
 from reticent.errors import PlanError
 from reticent.lab.noise import QuickNoise
@@ -226,13 +226,13 @@ def test_the_variance_of_a_difference_of_cells_is_that_of_a_multinomial_draw():
         bottom=CellSum(value=50, cells=1),
         scale=1.0,
         step=Fraction(1),
-        counted=CountedCells(rows=500),
+        counted=CellBasis(rows=500),
     )
     assert sums.of_difference(None) == pytest.approx(found, rel=0.06)
-    twice = replace(sums, counted=CountedCells(rows=500, wider=2.0))
+    twice = replace(sums, counted=CellBasis(rows=500, wider=2.0))
     assert twice.of_difference(None) == pytest.approx(2 * sums.of_difference(None))
     assert twice.of_share(None) == pytest.approx(2 * sums.of_share(None))
-    assert replace(sums, counted=CountedCells(rows=500, wider=None)).of_share(None) is None
+    assert replace(sums, counted=CellBasis(rows=500, wider=None)).of_share(None) is None
 
 
 @pytest.mark.parametrize("kind", ["ratio", "difference"])

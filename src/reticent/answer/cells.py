@@ -12,7 +12,7 @@ from reticent.answer.parts import (
     UNBOUNDED,
     Answer,
     AnyMeasurement,
-    CountedCells,
+    CellBasis,
     Estimate,
     Interval,
     Measurement,
@@ -37,7 +37,7 @@ class TwoSums:
     bottom: CellSum
     scale: float
     step: Fraction
-    counted: CountedCells
+    counted: CellBasis
     law: NoiseLaw = NoiseLaw.LAPLACE
 
     def of_share(self, known: SampleSize | None) -> float | None:
@@ -149,7 +149,7 @@ def answer_from_cells(query: FromCells, table: Answer, share: Fraction) -> Answe
     steps = [float(estimate.value / step) for estimate in table.estimates]
     make: Callable[[TwoSums, float], Estimate]
     make = _share if query.kind == SHARE else _difference if query.kind == DIFFERENCE else _ratio
-    counted = table.counted or CountedCells(wider=None)
+    counted = table.counted or CellBasis(wider=None)
     estimates = []
     for cell, (top, bottom) in query.groups([each.cell for each in table.estimates]).items():
         sums = TwoSums(

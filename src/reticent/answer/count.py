@@ -21,7 +21,7 @@ from reticent.answer.parts import (
     EXACT_WORDS,
     GAPS_WORDS,
     Answer,
-    CountedCells,
+    CellBasis,
     Estimate,
     Measurement,
     NoisyInteger,
@@ -54,7 +54,7 @@ def answer_count(query: Count, epsilon: Fraction, context: Context) -> Answer:
     exact = context.tallies.statistics[query.count(context.schema)]
     measured = context.measure(exact, "count", bound=bound, grid=grid, epsilon=epsilon)
     sampling = binomial(measured.estimate, context.rows, query.among.weight)
-    counted = CountedCells(weight=query.among.weight, rows=context.rows)
+    counted = CellBasis(weight=query.among.weight, rows=context.rows)
     return replace(_answer(measured, sampling, limits=(Fraction(0), None)), counted=counted)
 
 
@@ -224,7 +224,7 @@ def answer_margin(query: CrossTabulation, epsilon: Fraction, context: Context) -
     )
     filled = GAPS_WORDS if rests_on_caps(query, schema, context.repair) else ""
     said = f"{EXACT_WORDS}; for each cell by itself{filled}"
-    counted = CountedCells(weight=query.among.weight, rows=context.rows, wider=wider)
+    counted = CellBasis(weight=query.among.weight, rows=context.rows, wider=wider)
     return Answer(estimates=estimates, parts=(table[0].part,), meaning=said, counted=counted)
 
 

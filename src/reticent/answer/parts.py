@@ -287,7 +287,7 @@ def _times(variance: float | None, factor: float) -> float | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CountedCells:
+class CellBasis:
     """What the cells of a table are sums of: respondents, or their `weight`. Sampling errors of what is made of cells rest on it.
 
     `rows` are the respondents that are expected, and `wider` by how much missing answers widen a variance; None where that is
@@ -314,7 +314,7 @@ class Answer:
     parts: tuple[AnyMeasurement, ...]
     meaning: str
     total_meaning: str = ""
-    counted: CountedCells | None = None
+    counted: CellBasis | None = None
 
     @property
     def epsilon(self) -> Fraction:
