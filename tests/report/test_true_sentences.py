@@ -15,6 +15,7 @@ from reticent.release.run import run_plan
 from reticent.release.survey import Survey, simulate
 from reticent.report import words
 from reticent.report.cells import cell_tables, error_of
+from reticent.report.numbers import covers
 from reticent.report.page import page
 from reticent.report.sheet import sheet
 from reticent.report.statistics import statistics_lines
@@ -253,4 +254,4 @@ def test_an_interval_without_an_end_shows_the_other() -> None:
     (grid,) = [each for each in statistics_lines(told) if isinstance(each, Grid)]
     assert sum("to no bound" in cell for cell in grid.rows[0]) == 2
     assert "to no bound" in page(Release(told)).decode()
-    assert "two intervals" in words.covers(told)
+    assert "two intervals" in covers(told)

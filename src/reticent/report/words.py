@@ -6,7 +6,7 @@ from typing import Any
 
 from reticent.exact import show
 from reticent.privacy.claim import DELTA, as_approximate
-from reticent.report.numbers import certainty, factor, has_total
+from reticent.report.numbers import certainty, factor
 
 Document = Mapping[str, Any]
 
