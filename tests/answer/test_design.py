@@ -293,7 +293,7 @@ def test_a_pooled_factor_is_near_the_truth() -> None:
     sums = np.bincount(psu, yes - yes.mean(), 120) / 6000
     deft = sqrt(((sums[::2] - sums[1::2]) ** 2).sum() / (yes.mean() * (1 - yes.mean()) / 6000))
     assert 0.7 < made.factor.deft / deft < 1.4 and deft > 1.5
-    assert made.size.respondents == 6000 and made.basis == {"units": 120, "groups": 25}
+    assert made.size.respondents == 6000 and made.basis["units"] == 120 and made.basis["groups"] == 25
 
 
 def test_equal_items_make_the_factor_of_one() -> None:

@@ -198,6 +198,21 @@ def test_neighbours_share_every_call(change: str) -> None:
             assert one.parameters == two.parameters and one.distance(two) <= one.sensitivity
 
 
+def test_domains_and_conditions_have_few_groups_unless_the_plan_says_more() -> None:
+    """A region may lie in a quarter of the pairs: in many groups it has none, and its error comes out too small."""
+    asks = [
+        {**ASKS[0], "name": "all"},
+        {**ASKS[0], "name": "some", "query": {"proportion": "y = 'yes'", "where": "x > 50"}},
+        {**ASKS[0], "name": "each", "query": {"proportion": "y = 'yes'", "by": ["z"]}},
+    ]
+    asks = [{**each, "sampling": {"epsilon": "1"}} for each in asks]
+    groups = []
+    for design in ({}, {"design": {"groups": 16, "items": ["all"], "epsilon": "1"}}):
+        own = plan_of(asks, **design).design.own
+        groups.append([getattr(own[name], "own", own[name]).basis.groups for name in ("all", "some", "each")])
+    assert groups == [[20, 10, 10], [16, 16, 16]]
+
+
 BAD: list[tuple[dict[str, Any], str]] = [
     ({"design": {"items": ["nobody"], "epsilon": "1"}}, "there is no statistic"),
     ({"design": {"items": ["mean"], "epsilon": "1"}}, "proportions of the plan"),

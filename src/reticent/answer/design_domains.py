@@ -16,13 +16,14 @@ from reticent.query.sides import Sides
 from reticent.schema import Schema
 from reticent.sensitivity.bounds import Neighbours, within_domains
 
-FEWEST_GROUPS, PAIRS_IN_A_GROUP = 4, 4
-"""Domains may lie in some strata only: with several pairs to a group, few groups are empty."""
+GROUPS_OF_DOMAINS = 10
+"""Domains may lie in some strata only: with few groups each has pairs of the domain. Uneven groups make the error too small, by
+the mean of the roots of their shares; fewer groups make it less sure, which the degrees of freedom tell."""
 
 
-def groups_by_domain(pairs: int, groups: int) -> int:
-    """Into how many groups pairs are dealt for domains, where the plan does not say."""
-    return min(groups, max(min(FEWEST_GROUPS, pairs), pairs // PAIRS_IN_A_GROUP))
+def groups_by_domain(groups: int) -> int:
+    """Into how many groups pairs are dealt for domains, or where a condition stands, if the plan does not say."""
+    return min(groups, GROUPS_OF_DOMAINS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

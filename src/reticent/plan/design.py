@@ -21,7 +21,7 @@ from reticent.plan.sections import DesignSection, SamplingSection
 from reticent.prepare.repair import Repair
 from reticent.prepare.units import SamplingUnits, units_of
 from reticent.privacy.claim import Change, Claim, read_epsilon
-from reticent.query.base import CodedMean, CodedSum
+from reticent.query.base import EVERYONE, CodedMean, CodedSum, RowQuery
 from reticent.query.domains import ByDomain
 from reticent.query.filled import roles
 from reticent.refine.total import DesignFactor
@@ -216,12 +216,12 @@ class _Reader:
         basis = self.basis(groups, f"{at}.epsilon")
         _check_weight(basis, shape, f"{at}.epsilon")
         epsilon = read_epsilon(section.epsilon, field=f"{at}.epsilon")
-        if by_domain is None:
-            return OwnError(shape=shape, basis=basis, epsilon=epsilon)
-        self._check_cells(by_domain, basis, f"{at}.epsilon")
-        if isinstance(basis, PairedUnits) and not groups:
-            basis = replace(basis, groups=groups_by_domain(len(basis.units.pairs), basis.groups))
+        if isinstance(basis, PairedUnits) and not groups and _is_of_some(ask):
+            basis = replace(basis, groups=groups_by_domain(basis.groups))
         own = OwnError(shape=shape, basis=basis, epsilon=epsilon)
+        if by_domain is None:
+            return own
+        self._check_cells(by_domain, basis, f"{at}.epsilon")
         return DomainErrors(own=own, sides=by_domain.sides)
 
     def _check_cells(self, query: ByDomain, basis: SamplingBasis, at: str) -> None:
@@ -295,6 +295,12 @@ class _Reader:
             raise PlanError(
                 "rests on a column that is filled; take statistics of columns that nobody filled", field=at
             )
+
+
+def _is_of_some(ask: Statistic) -> bool:
+    """Whether it is of domains, or of those whom a condition holds for, who may lie in some strata only."""
+    query = ask.query
+    return isinstance(query, ByDomain) or (isinstance(query, RowQuery) and query.among.where != EVERYONE)
 
 
 def _check_weight(basis: SamplingBasis, shape: CodedSum | CodedMean, at: str) -> None:
