@@ -46,6 +46,7 @@ class ClusterRows:
         self._sizes, self._silences = tuple(sizes), tuple(silences)
         self._made: list[ClusterRows] = []
         self._open = True
+        self._parts = 0  # of the rows in the order that nobody sees, once they are in it
 
     def count(self, sets: Sequence[Places]) -> list[Whole]:
         """For each set of columns its table over all their cells, exactly: a few blocks, in one statement."""
@@ -112,6 +113,8 @@ class ClusterRows:
         self._open = False
         for made in self._made:
             made.close()
+        if self._parts:
+            self._on.drop(f"{self._name}kept_")
         self._on.drop(self._name)
 
     @property
@@ -167,24 +170,31 @@ class ClusterRows:
 
     def _slices(self, bits: Fair | None) -> Iterator[Cells]:
         """All rows, a slice of the hashes at a time, in their order."""
-        values, name = Values(), f"{self._name}slices_"
-        key = bits if bits is not None else _Nothing()
-        hashed = SPARK.printed(uniform(SPARK, 0, 60))
-        columns = ", ".join(self._columns)
-        self._on.make(
-            name, f"SELECT {columns}, {hashed} AS {HASH} FROM ({self._labelled(key, values)}) t", values
-        )
+        if bits is None:  # passed over many times, so it is kept
+            self._parts = self._parts or self._hashed(f"{self._name}kept_", _Nothing())
+            yield from self._read(f"{self._name}kept_", self._parts)
+            return
+        name = f"{self._name}slices_"
         try:
-            (rows,) = self._ask(f"SELECT count(*) AS n FROM {name}")["n"]
-            parts = max(1, -(-int(rows) // SLICE))
-            for part in range(parts):
-                low, high = part * 2**60 // parts, (part + 1) * 2**60 // parts
-                found = self._ask(
-                    f"SELECT {columns}, {HASH} FROM {name} WHERE {HASH} >= {low} AND {HASH} < {high}"
-                )
-                yield self._block(found)
+            yield from self._read(name, self._hashed(name, bits))
         finally:
             self._on.drop(name)
+
+    def _hashed(self, name: str, bits: Fair) -> int:
+        """A table of the rows with a digest each, and how many slices they are cut into."""
+        values, columns = Values(), ", ".join(self._columns)
+        digest = SPARK.printed(uniform(SPARK, 0, 60))
+        labelled_ = self._labelled(bits, values)
+        self._on.make(name, f"SELECT {columns}, {digest} AS {HASH} FROM ({labelled_}) t", values)
+        (rows,) = self._ask(f"SELECT count(*) AS n FROM {name}")["n"]
+        return max(1, -(-int(rows) // SLICE))
+
+    def _read(self, name: str, parts: int) -> Iterator[Cells]:
+        columns = ", ".join(self._columns)
+        for part in range(parts):
+            low, high = part * 2**60 // parts, (part + 1) * 2**60 // parts
+            here = f"{HASH} >= {low} AND {HASH} < {high}"
+            yield self._block(self._ask(f"SELECT {columns}, {HASH} FROM {name} WHERE {here}"))
 
     def _block(self, found: dict[str, NDArray[np.int64]]) -> Cells:
         cells = np.stack([found[name] for name in self._columns])
