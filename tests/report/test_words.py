@@ -37,7 +37,7 @@ def test_promise_follows_change_and_unit():
         ({"measure": "a new one"}, "no formal guarantee"),
         ({"epsilon": None}, "no formal guarantee"),
         ({"arithmetic": "ideal reals"}, "exact reals, which they are not"),
-        ({"about": "the complete truth behind it"}, "complete answers behind the gaps"),
+        ({"about": "the complete truth behind it"}, "complete answers behind the missing values"),
         ({"about": "the frame it was drawn from"}, "while nobody knows who was"),
     ],
 )
