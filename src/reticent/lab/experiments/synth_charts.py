@@ -9,7 +9,18 @@ from reticent.lab.run.figures import ORANGE, titled
 from reticent.lab.trials.points import FLOORS
 from reticent.report.marks import BLUE, GREY, IN_ORDER, Spec
 
-COLOURS = {"independent": GREY, "privbayes": ORANGE, "mst": "#009E73", "aim": BLUE}
+COLOURS = {
+    "independent": GREY,
+    "privbayes": ORANGE,
+    "mst": "#009E73",
+    "aim": BLUE,
+    "chain": "#CC79A7",
+    "kamino": "#E69F00",
+    "kamino-i": "#E69F00",
+    "dpautogan": "#56B4E9",
+    "misgan": "#56B4E9",
+}
+"""One for a method for complete rows and for what adapts it to missing answers."""
 ORDER = ("no-missing", "holes", "available", "impute-model", "impute-mean", "impute-random", "complete")
 TELLS = "Mean distance of the 2-way tables of synthetic rows to the truth's, numbers in 16 public bins; mean of the repeats."
 
@@ -18,7 +29,8 @@ SIGNS = "Solid, circles: available cells. Dashed, squares: holes as values. Dott
 
 
 def charts(rows: Sequence[Row]) -> dict[str, Spec]:
-    """Those for which there is something to draw, of rows with a 2-way distance."""
+    """Those for which there is something to draw, of rows with a 2-way distance, of whole tables and of these methods."""
+    rows = [r for r in rows if r["method"] in (*COLOURS, *FLOORS) and "-" not in r["dataset"]]
     drawn = {
         "synth-strategies": _strategies(rows),
         "synth-rates": _rates(rows, 1),
@@ -56,7 +68,11 @@ def _rates(rows: Iterable[Row], epsilon: float) -> Spec | None:
 
 def _strategies(rows: Iterable[Row]) -> Spec | None:
     """A dot for each method and strategy, lines for the floors, a panel for each table."""
-    here = [r for r in rows if (r["mask"], r["rate"]) == ("MCAR", 0.2)]
+    here = [
+        r
+        for r in rows
+        if (r["mask"], r["rate"]) == ("MCAR", 0.2) and (r["strategy"] in ORDER or r["method"] in FLOORS)
+    ]
     dots = [
         {
             "panel": r["dataset"],
@@ -152,7 +168,15 @@ def _method(*, shape: bool = True) -> Spec:
         "scale": {"domain": names, "range": list(COLOURS.values())},
         "legend": legend,
     }
-    shapes = ["circle", "triangle-up", "diamond", "square"]
+    shapes = [
+        "circle",
+        "triangle-up",
+        "diamond",
+        "square",
+        "cross",
+        *2 * ["triangle-down"],
+        *2 * ["triangle-right"],
+    ]
     told = {"shape": {"field": "method", "scale": {"domain": names, "range": shapes}, "legend": legend}}
     return {"color": colour, **(told if shape else {})}
 
