@@ -219,6 +219,24 @@ def test_weights_to_known_totals_go_with_capped_donors():
     try_plan(plan)
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"count": "*", "where": "s = 'p'", "by": ["g"]},
+        {"mean": "z", "by": ["g"]},
+        {"median": "z", "step": "1", "by": ["g"]},
+        {"mean": "y", "by": ["s"]},
+    ],
+    ids=["filled members", "filled values", "median", "a filled domain"],
+)
+def test_domains_of_filled_answers_with_released_factors_lose_no_more_than_one_epsilon(query: dict[str, Any]):
+    """THEORY 14.2, 14.3 and 14.5 together: losses added up over domains, the factors given."""
+    asked = {**query, "weight": "poststratified"}
+    plan = make_plan([asked], book(COLUMNS), repair=TOGETHER, weight=WEIGHT, epsilon="2")
+    assert 0 < worst(plan, ADD) <= 1
+    try_plan(plan)
+
+
 def test_weights_that_donors_would_move_are_refused():
     with pytest.raises(PlanError, match="factors = "):
         make_plan(
