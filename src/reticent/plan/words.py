@@ -5,7 +5,7 @@ from fractions import Fraction
 
 from reticent.answer.parts import Answer, HiddenScale
 from reticent.exact import show
-from reticent.plan.capped import USUAL_SHARE, unserved
+from reticent.plan.capped import USUAL_SHARE, caps_for, ladder_of, unserved
 from reticent.plan.models import AnyModel
 from reticent.prepare.repair import CappedDonors, Default, Donors, Match, Metric, Repair, Scheme
 from reticent.query.base import Query
@@ -52,8 +52,20 @@ def capped_words(group: CappedDonors, schema: Schema, rings: int, rows: int | No
     return (
         f"missing {names} was taken from {who}: {levels}; so one respondent changes at most {group.serve} filled rows of "
         f"others; where no donor had room, {last} stood in (about {100 * unserved(group):.2g} % of gaps in large cells"
-        f"{even}, if {show(100 * (group.expected or USUAL_SHARE))} % are missing, as {expected})"
+        f"{even}, if {show(100 * (group.expected or USUAL_SHARE))} % are missing, as {expected}{_rule(group)})"
     )
+
+
+def _rule(group: CappedDonors) -> str:
+    """Why these levels and caps, where a plan leaves them to the rule of thumb (THEORY 11.4), or says the same."""
+    on, caps = [level.on for level in group.levels], [level.serve for level in group.levels]
+    said = ["levels give up the last attribute first"] if len(on) > 1 and on == list(ladder_of(on[0])) else []
+    said += (
+        ["caps are made to leave about one gap in a hundred"]
+        if caps == list(caps_for(group.expected, len(caps)))
+        else []
+    )
+    return f"; {_listed(said)}" if said else ""
 
 
 def _default(name: str, default: Default, schema: Schema) -> str:
