@@ -53,13 +53,24 @@ def test_the_cases_that_the_page_leads_with():
     assert all(piece.startswith("adult/") and piece.endswith("/1") for piece in LEADING)
 
 
+def test_the_leading_cases_hold():
+    """On average over all answers, and over the questions of each kind: at least 93 % in 200 runs."""
+    rows = json.loads((DOCS / "synth-intervals.json").read_text())["rows"]
+    leading = [row for row in rows if row["leading"]]
+    assert {(row["method"], row["mask"]) for row in leading} == {tuple(p.split("/")[2:0:-1]) for p in LEADING}
+    for row in leading:
+        assert row["runs"] >= 200
+        assert row["coverage"] is None or row["coverage"] >= 0.93
+
+
 def test_the_page_tells_what_was_run():
     """Every line of the table is a row of the JSON beside it, and every row a line."""
     rows = json.loads((DOCS / "synth-intervals.json").read_text())["rows"]
     told = [
-        f"| {row['method']}, {row['mask']} | {row['query']} | {100 * row['coverage']:.1f} | {100 * row['naive']:.0f} | "
-        f"{row['width_ratio']:.2f} | {100 * row['measured']:.0f} | {row['runs']} |"
+        f"| {row['dataset']}, {row['method']}, {row['mask']}, {row['epsilon']:g} | {row['query']} | {100 * row['coverage']:.1f} | "
+        f"{100 * row['naive']:.0f} | {row['width_ratio']:.2f} | {100 * row['measured']:.0f} | {row['runs']} |"
         for row in rows
+        if row["coverage"] is not None
     ]
     lines = (DOCS / "synth-intervals.md").read_text().splitlines()
-    assert [line for line in lines if line.startswith("|")][2:] == told
+    assert [line for line in lines if line.startswith(("| adult,", "| census,", "| national,"))] == told

@@ -14,6 +14,7 @@ from reticent.plan.synth import SynthSection, read_synthetic_tables
 from reticent.plan.tables import TablesSection, read_tables
 from reticent.schema.public_files import PublicFiles
 from reticent.smallcells.cells import with_files
+from reticent.synth.public import with_margins
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,5 +38,5 @@ PRODUCTS: Mapping[str, ProductReader] = {
     "cells": ProductReader(section=CellsSection, read=read_cell_tables, with_files=with_files),
     "tables": ProductReader(section=TablesSection, read=read_tables),
     "regression": ProductReader(section=RegressionSection, read=read_regressions),
-    "synth": ProductReader(section=SynthSection, read=read_synthetic_tables),
+    "synth": ProductReader(section=SynthSection, read=read_synthetic_tables, with_files=with_margins),
 }

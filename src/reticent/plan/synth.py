@@ -24,6 +24,7 @@ from reticent.sensitivity.donors import stability
 from reticent.synth.base import (
     MissingMethod,
     NoisyTraining,
+    PublicMargin,
     SampledTraining,
     Sequenced,
     Spend,
@@ -32,6 +33,7 @@ from reticent.synth.base import (
 )
 from reticent.synth.denial import HARD
 from reticent.synth.domain import BINS, Domain, domain_of, point_mass_words
+from reticent.synth.public import read_margins
 from reticent.synth.questions import LEVEL, TableQuestion, read_question
 from reticent.synth.residuals import with_fine_axes
 from reticent.synth.rules import Rules, read_rules
@@ -81,6 +83,7 @@ class Synth:
     point_masses: Mapping[str, Sequence[str]] = field(default_factory=dict)
     never: tuple[str, ...] = ()
     determines: Mapping[str, str] = field(default_factory=dict)
+    public: tuple[PublicMargin, ...] = field(default=(), repr=False)
     written: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -111,7 +114,7 @@ class Synth:
             f"; of filled rows one respondent is {self.spend.stability}" if self.spend.stability > 1 else ""
         )
         said = f"{self.rows:,} rows of {len(self.domain.axes)} columns by {self.method.name} ({cost})"
-        return f"{said}{self._sampled_words()}; {self.missing_words()}"
+        return f"{said}{self._sampled_words()}; {self.missing_words()}{self._public_words()}"
 
     def _sampled_words(self) -> str:
         """`, in 400 steps that each look at a record with chance 0.02`, where the plan says so."""
@@ -119,6 +122,11 @@ class Synth:
         if sampling is None:
             return ""
         return f", in {sampling['steps']} steps that each look at a record with chance {sampling['rate']}"
+
+    def _public_words(self) -> str:
+        """`; rows agree with public margins of sex, of age by region`, where there are any."""
+        names = [" by ".join(self.domain.columns[place] for place in each.places) for each in self.public]
+        return f"; rows agree with public margins of {', of '.join(names)}" if names else ""
 
     def missing_words(self) -> str:
         """What is done about missing answers, from the rows that are read to the rows that are written."""
@@ -227,6 +235,7 @@ class SynthSection(Section):
     - `inference`: measure for intervals: residuals of binned numbers, and all pairs.
     - `pairs`: with `inference`, `"all"` measures every pair, `"chosen"` those that the method chooses.
     - `answer`: questions that the release answers from the noisy tables, with intervals.
+    - `public`: files of public margins of the population, such as `"census.csv"`, that the synthetic rows agree with.
     - `sampling`: `{ rate = "0.02", steps = 400 }`, training steps over Poisson samples, for `chain` on very large tables.
     """
 
@@ -251,6 +260,7 @@ class SynthSection(Section):
     pairs: Literal["all", "chosen"] | None = None
     answer: list[AnswerSection] = Field(default=[], max_length=1000)
     sampling: StepSamplingSection | None = None
+    public: str | list[Any] | None = None
 
 
 def read_synths(
@@ -296,10 +306,11 @@ def read_synth(
         check_coding(Coding(keys=tuple(axis.key for axis in fine.axes)), schema, repair)
         rules = rules_of(section, domain)
     method = _asked(section, rules, at)
+    holes = _missing_method(section.missing, method, f"{at}.missing")
     synth = Synth(
         name=section.name,
         method=method,
-        holes=_missing_method(section.missing, method, f"{at}.missing"),
+        holes=holes,
         rows=section.rows,
         bins=section.bins,
         point_masses=point_mass_words(section.point_masses, schema, domain.columns),
@@ -317,6 +328,7 @@ def read_synth(
         answers=_answers(section, domain, at),
         never=tuple(section.never),
         determines=dict(section.determines),
+        public=_margins(section, domain, method, holes, at),
         written=dict(raw),
     )
     _check_size(synth, at)
@@ -369,6 +381,32 @@ def _method(section: SynthSection, at: str) -> SynthesisMethod:
                 raise PlanError("Field required", field="method")
             return find(section.method)
         return with_intervals(section.method, section.pairs)
+
+
+def _margins(
+    section: SynthSection, domain: Domain, method: SynthesisMethod, holes: MissingMethod, at: str
+) -> tuple[PublicMargin, ...]:
+    """Public margins, where the method and what is done about missing values can take them."""
+    if section.public is None:
+        return ()
+    from reticent.synth.registry import usual_missing  # compiles, like the methods
+
+    refused = (
+        (
+            usual_missing(method) is not MissingMethod.WEIGHTED,
+            f"{method.name} fits no tables; use aim, mst or pairs",
+        ),
+        (holes is MissingMethod.VALUES, "a margin says nothing of missing answers; use another 'missing'"),
+        (
+            bool(section.copies),
+            "bootstrap copies are surveys that nobody adjusted, and intervals of them would not hold",
+        ),
+    )
+    for is_wrong, said in refused:
+        if is_wrong:
+            raise PlanError(f"{said}, or leave it out", field=f"{at}.public")
+    with _placed(at):
+        return read_margins(section.public, domain)
 
 
 def _answers(section: SynthSection, domain: Domain, at: str) -> tuple[PlannedAnswer, ...]:

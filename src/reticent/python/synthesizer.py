@@ -111,6 +111,7 @@ class Synthesizer(Params):
     - `impute_model`: whose model completes the rows, with `missing = "impute-model"`.
     - `impute_share`: the share of the amount that filling takes, half where not said.
     - `sampling`: for `"chain"`, `{"rate": "0.02", "steps": 400, "expected": 1_000_000}`: training steps over Poisson samples.
+    - `public`: public margins of the population that rows agree with, each `{"columns": ["sex"], "lines": [["f", "51"], ["m", "49"]]}`.
     - `replaced`: protect one respondent's answers replaced, and not one added or removed.
     - `ledger`: a `Ledger` or its path, charged before a row is read.
 
@@ -121,7 +122,7 @@ class Synthesizer(Params):
     _NAMES = (
         *("method", "missing", "epsilon", "delta", "codebook", "columns", "bins", "point_masses", "copies"),
         *("never", "determines", "known", "denial", "inference", "pairs", "replaced", "ledger"),
-        *("impute_model", "impute_share", "sampling"),
+        *("impute_model", "impute_share", "sampling", "public"),
     )
 
     def __init__(
@@ -145,6 +146,7 @@ class Synthesizer(Params):
         impute_model: str | None = None,
         impute_share: str | None = None,
         sampling: Mapping[str, Any] | None = None,
+        public: Sequence[Mapping[str, Any]] | None = None,
         replaced: bool = False,
         ledger: Account | None = None,
     ) -> None:
@@ -154,6 +156,7 @@ class Synthesizer(Params):
         self.never, self.determines, self.known, self.replaced = never, determines, known, replaced
         self.denial, self.inference, self.pairs, self.ledger = denial, inference, pairs, ledger
         self.impute_model, self.impute_share, self.sampling = impute_model, impute_share, sampling
+        self.public = public
         self._noise: SynthNoise = SystemSynthNoise()
         self._kind: type | None = None
 

@@ -141,7 +141,15 @@ def learn(
     # Whatever a fit says when it fails may hold something read from a row.
     with engine.coded(synth.domain.schema, synth.keys, repair, lot) as counts, suppress(Exception):
         model = synth.method.fit(
-            FitTask(counts, synth.domain, synth.holes, synth.spend, noise=noise, step=step)
+            FitTask(
+                counts,
+                synth.domain,
+                synth.holes,
+                synth.spend,
+                noise=noise,
+                step=step,
+                public=synth.public,
+            )
         )
     if model is None:
         raise ResourceError(FAILED, field="synth")

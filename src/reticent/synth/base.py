@@ -128,6 +128,22 @@ class Spend:
         return not (self.delta or self.rho)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublicMargin:
+    """Shares of the survey's population over all cells of one column or two, known to all. They sum to one."""
+
+    places: Places
+    shares: Floats = field(repr=False)
+
+    def over(self, groups: Sequence[Counted]) -> Floats:
+        """The shares over groups of cells, -1 for cells in none, which have no share."""
+        shape = [int(side.max()) + 1 for side in groups]
+        kept = np.ix_(*(np.flatnonzero(side >= 0) for side in groups))
+        into = np.ravel_multi_index(np.ix_(*(side[side >= 0] for side in groups)), shape)
+        made = np.bincount(into.ravel(), weights=self.shares[kept].ravel(), minlength=int(np.prod(shape)))
+        return np.asarray(made.reshape(shape))
+
+
 @dataclass(frozen=True, slots=True)
 class FitTask:
     """What a synthesizer is given to fit: the rows, what is done about missing values, and what may be spent.
@@ -140,6 +156,7 @@ class FitTask:
     spend : the privacy budget of the fit, for the change that stays hidden
     noise : where all noise and all draws come from
     step : told of each step of the method by name, for a progress bar
+    public : margins of the population that the model is to agree with
     """
 
     counts: Counts = field(repr=False)
@@ -148,6 +165,7 @@ class FitTask:
     spend: Spend
     noise: SynthNoise = field(kw_only=True)
     step: Step = field(kw_only=True, repr=False)
+    public: tuple[PublicMargin, ...] = field(kw_only=True, default=(), repr=False)
 
 
 class Model(Protocol):

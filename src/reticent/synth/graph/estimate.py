@@ -191,7 +191,7 @@ def estimate(
     """
     _check(shape, measured, zeroes, total)
     merged = _merged(measured)
-    fit = _Fit(tuple(shape), merged, zeroes, total)
+    fit = GraphFit(tuple(shape), merged, zeroes, total)
     if merged:
         fit.run(start, passes(merged, total=total) if iterations is None else iterations, tolerance)
     return fit.fitted()
@@ -220,7 +220,7 @@ class _Pieces:
         ]
 
 
-class _Fit:
+class GraphFit:
     """One problem: the tree over all sets, memory for passes, and the potentials found so far."""
 
     def __init__(

@@ -110,7 +110,7 @@ class AIM:
             each
             for each in options
             if each.places in known
-            or tree_cells(study.view.shape, [*known, *study.lawful, each.places]) <= most
+            or tree_cells(study.view.shape, [*known, *study.settled, each.places]) <= most
         ]
 
     def _choose(

@@ -131,7 +131,7 @@ class AllPairs:
                 *chosen,
                 *added,
                 pair,
-                *study.lawful,
+                *study.settled,
                 *((place,) for place in range(len(study.domain.axes))),
             ]
             if tree_cells(study.view.shape, sets) <= self.most_cells:

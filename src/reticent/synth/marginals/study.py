@@ -17,10 +17,20 @@ from numpy.typing import NDArray
 from reticent.engine.coded import MOST_CELLS as MOST_HELD
 from reticent.errors import PlanError
 from reticent.privacy.claim import Claim
-from reticent.synth.base import Conditional, Counted, Counts, FitTask, Floats, MissingMethod, Places
+from reticent.synth.base import (
+    Conditional,
+    Counted,
+    Counts,
+    FitTask,
+    Floats,
+    MissingMethod,
+    Places,
+    PublicMargin,
+)
 from reticent.synth.domain import Axis, Domain
 from reticent.synth.graph.beliefs import FittedGraph
 from reticent.synth.graph.estimate import NoisyTable, Zeroes, estimate
+from reticent.synth.graph.rake import raked
 from reticent.synth.lists import Lists, NoisyList
 from reticent.synth.marginals.scores import SHARES, UNIT, distance, misfit
 from reticent.synth.marginals.smooth import smoothed
@@ -255,6 +265,7 @@ class MarginalFit:
     missing: MissingMethod
     purse: Accountant
     fines: tuple[FineAxis, ...] = ()
+    margins: tuple[PublicMargin, ...] = field(default=(), repr=False)
     lawful: dict[Places, Flags] = field(init=False, repr=False)
     view: View = field(init=False, repr=False)
     total: float = field(init=False, default=1.0)
@@ -270,7 +281,14 @@ class MarginalFit:
         """Begun with the rows and the budget of `task`; with sums of residuals of binned numbers where asked for."""
         purse = Accountant(spend=task.spend, noise=task.noise)
         fines = fine_axes(task.domain) if residuals else ()
-        return cls(counts=task.counts, domain=task.domain, missing=task.missing, purse=purse, fines=fines)
+        return cls(
+            counts=task.counts,
+            domain=task.domain,
+            missing=task.missing,
+            purse=purse,
+            fines=fines,
+            margins=task.public,
+        )
 
     def __post_init__(self) -> None:
         self.lawful = lawful_pairs(self.domain)
@@ -349,6 +367,17 @@ class MarginalFit:
         """A measured table as the model would be fitted to it now."""
         return measured
 
+    @property
+    def settled(self) -> list[Places]:
+        """Sets that are in every model at last: of laws, and of public margins."""
+        return [*self.lawful, *(each.places for each in self.margins)]
+
+    def _adjusted(self, fitted: FittedGraph) -> FittedGraph:
+        """The model raked to public margins, where there are any. No row is looked at."""
+        sides = [side.into for side in self.view.sides]
+        margins = {each.places: each.over([sides[place] for place in each.places]) for each in self.margins}
+        return raked(fitted, self.view.shape, margins, self.zeroes()) if margins else fitted
+
     def zeroes(self) -> list[Zeroes]:
         """Which cells of which pairs nobody can be in."""
         found = self.lawful.items()
@@ -376,7 +405,7 @@ class MarginalFit:
 
     def network(self, fitted: FittedGraph, claim: Claim) -> Network:
         """The fitted model over all cells."""
-        steps = tuple(self.view.widened(step) for step in fitted.conditionals())
+        steps = tuple(self.view.widened(step) for step in self._adjusted(fitted).conditionals())
         return Network(domain=self.domain, steps=steps, total=self.total, claim=claim, lists=self.lists())
 
     def lists(self) -> Lists:
