@@ -71,7 +71,9 @@ def read_margins(raw: object, domain: Domain) -> tuple[PublicMargin, ...]:
 
 def _section(raw: object) -> PublicMarginSection:
     try:
-        return fill(PublicMarginSection, raw, error=PlanError, at="public")
+        return fill(
+            PublicMarginSection, raw if isinstance(raw, Mapping) else {}, error=PlanError, at="public"
+        )
     except PlanError:
         raise _wrong(
             "a margin has the names of one column or two under 'columns', and texts in 'lines'"
