@@ -65,7 +65,12 @@ CASES: dict[str, tuple[list[dict[str, Any]], dict[str, Any], str]] = {
         "leave bound = 'hubs'",
     ),
     "a table of it": ([ask(table=["wage"], bins=BINS)], {"impute": [HUBS]}, "leave bound = 'hubs' out"),
-    "a quantile of it": ([ask(median="wage", step="1000")], {"impute": [HUBS]}, "leave bound = 'hubs' out"),
+    "a quantile of averages": (
+        [ask(median="wage", step="1000")],
+        {"impute": [{**HUBS, "k": 2}]},
+        "leave bound = 'hubs' out",
+    ),
+    "a quantile of too many candidates": ([ask(median="wage", step="1")], {"impute": [HUBS]}, "larger step"),
     "too many domains": (
         [
             ask(

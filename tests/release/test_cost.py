@@ -73,9 +73,11 @@ def test_a_bar_of_a_difference_cannot_be_bought_either():
         make_plan(queries, asks={2: BAR})
 
 
-@pytest.mark.parametrize(
-    "query", [{"median": "pay", "step": "5"}, {"table": ["pay"], "bins": {"pay": [-50, 0, 150]}}]
-)
+def test_a_quantile_rests_on_its_own_page():
+    assert "proofs/answer/value_ladder.md" in grounds(repaired({"median": "pay", "step": "5"}))
+
+
+@pytest.mark.parametrize("query", [{"table": ["pay"], "bins": {"pay": [-50, 0, 150]}}])
 def test_what_no_theorem_covers_is_refused(query):  # covers T08
     assert make_plan([query])
     with pytest.raises(PlanError, match="no theorem"):

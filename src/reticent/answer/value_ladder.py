@@ -26,6 +26,7 @@ HIDDEN_RANKS = (
     "none: how many respondents lie between this value and the exact one depends on how busy donors are, which is confidential; "
     "give interval an epsilon for an interval of values"
 )
+MOST_CANDIDATES = 20_000
 NO_LADDER = "leave bound = 'hubs' out: capped donors have a public bound"
 
 
@@ -115,6 +116,12 @@ class LengthRoute(QuantileRoute):
         if self.query.banded:
             raise PlanError(
                 f"interpolates within bands, which is not bounded where the nearest donor fills; leave step out, or {NO_LADDER}",
+                field=f"{field}.step",
+            )
+
+        if len(self.query.candidates(schema)) > MOST_CANDIDATES:
+            raise PlanError(
+                f"makes more than {MOST_CANDIDATES:,} candidates, for each of which recipients are put in order; take a larger step",
                 field=f"{field}.step",
             )
 

@@ -72,6 +72,7 @@ class RankLengths:
     def __init__(self, cells: Sequence[int], held: BlockTable, at: Fraction, *, heaviest: int) -> None:
         self._a, self._b = at.numerator, at.denominator
         self._own = heaviest * max(self._a, self._b - self._a)
+        self._known: dict[int, tuple[int, int]] = {}
         self._below = [0, *accumulate(cells)]
         order = np.argsort(held.block, kind="stable")
         block, self._cell = held.block[order], held.cell[order]
@@ -82,6 +83,12 @@ class RankLengths:
         self._starts = np.flatnonzero(np.diff(served, prepend=NOBODY_SERVES))
 
     def at(self, place: int) -> tuple[int, int]:
+        """The two lengths of a boundary, each found once."""
+        if place not in self._known:
+            self._known[place] = self._at(place)
+        return self._known[place]
+
+    def _at(self, place: int) -> tuple[int, int]:
         """The length of b B - a W at a candidate, or behind the last one, and that of its negative. Above zero it is first
         reached from above, below zero and at it, the last that is not past it."""
         whole = self._below[-1]
