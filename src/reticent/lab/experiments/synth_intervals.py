@@ -141,10 +141,12 @@ def run(index: int, seed: int) -> list[Outcome]:
     rng = np.random.default_rng(seed)
     picked = rng.integers(0, len(case.table.codes), len(case.table.codes))
     codes, is_category = case.table.codes[picked], silence.endswith("category")
-    if silence in ("MCAR", "category"):
+    if silence == "MCAR":
         codes = with_missing(codes, rng.random(codes.shape) < RATE)
-    elif silence.startswith("MAR"):
-        codes = with_missing(codes, mask(name, "MAR", RATE)[picked])
+    elif (
+        silence != "complete"
+    ):  # whoever is drawn is silent where the table is: of silence as a category, too, the table is the truth
+        codes = with_missing(codes, mask(name, "MCAR" if silence == "category" else "MAR", RATE)[picked])
     spend = Spend(epsilon=Fraction(epsilon), delta=Fraction(0) if "laplace" in method else DELTA)
     noise = QuickSynthNoise(rng)
     network = fitted(method.removesuffix("-laplace"), codes, case, is_category, spend, noise)
