@@ -50,6 +50,9 @@ _HOMES = {
 }
 
 
+__all__ = ["__version__", *_HOMES]  # noqa: PLE0604 - names that are loaded when asked for
+
+
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
@@ -57,4 +60,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*_HOMES, "__version__"])
+    return sorted(__all__)

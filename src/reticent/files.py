@@ -171,7 +171,9 @@ def amount_text(value: object) -> object:
         raise ValueError(DOUBLE)  # noqa: TRY004 - what pydantic tells of, with the place
     if isinstance(value, Decimal):
         return f"{value:f}"
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    if isinstance(value, bool | list | dict):
+        raise ValueError('write a plain decimal such as 0.5 or "0.5"')  # noqa: TRY004 - as above
+    return str(value) if isinstance(value, int) else value
 
 
 Amount = Annotated[str, BeforeValidator(amount_text)]

@@ -75,6 +75,8 @@ def lines(*cells: str, header: str = "pay;age;town") -> str:
         (lines("1.234,5;2;bonn"), DIALECT, '[survey.csv] decimal = "," and thousands = "." in the codebook'),
         (lines("1,234;2;bonn", "2,500;2;bonn"), DIALECT, 'say [survey.csv] thousands = "," in the codebook'),
         (lines("1.234,5;2;bonn"), DIALECT + 'decimal = ","\n', 'say [survey.csv] thousands = "." in the codebook'),
+        (lines("1;12.500;bonn", "2;30.000;bonn"), DIALECT, "others were read a thousand times too small"),
+        (lines("12.500;2;bonn"), DIALECT + 'decimal = ","\n', 'say [survey.csv] thousands = "." in the codebook'),
         (lines("3.5;2;bonn"), DIALECT + 'decimal = ","\n', "pay holds numbers with a decimal point"),
         (lines("3.5;2;bonn"), DIALECT + 'decimal = ","\n', "pay does not fit, such as: '3.5'"),
         (lines("3;2;köln").encode("cp1252"), DIALECT, "town holds bytes that are no utf-8: say [survey.csv] encoding"),
@@ -128,3 +130,13 @@ def test_percentages_stand_whole_at_80_columns(tmp_path: Path) -> None:
     shown = done.output.splitlines()
     assert any("33.3%" in line and "town" in line for line in shown)
     assert all(len(line) <= 80 for line in shown if line.startswith(("│", "┃", "┏", "└")))
+
+
+def test_flags_that_never_vary_are_said_to_go_with_nothing(tmp_path: Path) -> None:
+    """Of a column wholly missing no correlation is told, and none that is zero."""
+    rows = lines(
+        *(f"{'' if place % 2 else 1},{'' if place % 2 else 2},ulm" for place in range(20)),
+        header="pay,age,town",
+    )
+    said = ran(folder_of(tmp_path, rows), "check")
+    assert "+1.00 pay, age" in said and "pay, town" not in said

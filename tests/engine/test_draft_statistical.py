@@ -109,6 +109,18 @@ def test_a_codebook_is_not_finished_while_a_todo_is_left(sav: Path, tmp_path: Pa
     assert "; finished" in CliRunner().invoke(app, ["codebook", "check", str(book)]).output
 
 
+def test_a_draft_that_cannot_be_read_yet_says_how_many_todos_are_left(sav: Path, tmp_path: Path) -> None:
+    """What its first error asks is one of them."""
+    book = tmp_path / "draft.codebook.toml"
+    book.write_text(draft_codebook(str(sav)), encoding="utf-8")
+    done = CliRunner().invoke(app, ["codebook", "check", str(book)])
+    assert (
+        done.exit_code != 0
+        and "draft.codebook.toml: not finished: " in done.output
+        and "TODO left" in done.output
+    )
+
+
 def test_missing_values_of_stata_are_never_levels(tmp_path: Path) -> None:
     """.a to .z stand beside all numbers: what they mean is told, and a level that no cell can have is not drafted."""
     path = tmp_path / "survey.dta"

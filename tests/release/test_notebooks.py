@@ -13,6 +13,7 @@ import pytest
 
 import reticent
 from reticent.errors import PlanError
+from reticent.python.frames import FrameOutput
 from reticent.release.release import Release
 from reticent.report.pages import installed
 from tests.report.documents import answer, estimate
@@ -110,6 +111,54 @@ def test_donors_give_back_the_headers_they_were_given(kind: str) -> None:
     assert type(found) is type(given)
     if kind == "pandas":
         assert list(found.index[:2]) == ["r0", "r1"] and set(found["area"]) == {"1", "2"}
+    assert list(imputer.get_feature_names_out()) == names
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_donors_keep_types_and_columns_that_the_codebook_does_not_declare(kind: str) -> None:
+    given: Any = rows().assign(remark="r", area=lambda frame: frame["area"].astype("category"))
+    given["Age (years)"] = given["Age (years)"].astype("int16")
+    given = given if kind == "pandas" else pl.from_pandas(given)
+    imputer = reticent.DonorImputer(BOOK, column="pay", match=["area"], default="500")
+    found = imputer.fit_transform(given)
+    assert list(found.columns) == [*given.columns, "pay_filled"] == list(imputer.get_feature_names_out())
+    for name in given.columns:
+        assert found[name].dtype == given[name].dtype, name
+
+
+def test_a_type_that_cannot_hold_the_answers_is_not_kept() -> None:
+    """Groups are words where the file has numbers; whole numbers that are filled with halves become doubles."""
+    book = {
+        **BOOK,
+        "columns": {
+            **BOOK["columns"],
+            "side": {"kind": "categorical", "source": "area", "groups": {"n": ["1"], "s": ["2"]}},
+        },
+    }
+    frame = rows().assign(area=lambda each: each["area"].astype(int))
+    found = reticent.DonorImputer(book, column="pay", match=["area"], default="500").fit_transform(frame)
+    assert list(found.columns) == ["area", "pay", "Age (years)", "side", "pay_filled"]
+    assert found["area"].dtype == np.int64 and set(found["side"]) == {"n", "s"}
+    halves = pa.table({"a": [0.5, 1.0]})
+    assert FrameOutput()._as_given(pd.DataFrame({"a": [1, 2]}), halves)["a"].tolist() == [0.5, 1.0]
+
+
+def test_everything_is_there_for_an_import_of_all_names() -> None:
+    names: dict[str, Any] = {}
+    exec("from reticent import *", names)  # noqa: S102 - the sentence itself is what is tested
+    assert {"Release", "DonorImputer", "read_plan"} <= set(names)
+
+
+def test_bounds_by_header_are_for_that_frame_alone() -> None:
+    frame = pd.DataFrame({"age": np.linspace(18, 90, 500)})
+    line = reticent.PrivateRegression(epsilon="10", bounds={"age": (18, 90), "pay": (0, 100)})
+    assert "<pre>" not in line._repr_html_()
+    line.fit(frame, frame["age"])
+    assert "interval for privacy noise" in line._repr_html_() and "<pre>" in line._repr_html_()
+    with pytest.raises(PlanError, match="exactly these headers"):
+        line.fit(frame.rename(columns={"age": "years"}), frame["age"])
+    with pytest.raises(PlanError, match="exactly these headers"):
+        line.fit(frame.to_numpy(), frame["age"])
 
 
 def test_set_output_chooses_the_frame() -> None:

@@ -10,6 +10,7 @@ from reticent.errors import ReticentError
 from reticent.report import charts
 from reticent.report.charts import specs
 from reticent.report.statistics import MOST_CELLS
+from reticent.report.tables import TABLES
 from tests.report import documents
 from tests.report.documents import answer, estimate, release
 
@@ -146,3 +147,28 @@ def test_pictures_without_the_drawing_part(monkeypatch):
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     with pytest.raises(ReticentError, match=r"reticent\[report\]"):
         charts.png(release())
+
+
+def test_a_margin_of_two_columns_has_a_part_for_each_level_of_the_first():
+    """No label has to hold both keys, and readers see labels in the title, too."""
+    lines = [
+        {"cell": {"area": area, "sex": sex}, "value": 5, "privacy_low": 4, "privacy_high": 6}
+        for area in ("1", "2")
+        for sex in ("f", "m", "(all)")
+    ]
+    table = {
+        "name": "who",
+        "unit": "respondents",
+        "whole": True,
+        "level": 0.95,
+        "margins": [{"columns": ["area", "sex"], "lines": lines}],
+    }
+    labels = {"area": {"label": "Area", "levels": {"1": "North"}}}
+    ((title, _, (_, spec)),) = TABLES.charts({"tables": [table], "labels": labels})
+    assert title == "who: Area by sex"
+    assert [(row["group"], row["label"]) for row in spec["data"]["values"]] == [
+        ("Area: North", "f"),
+        ("Area: North", "m"),
+        ("Area: 2", "f"),
+        ("Area: 2", "m"),
+    ]

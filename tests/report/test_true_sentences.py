@@ -150,7 +150,7 @@ def test_a_table_of_cells_says_that_values_were_filled(impute: list[Any], said: 
     made = rehearsed(planned(cells=CELLS, **({"impute": impute} if impute else {})))
     told = made.document["cells"][0]["words"]
     assert ("or had it filled" in told) == bool(said) and said in told
-    assert "who answered what is used here" in told
+    assert "who answered area and pay" in told
 
 
 def test_the_workbook_says_what_became_of_missing_answers() -> None:
@@ -158,6 +158,35 @@ def test_the_workbook_says_what_became_of_missing_answers() -> None:
     with zipfile.ZipFile(io.BytesIO(sheet(release(imputation=[])))) as book:
         text = book.read("xl/sharedStrings.xml").decode()
     assert "used as they are" not in text and "none was filled" in text
+
+
+SPOKEN = (
+    ({"table": ["area"]}, "table of area over all respondents"),
+    ({"count": "*"}, "number of all respondents"),
+    (
+        {"proportion": "pay is missing", "where": "age >= 15"},
+        "share with pay is missing among respondents with age >= 15 who answered age",
+    ),
+    (
+        {"mean": "pay", "where": "area = '1'"},
+        "mean of pay over respondents with area = '1' who answered area and pay",
+    ),
+    (
+        {"correlation": ["pay", "age"]},
+        "correlation of pay and age over all respondents who answered pay and age",
+    ),
+    ({"mean": "pay", "missing": "complete"}, "mean of pay over all respondents who answered every question"),
+)
+
+
+@pytest.mark.parametrize(("query", "said"), SPOKEN)
+def test_a_statistic_says_whose_answers_it_is_of(query: dict[str, Any], said: str) -> None:
+    """A table has a cell for missing answers, and a share of missing answers is one of those who gave none."""
+    statistic = {"name": "s", "query": {k: v for k, v in query.items() if k != "missing"}, "epsilon": "0.1"}
+    statistic |= {"missing": query["missing"]} if "missing" in query else {}
+    plan = Survey("rows.csv", codebook=BOOK).plan("r", epsilon="1", statistics=[statistic])
+    (answer,) = rehearsed(plan).document["statistics"]
+    assert answer["words"] == said
 
 
 def test_cells_are_rounded_by_the_rule_of_everything_else() -> None:

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis.strategies import floats, integers
 
 from reticent.report import numbers, words
-from tests.report.documents import CLAIM, document, rehearsal
+from reticent.report.statistics import statistics_lines
+from tests.report.documents import CLAIM, answer, document, estimate, rehearsal
 
 
 def test_promise_is_two_sentences():
@@ -88,3 +89,13 @@ def test_a_shown_bar_covers_the_bar(value, half):
 def test_numbers_as_shown(value, places, said):
     made = numbers.nearest(value, places)
     assert made == said if said is not None else made.startswith("1,000")
+
+
+def test_domains_of_one_key_are_a_table_of_their_own_on_the_terminal():
+    """The key heads a column; nobody reads `area = North` forty times."""
+    cells = [estimate(1.5, cell={"area": "1"}), estimate(2.5, cell={"area": "2"})]
+    labels = {"area": {"label": "Area", "levels": {"1": "North", "2": "South"}}}
+    told = document(statistics=[answer("all", [estimate(4)]), answer("pay", cells)], labels=labels)
+    singles, table = [line for line in statistics_lines(told) if not isinstance(line, str)]
+    assert singles.headings[0] == "statistic" and [row[0] for row in singles.rows] == ["all"]
+    assert table.headings[0] == "Area" and [row[0] for row in table.rows] == ["North", "South"]

@@ -147,3 +147,51 @@ def test_partition_is_bound_to_groups_and_not_to_labels() -> None:
     assert bound(plain) == bound({**plain, "labels": {"n": "North"}})
     assert bound(plain) != bound({"groups": {"s": ["2"], "n": ["1"]}})
     assert bound(plain) != bound({**plain, "ignore": ["case"]})
+
+
+def beside(*columns: tuple[str, dict[str, Any]], csv: dict[str, str] | None = None) -> Schema:
+    """Columns that are all read from the header `a`."""
+    held = {name: {"source": "a", **column} for name, column in columns}
+    return schema_from({"survey": {**SURVEY, **({"csv": csv} if csv else {})}, "columns": held})
+
+
+REGION = ("region", {"kind": "categorical", "levels": ["1", "2", "3"]})
+AREA = ("area", {"kind": "categorical", "groups": {"north": ["1", "2"], "south": ["3"]}})
+BANDS = ("band", {"kind": "integer", "bounds": [1, 3]})
+
+
+@pytest.mark.parametrize(
+    "written", [pa.table({"a": ["1", "2", "3", None]}), pa.table({"a": [1, 2, 3, None]})]
+)
+def test_a_recode_stands_beside_its_original(written: pa.Table) -> None:
+    """One column of the file, read three ways."""
+    book, engine = beside(REGION, AREA, BANDS), open_engine(open_frame(written))
+    names = ["c_region", "c_area", "c_band"]
+    try:
+        engine.check(book)
+        found = read(
+            engine, book, list(book.columns), lambda _, rows: sql.select([sql.column(n) for n in names], rows)
+        )
+    finally:
+        engine.close()
+    assert found == [(0, 0, 1), (1, 0, 2), (2, 1, 3), (None, None, None)]
+
+
+def test_an_identifier_shares_its_header_with_nobody() -> None:
+    """What is never asked about is asked about under no other name."""
+    with pytest.raises(SchemaError, match="never asked about"):
+        schema_from(
+            {
+                "survey": {"name": "x", "unit": "who", "at_most": 2},
+                "columns": {
+                    "who": {"kind": "identifier", "source": "a"},
+                    "region": {"source": "a", **REGION[1]},
+                },
+            }
+        )
+
+
+def test_a_header_whose_numbers_are_rewritten_is_no_source_of_levels() -> None:
+    with pytest.raises(SchemaError, match="keep one"):
+        beside(REGION, BANDS, csv={"decimal": ","})
+    assert beside(REGION, BANDS, csv={"separator": ";"}).columns

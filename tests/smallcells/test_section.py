@@ -61,7 +61,7 @@ def test_a_section_is_read_as_written():
     assert str(cells.claim(Change.ADD_REMOVE)).startswith("5.5-DP, one respondent added or removed")
     assert cells.labels(SCHEMA) == ["1", "2", "3", "4", "5", "6"]
     assert cells.words() == "kid predicted at parent = 25 in each tract, over respondents with age >= 30 " + (
-        "who answered what is used here"
+        "who answered age, tract, parent and kid"
     )
     want = cells.want(SCHEMA)
     assert (want.cell, want.x, want.y, want.rows.known) == ("tract", "parent", "kid", ("age",))

@@ -51,15 +51,26 @@ def _elsewhere(source: str, relation: str | None) -> Mapping[str, str] | None:
 @app.command(epilog="Example: reticent codebook check survey.codebook.toml")
 def check(file: Annotated[Path, typer.Argument(metavar="CODEBOOK", help="The codebook file.")]) -> None:
     """Say whether a codebook is complete and consistent: nothing is finished while a TODO is left in it."""
+    from reticent.errors import SchemaError
     from reticent.schema import read_schema
 
-    schema = read_schema(file)
-    state = "finished" if schema.finished else "still marked unfinished"
-    lines = _todo(file)
-    if lines:
-        shown = ", ".join(map(str, lines[:10])) + (", ..." if len(lines) > 10 else "")
-        state = f"not finished: {len(lines)} TODO left, in lines {shown}"
+    left = _left(_todo(file))
+    try:
+        schema = read_schema(file)
+    except SchemaError:
+        if left:
+            typer.echo(
+                f"{file.name}: {left}"
+            )  # a draft is refused for what its TODOs ask; say how many there are
+        raise
+    state = left or ("finished" if schema.finished else "still marked unfinished")
     typer.echo(f"{schema.name}: {len(schema.columns)} columns, unit {schema.unit}; {state}")
+
+
+def _left(lines: list[int]) -> str:
+    """How many TODOs are left and where the first of them stand; nothing where there are none."""
+    shown = ", ".join(map(str, lines[:10])) + (", ..." if len(lines) > 10 else "")
+    return f"not finished: {len(lines)} TODO left, in lines {shown}" if lines else ""
 
 
 def _todo(file: Path) -> list[int]:

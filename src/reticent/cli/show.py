@@ -193,12 +193,11 @@ def show_patterns(found: Patterns) -> None:
         texts = (_share(count, found.rows), f"{count:,}", *marks)
         table.add_row(*(Text(text) for text in texts))
     Console().print(table)
-    pairs = [(a, b) for i, a in enumerate(found.columns) for b in found.columns[i + 1 :]]
-    strongest = sorted(pairs, key=lambda pair: -abs(found.correlation(*pair)))[:MOST_PAIRS]
+    strongest = found.together[:MOST_PAIRS]
     if strongest:
         typer.echo("Columns that go missing together (correlation of their flags):")
-        for one, other in strongest:
-            typer.echo(f"  {found.correlation(one, other):+.2f}  {one}, {other}")
+        for one, other, strength in strongest:
+            typer.echo(f"  {strength:+.2f}  {one}, {other}")
 
 
 def show_coarse(unit: str, rows: int) -> None:

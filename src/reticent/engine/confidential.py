@@ -192,6 +192,13 @@ class Patterns:
         spread = sqrt(a * (1 - a) * b * (1 - b))
         return (both - a * b) / spread if spread else 0.0
 
+    @property
+    def together(self) -> list[tuple[str, str, float]]:
+        """Pairs of columns with the correlation of their flags, strongest first; none that is zero to two decimals."""
+        pairs = [(a, b) for place, a in enumerate(self.columns) for b in self.columns[place + 1 :]]
+        found = [(a, b, self.correlation(a, b)) for a, b in pairs]
+        return sorted((each for each in found if abs(each[2]) >= 0.005), key=lambda each: -abs(each[2]))
+
 
 def patterns(engine: CuratorEngine, schema: Schema, columns: Sequence[str]) -> Patterns:
     """The patterns over `columns` (at most forty), by one pass over the rows."""

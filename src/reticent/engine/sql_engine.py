@@ -354,6 +354,7 @@ class SqlEngine(ABC):
         values = Values()
         raw = [schema.columns[column].source for column in columns if column not in schema.computed]
         raw += [schema.columns[schema.unit].source] if schema.unit != ROW else []
+        raw = list(dict.fromkeys(raw))  # a recode has the source of its original
         source = self._in_order() if LINE in keep else source
         base, names = self.base(raw, values, source, line=LINE in keep)
         clean = Clean(schema, names, self.types, values, self.dialect, edits=repair.edits, keep=keep, lot=lot)

@@ -30,7 +30,7 @@ from reticent.plan.models import (
 from reticent.plan.tables import check_missingness
 from reticent.prepare.repair import Repair
 from reticent.privacy.claim import Change, Claim, amount, read_spent
-from reticent.query.base import AVAILABLE, EVERYONE, Subpopulation
+from reticent.query.base import AVAILABLE, EVERYONE, Subpopulation, listed
 from reticent.query.sides import MISSING, NOT_ASKED, Sides
 from reticent.query.written import WrittenQuery, predicate_of
 from reticent.schema import Levels, Number, Schema
@@ -147,13 +147,12 @@ class AskedRegression:
         return (SUMMED, *((DOMAINS,) if self.sides.columns else ()), *filled)
 
     def words(self) -> str:
-        """`wage on age and hours, least squares over all respondents who answered what is used here (centred)`."""
+        """`wage on age and hours, least squares over all respondents who answered wage, age and hours (centred)`."""
         names = self.model.predictors
-        on = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
         by = f", by {' and '.join(self.sides.columns)}" if self.sides.columns else ""
         filled = "; missing answers filled from donors" if self.donees else ""
-        over = self.among.words()
-        return f"{self.model.column} on {on}, least squares over {over} ({self.model.estimator}){by}{filled}"
+        over = self.among.words((self.model.column, *names))
+        return f"{self.model.column} on {listed(names)}, least squares over {over} ({self.model.estimator}){by}{filled}"
 
     def term(self, feature: Feature, schema: Schema) -> tuple[str, str]:
         """What a slope is the slope of, and against what: `age` and nothing, or `region = north` and `south`."""

@@ -8,7 +8,7 @@ from reticent.exact import show
 from reticent.plan.capped import USUAL_SHARE, caps_for, ladder_of, unserved
 from reticent.plan.models import AnyModel
 from reticent.prepare.repair import CappedDonors, Default, Donors, Match, Metric, Repair, Scheme
-from reticent.query.base import Query
+from reticent.query.base import Query, listed
 from reticent.query.filled import roles
 from reticent.schema import Schema
 
@@ -21,9 +21,9 @@ def donors_words(donors: Donors, schema: Schema) -> str:
         Scheme.MEAN: f"filled with the mean of the {donors.k} nearest donors",
         Scheme.MAJORITY: f"filled with the majority of the {donors.k} nearest donors",
     }[donors.scheme]
-    near = _listed([_near(match) for match in donors.near])
+    near = listed([_near(match) for match in donors.near])
     how = ", by one-hot Euclidean distance" if donors.metric is Metric.ONE_HOT else ""
-    last = _listed(list(dict.fromkeys(column.text(code) for code in donors.defaults)))
+    last = listed(list(dict.fromkeys(column.text(code) for code in donors.defaults)))
     return f"missing {donors.column} was {who} in {near}{how}; where donors were lacking, {last} stood in"
 
 
@@ -32,14 +32,14 @@ def capped_words(group: CappedDonors, schema: Schema, rings: int, rows: int | No
 
     How many recipients are left to the default is what 11.4 expects: nothing is read.
     """
-    names = _listed(list(group.columns))
+    names = listed(list(group.columns))
     levels = "; else ".join(
-        f"from one who agrees in {_listed([_near(match) for match in level.on])} (serving at most {level.serve})"
+        f"from one who agrees in {listed([_near(match) for match in level.on])} (serving at most {level.serve})"
         if level.on
         else f"from anybody (serving at most {level.serve})"
         for level in group.levels
     )
-    last = _listed(
+    last = listed(
         [_default(name, default, schema) for name, default in zip(group.columns, group.defaults, strict=True)]
     )
     who = "a donor" if rings == 1 else f"{rings} donors, each for a fraction of the record"
@@ -71,7 +71,7 @@ def _rule(group: CappedDonors) -> str:
 def _default(name: str, default: Default, schema: Schema) -> str:
     column = schema.coded[name]
     if default.looks:
-        return f"what a released model makes of {_listed(list(default.looks))}"
+        return f"what a released model makes of {listed(list(default.looks))}"
     if default.by is None:
         return column.text(default.code)
     return f"a value for each {default.by}, {column.text(default.code)} where that is missing,"
@@ -81,9 +81,9 @@ def ask_words(query: Query, schema: Schema, repair: Repair, models: Sequence[Any
     """The ask in words, with the columns in which gaps were filled."""
     filled = [role.column for role in roles(query, schema, repair)]
     said = query.words(schema)
-    said = f"{said}, gaps in {_listed(filled)} filled from donors" if filled else said
+    said = f"{said}, gaps in {listed(filled)} filled from donors" if filled else said
     lined = predicted(query, schema, models)
-    return f"{said}, gaps in {_listed(lined)} filled from a private line" if lined else said
+    return f"{said}, gaps in {listed(lined)} filled from a private line" if lined else said
 
 
 def bar_words(query: Query, schema: Schema, models: Sequence[AnyModel], *, bought: bool = False) -> str:
@@ -92,7 +92,7 @@ def bar_words(query: Query, schema: Schema, models: Sequence[AnyModel], *, bough
     if not lined or bought:
         return ""
     return (
-        f"; gaps in {_listed(lined)} stand as the released line fills them, and its own error is not covered"
+        f"; gaps in {listed(lined)} stand as the released line fills them, and its own error is not covered"
     )
 
 
@@ -130,7 +130,3 @@ def _near(match: Match) -> str:
     said = [f"{len(match.starts)} groups"] if match.starts else []
     said += [f"weight {show(match.weight)}"] if match.weight != 1 else []
     return f"{match.column} ({', '.join(said)})" if said else match.column
-
-
-def _listed(words: Sequence[str]) -> str:
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

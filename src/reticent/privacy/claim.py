@@ -42,6 +42,8 @@ class Change(StrEnum):
 
 def amount(text: object, *, field: str = "epsilon") -> Fraction:
     """The positive decimal written in `text`, exactly; anything else is refused by name (R07)."""
+    if text is None:
+        raise PlanError("is not said; write what may be spent, such as 0.5.", field=field)
     if not isinstance(text, str) or not _AMOUNT.fullmatch(text):
         raise PlanError(
             'write a plain decimal such as 0.5 or "0.5", at most 12 digits before the point and 12 after.',

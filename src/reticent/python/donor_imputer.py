@@ -20,6 +20,7 @@ from reticent.python.charging import Params
 from reticent.python.frames import FrameOutput, headers_of
 from reticent.schema import Levels, Number, Schema
 from reticent.schema.codebook import schema_from
+from reticent.schema.schema import ROW
 
 
 class DonorImputer(FrameOutput, Params):
@@ -95,29 +96,45 @@ class DonorImputer(FrameOutput, Params):
             engine.check(schema)
         finally:
             engine.close()
-        self.n_features_in_ = len(schema.columns)
+        headers = headers_of(frame) or []
+        self.n_features_in_, self.feature_names_in_ = len(headers), np.asarray(headers, dtype=object)
         return self
 
     def transform(self, frame: Any) -> Any:
-        """The codebook's columns under the headers they came with, gaps filled, and a mark `<header>_filled` for each filled.
+        """The columns under the headers they came with, gaps filled, and a mark `<header>_filled` for each filled.
 
-        A frame of the same kind as the one given (or what `set_output` asks for), in its order; answers outside the codebook are missing, and
-        of a respondent with more rows than the codebook allows those are kept that a release would keep.
+        A frame of the same kind as the one given (or what `set_output` asks for), in its order, with its types where these can
+        hold the answers; answers outside the codebook are missing. Columns that the codebook does not declare stay as they are,
+        where a row is a respondent. Where a respondent may have several rows they are left out, and those rows are kept that a
+        release would keep.
         """
         schema, repair = self._read()
-        engine = open_engine(open_frame(frame))
+        held = open_frame(frame)
+        engine = open_engine(held)
         try:
             engine.check(schema)
             coded = engine.filled(schema, repair)
         finally:
             engine.close()
-        return self._as_given(frame, _in_order(_decoded(coded, schema), headers_of(frame)))
+        filled = _decoded(coded, schema)
+        for name, column in _undeclared(held.table, schema).items():
+            filled = filled.append_column(name, column)
+        return self._as_given(frame, _in_order(filled, headers_of(frame)))
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
-        """The headers of what `transform` gives back."""
+        """The headers of what `transform` gives back, in its order."""
         schema, repair = self._read()
-        filled = [f"{schema.columns[name].source}_filled" for name in schema.coded if name in repair.filled()]
-        return np.asarray([column.source for column in schema.coded.values()] + filled, dtype=object)
+        declared = [schema.headers[name] for name in schema.coded]
+        given = list(getattr(self, "feature_names_in_", declared))
+        others = (
+            set(given) - {column.source for column in schema.columns.values()}
+            if schema.unit == ROW
+            else set()
+        )
+        kept = [name for name in given if name in declared or name in others]
+        more = [name for name in declared if name not in kept]
+        filled = [f"{schema.headers[name]}_filled" for name in schema.coded if name in repair.filled()]
+        return np.asarray([*kept, *more, *filled], dtype=object)
 
     def fit_transform(self, frame: Any, y: None = None) -> Any:
         """Both at once."""
@@ -145,15 +162,22 @@ class DonorImputer(FrameOutput, Params):
 
 def _decoded(coded: pa.Table, schema: Schema) -> pa.Table:
     """Codes as answers: levels by name, whole numbers as integers, others as doubles; marks as they are."""
-    answers = {column.source: _answers(coded[name], column) for name, column in schema.coded.items()}
+    answers = {schema.headers[name]: _answers(coded[name], column) for name, column in schema.coded.items()}
     marks = {_marked(name, schema): coded[name] for name in coded.column_names if name not in schema.coded}
     return pa.table({**answers, **marks})
+
+
+def _undeclared(rows: pa.Table, schema: Schema) -> dict[str, pa.ChunkedArray]:
+    """The columns that the codebook does not speak of, where every row stays in its place."""
+    known = {column.source for column in schema.columns.values()} | set(schema.headers.values())
+    others = [name for name in rows.column_names if name not in known]
+    return {name: rows[name] for name in others} if schema.unit == ROW else {}
 
 
 def _marked(mark: str, schema: Schema) -> str:
     """The mark of a filled column under the header that the column came with."""
     name = mark.removesuffix("_filled")
-    return f"{schema.columns[name].source}_filled" if name in schema.columns else mark
+    return f"{schema.headers[name]}_filled" if name in schema.columns else mark
 
 
 def _in_order(table: pa.Table, headers: list[str] | None) -> pa.Table:

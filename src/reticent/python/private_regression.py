@@ -1,7 +1,8 @@
 """Private regression with `fit` and `predict`, for people who live in notebooks."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from html import escape
 from math import hypot
 from typing import Any
 
@@ -39,7 +40,8 @@ class PrivateRegression(Params):
 
     - `epsilon`: the privacy budget of one `fit`, a decimal as text.
     - `delta`: for estimators that need one.
-    - `bounds`: public pairs, lowest and highest: one for every predictor, then one for the response.
+    - `bounds`: public pairs, lowest and highest: one for every predictor, then one for the response; or a dictionary of
+      them, by the headers of a frame, the response last.
     - `bounds_x`: the same in two arguments: for the predictors.
     - `bounds_y`: for the response.
     - `fit_intercept`: whether the line has an intercept.
@@ -59,7 +61,7 @@ class PrivateRegression(Params):
         *,
         epsilon: str,
         delta: str | None = None,
-        bounds: Sequence[Bounds] | None = None,
+        bounds: Sequence[Bounds] | Mapping[str, Bounds] | None = None,
         bounds_x: Sequence[Bounds] | None = None,
         bounds_y: Bounds | None = None,
         fit_intercept: bool = True,
@@ -82,6 +84,7 @@ class PrivateRegression(Params):
         in between keeps its charge.
         """
         (epsilon, delta), design = self._asked()
+        self._check_headers(headers_of(x))
         estimator, neighbours = self.estimator or Centred(), Neighbours(replaced=self.replaced)
 
         released: list[ReleasedLine] = []
@@ -218,7 +221,7 @@ class PrivateRegression(Params):
     def _bounds(self) -> list[Bounds]:
         """The bounds of all predictors, and last of the response, however they were said."""
         if self.bounds is not None and self.bounds_x is None and self.bounds_y is None:
-            found = list(self.bounds)
+            found = list(self.bounds.values() if isinstance(self.bounds, Mapping) else self.bounds)
         elif self.bounds is None and self.bounds_x is not None and self.bounds_y is not None:
             found = [*self.bounds_x, self.bounds_y]
         else:
@@ -226,6 +229,17 @@ class PrivateRegression(Params):
         if len(found) < 2:
             raise PlanError("are a pair for each predictor and, last, one for the response", field="bounds")
         return found
+
+    def _check_headers(self, headers: Sequence[str] | None) -> None:
+        """Bounds by header are for a frame with these columns in this order."""
+        if isinstance(self.bounds, Mapping) and (headers is None or list(self.bounds)[:-1] != list(headers)):
+            raise PlanError(
+                "by header need a frame with exactly these headers, in this order.", field="bounds"
+            )
+
+    def _repr_html_(self) -> str:
+        shown = Params._repr_html_(self)
+        return f"{shown}<pre>{escape(self.summary())}</pre>" if hasattr(self, "result_") else shown
 
     def _asked(self) -> tuple[tuple[Fraction, Fraction | None], RegressionDesign]:
         """The arguments, read: what may be spent, and on which line."""

@@ -8,7 +8,7 @@ public: it follows from the query and the codebook.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -19,6 +19,12 @@ from reticent.schema import Number, Schema
 from reticent.schema.bind import AllOf, AnyOf, Bound, CodeIn, Negation, bind
 from reticent.schema.predicate import Everyone, Predicate, columns_compared
 from reticent.schema.replicates import REPLICATE
+
+
+def listed(words: Iterable[str]) -> str:
+    """`age, sex and wage`."""
+    *first, last = [*words] or [""]
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def centre_code(column: Number, centre: Fraction | None) -> int:
@@ -149,13 +155,23 @@ class Subpopulation:
         several = f"{self.per}s" if self.per else "respondents"
         return f"{several}, weighted" if self.weight else several
 
-    def words(self) -> str:
-        """`among respondents with age >= 18`, for a sentence."""
+    def words(self, answered: Sequence[str] = (), had: str = "") -> str:
+        """`respondents with age >= 18 who answered age and wage`, for a sentence.
+
+        `answered` are the columns without whose answer nobody counts, beside those of the condition; `had` stands behind them.
+        """
         several = f"{self.per}s" if self.per else "respondents"
         who = f"all {several}" if self.where == Everyone() else f"{several} with {self.where}"
-        kept = "who answered every question" if self.missing == COMPLETE else "who answered what is used here"
+        names = listed(dict.fromkeys((*columns_compared(self.where), *answered)))
+        kept = (
+            " who answered every question"
+            if self.missing == COMPLETE
+            else f" who answered {names}"
+            if names
+            else ""
+        )
         weighted = f", weighted by {self.weight}" if self.weight else ""
-        return f"{who} {kept}{weighted}"
+        return f"{who}{kept}{had if kept else ''}{weighted}"
 
 
 class Query(ABC):

@@ -112,6 +112,11 @@ class NumericQuery(RowQuery):
     def number(self, schema: Schema) -> Number:
         return schema.scale(self.column, field="query")
 
+    @property
+    def _over(self) -> str:
+        """Who counts, in words."""
+        return self.among.words((self.column,))
+
     def unit(self, schema: Schema, units: Mapping[str, str]) -> str:
         return schema.columns[self.column].unit
 
@@ -135,7 +140,7 @@ class Total(NumericQuery):
         return CodedSum(sum=self.power(schema, 1), number=self.number(schema))
 
     def words(self, schema: Schema) -> str:
-        return f"total of {self.column} over {self.among.words()}{scale_words(schema, self.column)}"
+        return f"total of {self.column} over {self._over}{scale_words(schema, self.column)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,7 +187,7 @@ class Mean(CentredQuery):
         return self.mean(schema)
 
     def words(self, schema: Schema) -> str:
-        return f"mean of {self.column} over {self.among.words()}{self._said(schema)}"
+        return f"mean of {self.column} over {self._over}{self._said(schema)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,7 +214,7 @@ class Variance(CentredQuery):
         return f"{unit} squared" if unit else ""
 
     def words(self, schema: Schema) -> str:
-        return f"variance of {self.column} over {self.among.words()}{self._said(schema)}"
+        return f"variance of {self.column} over {self._over}{self._said(schema)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -276,7 +281,7 @@ class Correlation(RowQuery):
 
     def words(self, schema: Schema) -> str:
         sized = sized_words(self.size, self.among.weight)
-        return f"correlation of {' and '.join(self.columns)} over {self.among.words()}{sized}"
+        return f"correlation of {' and '.join(self.columns)} over {self.among.words(self.columns)}{sized}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -330,7 +335,8 @@ class Proportion(RowQuery):
         return "share"
 
     def words(self, schema: Schema) -> str:
-        return f"share with {self.of} among {self.among.words()}{sized_words(self.size, self.among.weight)}"
+        among = self.among.words(columns_compared(self.of))
+        return f"share with {self.of} among {among}{sized_words(self.size, self.among.weight)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -427,7 +433,7 @@ class Quantile(RowQuery):
 
     def words(self, schema: Schema) -> str:
         name = "median" if self.at == Fraction(1, 2) else f"{show(self.at)} quantile"
-        return f"{name} of {self.column} over {self.among.words()}{self._scale(schema)}"
+        return f"{name} of {self.column} over {self.among.words((self.column,))}{self._scale(schema)}"
 
     def _scale(self, schema: Schema) -> str:
         """How an ordinal column's quantile is told."""

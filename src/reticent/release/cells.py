@@ -1,6 +1,5 @@
 """The tables of small cells of a release: what they want of the rows, what is refused, what they give, and their CSV."""
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -52,22 +51,17 @@ class CellsResult(Result):
         told = [
             described(cells, self.tables[cells.name], plan.schema, plan.change) for cells in self.asked.tables
         ]
-        words = (
-            _filled(each["words"], cells, plan) for each, cells in zip(told, self.asked.tables, strict=True)
-        )
+        words = (cells.words(_filled(cells, plan)) for cells in self.asked.tables)
         return {"cells": [{**each, "words": said} for each, said in zip(told, words, strict=True)]}
 
 
-def _filled(words: str, cells: SmallCells, plan: Plan) -> str:
-    """The words of a table; where some of its values were filled, those who did not answer are in it, too."""
+def _filled(cells: SmallCells, plan: Plan) -> str:
+    """Of a table some of whose values were filled: those who did not answer are in it, too."""
     used = {cells.cell, cells.y, *([cells.x] if cells.x else []), *columns_used(cells.among.where)}
     by = {model.column: "a private model" for model in plan.models}
     by |= {name: "donors" for group in plan.repair.capped for name in group.columns}
     filled = [f"{name} from {by[name]}" for name in sorted(used & set(by))]
-    if not filled:
-        return words
-    had = f" or had it filled ({', '.join(filled)})"
-    return re.sub(r"who answered (what is used here|every question)", lambda m: m[0] + had, words, count=1)
+    return f", or had it filled ({', '.join(filled)})" if filled else ""
 
 
 class CellsProducer(Producer[CellTables]):

@@ -20,6 +20,7 @@ from reticent.schema.schema import CsvDialect
 MASS = 0.2
 """A single value with more than this share of the answers is a mass that a line does not go through."""
 COMMA = re.compile(r"[+-]?[0-9]{1,3}([.' ]?[0-9]{3})*,[0-9]+|[+-]?[0-9]+,[0-9]+")
+TRIPLES = re.compile(r"[+-]?[0-9]{1,3}(\.[0-9]{3})+")
 GROUPED = re.compile(r"[+-]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]+)?")
 POINTED = re.compile(r"[+-]?[0-9]{1,3}(\.[0-9]{3})+,[0-9]+|[+-]?[0-9]{1,3}(\.[0-9]{3}){2,}")
 PLAIN = re.compile(r"[+-]?([0-9]+\.[0-9]*|\.[0-9]+)")
@@ -77,11 +78,18 @@ def _written(found: Finding, dialect: CsvDialect) -> Iterator[Doubt]:
             column=found.column,
             words=f"holds numbers with a comma, which do not fit: say [survey.csv] {key} in the codebook",
         )
+    elif cells and not dialect.thousands and all(TRIPLES.fullmatch(each) for each in cells):
+        yield Doubt(
+            column=found.column,
+            words="holds numbers with three digits after a point; if that is the mark of thousands, others were read a thousand "
+            'times too small: say [survey.csv] decimal = "," and thousands = "." in the codebook',
+        )
 
 
 def _pointed(found: Finding, cells: Sequence[str], dialect: CsvDialect) -> Iterator[Doubt]:
     """Points where the comma stands before the decimals: between thousands, or as in a file that mixes both."""
-    if not dialect.thousands and any(POINTED.fullmatch(each) for each in cells):
+    triples = bool(cells) and all(TRIPLES.fullmatch(each) for each in cells)
+    if not dialect.thousands and (triples or any(POINTED.fullmatch(each) for each in cells)):
         yield Doubt(
             column=found.column,
             words='holds numbers with points between their digits: say [survey.csv] thousands = "." in the codebook',

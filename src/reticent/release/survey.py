@@ -22,6 +22,7 @@ from reticent.files import read_toml
 from reticent.plan.plan import Plan, plan_from
 from reticent.schema import Levels, Number, Schema
 from reticent.schema.codebook import schema_from
+from reticent.schema.columns import Column
 from reticent.schema.public_files import check_apart, identities, identity
 
 
@@ -124,7 +125,8 @@ def simulate(schema: Schema, rows: int | None) -> ArrowRows:
     count = min(rows or ROWS, 1_000_000)
     generator = np.random.default_rng()  # not noise: these rows are made up and protect nobody
     columns: dict[str, pa.Array] = {}
-    for column in schema.columns.values():
+    # Of several columns that are read from one header the finest is written.
+    for column in sorted(schema.columns.values(), key=_size):
         silent = generator.random(count) < MISSING
         if isinstance(column, Levels):
             codes = pa.array(generator.integers(0, len(column.levels), count), mask=silent)
@@ -134,6 +136,10 @@ def simulate(schema: Schema, rows: int | None) -> ArrowRows:
         else:
             columns[column.source] = pa.array(np.arange(count).astype(str))
     return ArrowRows(pa.table(columns))
+
+
+def _size(column: Column) -> int:
+    return column.high - column.low if isinstance(column, Levels | Number) else 0
 
 
 def _written(column: Levels) -> list[str]:

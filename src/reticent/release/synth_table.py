@@ -65,7 +65,7 @@ def described(synth: "Synth", made: SynthTable, files: Sequence[str]) -> dict[st
         "determines": dict(synth.determines),
         **({"denial": synth.denial_words()} if synth.rules.denials else {}),
         "respondents": made.respondents,
-        "columns": [_column(column) for column in columns],
+        "columns": [_column(column, synth.domain.schema.headers[column.name]) for column in columns],
         "files": list(files),
         **made.told,
         "tables": [_packed(rows, columns) for rows in made.tables],
@@ -83,8 +83,8 @@ def synths_section(
     return {"synth": told} if told else {}
 
 
-def _column(column: Levels | Number) -> dict[str, Any]:
-    common = {"name": column.name, "header": column.source, "low": column.low, "high": column.high}
+def _column(column: Levels | Number, header: str) -> dict[str, Any]:
+    common = {"name": column.name, "header": header, "low": column.low, "high": column.high}
     if isinstance(column, Levels):
         return {**common, "levels": list(column.levels)}
     return {**common, "grid": show(column.grid, digits=18), "unit": column.unit}

@@ -52,7 +52,12 @@ class AxisScale:
     @property
     def axis(self) -> Spec:
         """Few ticks, written without exponents. Only a number of ours enters the expression."""
-        return {"tickCount": 5, "labelExpr": f"format(datum.value / {self.by}, ',~g')", "labelOverlap": True}
+        return {
+            "tickCount": 5,
+            "labelExpr": f"format(datum.value / {self.by}, ',~g')",
+            "labelOverlap": True,
+            "labelSeparation": 8,
+        }
 
 
 def points(rows: list[dict[str, Any]]) -> Spec:

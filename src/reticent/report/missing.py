@@ -84,7 +84,7 @@ def missing_pictures(engine: CuratorEngine, schema: Schema, by: str | None = Non
         chosen = sorted(silent, key=lambda name: -rates[name])[:MOST_DRAWN]
         rows = list(_rates_by(engine, schema, [name for name in chosen if name != by], by))
         title = f"Missing by {schema.column(by, field='by').title}"
-        charts.append(_chart(4, title, DENOMINATOR, _heat(rows, "group", "column", "rate", ".0%")))
+        charts.append(_chart(4, title, DENOMINATOR, _heat(rows, "group", "column", "rate", ".1%")))
     told = found.text(rates) if found is not None else "nothing is missing"
     return MissingPictures(charts=tuple(charts), rates=rates, text=told)
 
@@ -108,7 +108,7 @@ def _rates(schema: Schema, rates: Mapping[str, float]) -> Spec:
         "field": "rate",
         "type": "quantitative",
         "title": "missing, of those asked",
-        "axis": {"format": ".0%"},
+        "axis": {"format": "~%"},
     }
     bar = {"type": "bar", "color": PALE, "stroke": BLUE}
     return {
@@ -163,7 +163,7 @@ def _together(schema: Schema, found: Description) -> Spec:
         {
             "one": _title(schema, one),
             "other": _title(schema, other),
-            "value": round(float(found.correlations[i, j]), 2),
+            "value": round(float(found.correlations[i, j]), 1) or 0.0,  # no zero has a sign
         }
         for i, one in enumerate(found.columns[:MOST_DRAWN])
         for j, other in enumerate(found.columns[:MOST_DRAWN])

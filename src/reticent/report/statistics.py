@@ -30,6 +30,7 @@ NUMBERS = {"value": "value", "low": "privacy_low", "high": "privacy_high"}
 NOISE, TOTAL = "interval for privacy noise", "total interval: sampling and noise"
 NO_END = "no bound"
 KEY_FIGURES = 6
+NARROW = "\N{NO-BREAK SPACE}"  # which a page keeps together, and a terminal may break
 MOST_LINES = 60  # on a terminal; the files have all
 
 
@@ -52,28 +53,33 @@ def statistics_lines(document: Document) -> Iterator[Line]:
 def _drawn(answers: list[Any], labels: Labels, document: Document) -> Iterator[Line]:
     """Tables of two keys or more as they are printed, after all else."""
     crossed = {answer["name"]: answer_crosstab(answer, labels) for answer in answers if is_table(answer)}
-    listed = [answer for answer in answers if crossed.get(answer["name"]) is None]
-    if listed:
-        yield _listed(listed, labels, document)
-    for tab in crossed.values():
-        if tab is not None:
-            yield f"{tab.name} ({tab.unit})"
-            yield tab.grid()
-            yield tab.note
+    single = [answer for answer in answers if answer["name"] not in crossed]
+    if single:
+        yield _listed(single, [], labels, document)
+    for answer in answers:
+        if answer["name"] in crossed:
+            yield f"{_name(answer)} ({unit_of(answer)})"
+            tab = crossed[answer["name"]]
+            yield tab.grid() if tab is not None else _listed([answer], columns_of(answer), labels, document)
+            yield tab.note if tab is not None else ""
 
 
-def _listed(answers: list[Any], labels: Labels, document: Document) -> Grid:
-    """One line for each estimate; of columns that would be empty nothing is shown."""
-    rows = [_shown(answer, estimate, labels) for answer in answers for estimate in answer["estimates"]]
+def _listed(answers: list[Any], columns: list[str], labels: Labels, document: Document) -> Grid:
+    """One line for each estimate, under the `columns` of a table, else by its name; nothing of columns that would be empty."""
+    rows = [
+        (*(line["cells"] or [line["name"]]), line["value"], line["bar"], line["total"], line["rating"])
+        for line in _lines(answers, columns, labels)["lines"]
+    ]
     noise, total = (f"{_stated(answers)}{words}" for words in (NOISE, TOTAL))
-    headings = ("statistic", "cell", "estimate", noise, total, "reliability")
-    kept = [i for i in range(len(headings)) if i in (0, 2, 3) or any(row[i] for row in rows)]
-    more = [(f"and {len(rows) - MOST_LINES:,} more in {document['id']}.csv", *[""] * 5)] * (
+    first = [labels.column(column) for column in columns] or ["statistic"]
+    headings = (*first, "estimate", noise, total, "reliability")
+    kept = [i for i in range(len(headings)) if i < len(first) + 2 or any(row[i] for row in rows)]
+    more = [(f"and {len(rows) - MOST_LINES:,} more in {document['id']}.csv", *[""] * (len(headings) - 1))] * (
         len(rows) > MOST_LINES
     )
     return Grid(
         headings=[headings[i] for i in kept],
-        rows=[[row[i] for i in kept] for row in [*rows[:MOST_LINES], *more]],
+        rows=[[row[i].replace(NARROW, " ") for i in kept] for row in [*rows[:MOST_LINES], *more]],
     )
 
 
@@ -120,15 +126,6 @@ def _cells(answer: Document, labels: Labels) -> TableCells:
         covers=covers,
         legend=mark_legend(cells),
     )
-
-
-def _shown(answer: Document, estimate: dict[str, Any], labels: Labels) -> tuple[str, ...]:
-    cell = labels.cell(estimate["cell"])
-    digits = places(estimate)
-    ends = (downward(estimate["privacy_low"], digits), upward(estimate["privacy_high"], digits))
-    whole = (downward(estimate.get("total_low"), digits), upward(estimate.get("total_high"), digits))
-    value = nearest(estimate["value"], digits)
-    return (answer["name"], cell, value, _span(*ends), _span(*whole), estimate["reliability"] or "")
 
 
 def _span(low: str, high: str, space: str = " ") -> str:

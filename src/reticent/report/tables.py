@@ -36,6 +36,11 @@ def _bar(table: Document, line: Document, kind: str = "privacy") -> str:
     return f"{downward(low, digits)} to {upward(high, digits)}"
 
 
+def _titled(table: Document, margin: Document, labels: Labels) -> str:
+    """The table, and which margin of it."""
+    return f"{table['name']}: {' by '.join(labels.column(column) for column in margin['columns'])}"
+
+
 def _has_total(table: Document) -> bool:
     """Whether the tables have total intervals; those of earlier releases have none."""
     return bool(table.get("total")) and "empty" not in table["total"]
@@ -112,12 +117,11 @@ def _cells(table: Document, margin: Document, labels: Labels) -> TableCells:
         )
         for line in margin["lines"]
     ]
-    name = f"{table['name']}: {' by '.join(labels.column(column) for column in margin['columns'])}"
     return TableCells(
         cells=cells,
         keys=margin["columns"],
         labels=labels,
-        name=name,
+        name=_titled(table, margin, labels),
         unit=str(table["unit"]),
         covers=_interval(table, TOTAL if has_total else NOISE),
         legend=mark_legend(cells),
@@ -156,19 +160,23 @@ def _charts(document: Document) -> Iterator[Drawn]:
     for table in document.get("tables") or []:
         for margin in table["margins"]:
             yield (
-                f"{table['name']}: {' by '.join(margin['columns'])}",
+                _titled(table, margin, Labels.of(document)),
                 str(table["name"]),
                 _charted(table, margin, Labels.of(document)),
             )
 
 
 def _charted(table: Document, margin: Document, labels: Labels) -> tuple[str, Spec]:
-    """The cells of a margin with their intervals, without totals."""
+    """The cells of a margin with their intervals, without totals; of several columns, a part for each level of the first."""
     cells = [line for line in margin["lines"] if ALL not in line["cell"].values()]
+    outer = margin["columns"][0] if len(margin["columns"]) > 1 else ""
     rows = [
         {
             "place": place,
-            "label": " · ".join(labels.level(name, level) for name, level in line["cell"].items()),
+            "group": f"{labels.column(outer)}: {labels.level(outer, line['cell'][outer])}" if outer else "",
+            "label": " · ".join(
+                labels.level(name, line["cell"][name]) for name in margin["columns"] if name != outer
+            ),
             "value": line["value"],
             "low": line["privacy_low"],
             "high": line["privacy_high"],
@@ -182,7 +190,8 @@ def _charted(table: Document, margin: Document, labels: Labels) -> tuple[str, Sp
     caption += ", and thin beyond them the total." if _has_total(table) else "."
     if len(cells) > len(rows):
         caption += f" The first {len(rows)} of {len(cells)} cells; the table has all."
-    return caption, {"data": {"values": rows}, **marks.bars(rows, _unit(table))}
+    plot = marks.bars(rows, _unit(table))
+    return caption, {"data": {"values": rows}, **(marks.in_groups(plot) if outer else plot)}
 
 
 TABLES = Drawing(heading="Tables", template="tables.html.j2", view=_view, lines=_lines, charts=_charts)

@@ -312,9 +312,7 @@ def reached(document: Document) -> list[str]:
 def not_filled(document: Document) -> str:
     """What became of missing values where nothing filled them, for a table of facts."""
     if document.get("statistics") or document.get("cells") or document.get("regression"):
-        return (
-            "none was filled; each statistic is of those who answered what it uses, as its description says"
-        )
+        return "none was filled; the description of each statistic says whose answers it is of"
     return "none was filled before anything was computed; see the description of each table"
 
 

@@ -101,6 +101,20 @@ class Schema:
         return (*self.dealt, *([self.first] if self.first else []))
 
     @property
+    def headers(self) -> Mapping[str, str]:
+        """Under which header each column is given back: that of the file, but of a recode its own name."""
+        found: dict[str, str] = {}
+        theirs = {column.source for column in self.columns.values()}
+        for name, column in self.columns.items():
+            header = column.source
+            if (isinstance(column, Levels) and column.members) or header in found.values():
+                header = name
+                while header in found.values() or (header in theirs and header != column.source):
+                    header += "_"
+            found[name] = header
+        return found
+
+    @property
     def in_universe_order(self) -> tuple[str, ...]:
         """Columns sorted so that each comes after those its universe speaks of."""
         needs = {
@@ -180,14 +194,26 @@ class Schema:
     def _check_sources(self) -> None:
         if not self.coded:
             raise SchemaError("has no column to ask about", field="columns")
-        sources = [column.source for name, column in self.columns.items() if name not in self.computed]
-        twice = next((s for s in sources if sources.count(s) > 1), None)
-        if twice is not None:
-            raise SchemaError(
-                f"two columns have the source {twice!r}, and a column of the file is read once; keep one of them, and join its "
-                "levels by groups where they should be coarser",
-                field="columns",
-            )
+        for source, found in self._by_source().items():
+            if len(found) > 1 and any(isinstance(column, Identifier) for column in found):
+                raise SchemaError(
+                    f"two columns have the source {source!r}, and one is an identifier, which is never asked about",
+                    field="columns",
+                )
+            if len({isinstance(column, Number) for column in found}) > 1 and self.csv.has_numbers:
+                raise SchemaError(
+                    f"{source!r} is the source of a number and of levels, and [survey.csv] says how numbers are written; "
+                    "keep one of the two",
+                    field="columns",
+                )
+
+    def _by_source(self) -> dict[str, list[Column]]:
+        """The columns that are read from each header: a recode may stand beside its original."""
+        found: dict[str, list[Column]] = {}
+        for name, column in self.columns.items():
+            if name not in self.computed:
+                found.setdefault(column.source, []).append(column)
+        return found
 
     def _check_roles(self) -> None:
         for name, column in self.columns.items():

@@ -255,9 +255,10 @@ class SmallCells:
             )
         return Claim(measure="pure", epsilon=self.cost, change=change, rests_on=rests_on)
 
-    def words(self) -> str:
-        """`kid_rank predicted at parent_rank = 0.25 in each tract, over all respondents ...`."""
-        said = f"{self.estimate.words(self.x, self.y)} in each {self.cell}, over {self.among.words()}"
+    def words(self, had: str = "") -> str:
+        """`kid_rank predicted at parent_rank = 0.25 in each tract, over all respondents ...`; `had` tells of filled answers."""
+        over = self.among.words((self.cell, *([self.x] if self.x else []), self.y), had)
+        said = f"{self.estimate.words(self.x, self.y)} in each {self.cell}, over {over}"
         return f"{said}; of filled rows one respondent is {self.stability}" if self.stability > 1 else said
 
     def column(self, schema: Schema) -> Levels | Number:

@@ -242,9 +242,8 @@ def uniforms(n: int, bits: Bits) -> NDArray[np.float64]:
 
 def to_arrow(rows: Mapping[str, Codes], schema: Schema) -> pa.Table:
     """The rows under the headers of the survey's own file: levels as text, numbers as numbers, other cells empty."""
-    return pa.table(
-        {schema.coded[name].source: _array(schema.coded[name], codes) for name, codes in rows.items()}
-    )
+    headers = schema.headers
+    return pa.table({headers[name]: _array(schema.coded[name], codes) for name, codes in rows.items()})
 
 
 def _array(column: Levels | Number, codes: Codes) -> pa.Array:

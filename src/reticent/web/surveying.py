@@ -326,13 +326,11 @@ def _figures(found: RowCheck) -> dict[str, Any]:
         for each in found.findings
     ]
     held = found.patterns
-    pairs = [(a, b) for i, a in enumerate(held.columns) for b in held.columns[i + 1 :]] if held else []
-    ranked = sorted(pairs, key=lambda pair: -abs(held.correlation(*pair)))[:MOST_PAIRS] if held else []
     return {
         "bars": sorted(bars, key=lambda bar: -(bar["share"] or 0)),
         "patterns": [(gone, count, count / held.rows) for gone, count in held.counts[:MOST_PATTERNS]]
         if held
         else [],
         "silent": list(held.columns) if held else [],
-        "pairs": [(held.correlation(*pair), *pair) for pair in ranked] if held else [],
+        "pairs": [(strength, a, b) for a, b, strength in held.together[:MOST_PAIRS]] if held else [],
     }
