@@ -59,6 +59,36 @@ def test_a_release_shows_itself_and_becomes_frames() -> None:
     assert shown.to_polars()["value"].to_list() == shown.to_arrow()["value"].to_pylist() == [10.0, 20.0]
 
 
+def test_a_notebook_shows_every_table_under_its_keys() -> None:
+    """Statistics with cells, tables that add up and regressions; what it does not show it names."""
+    cells = [estimate(10, cell={"area": "1"}), estimate(20, cell={"area": "2"})]
+    line = {"cell": {"area": "(all)"}, "value": 30, "privacy_low": 28, "privacy_high": 33}
+    table = {
+        "name": "who",
+        "unit": "people",
+        "whole": True,
+        "level": 0.95,
+        "margins": [{"columns": ["area"], "lines": [line]}],
+    }
+    slope = {"term": "age", "against": "", "value": 0.25, "privacy_low": 0.2, "privacy_high": 0.3}
+    fit = {"name": "line", "response": "pay", "coefficients": [slope]}
+    shown = made(
+        statistics=[answer("all", [estimate(30)]), answer("by area", cells, table=["area"])],
+        tables=[table],
+        regression=[fit],
+        synth=[{"name": "rows"}],
+        labels={"area": {"label": "Area", "levels": {"1": "North"}}},
+    )
+    text = " ".join(re.sub("<[^>]+>", " ", shown._repr_html_()).split())
+    assert "by area (respondents) Area estimate interval for privacy noise" in text
+    assert "North 10 5 to 15" in text and "who (people) Area" in text and "(all) 30 28 to 33" in text
+    assert (
+        "line: pay on term against" in text
+        and "age 0.250 0.200 to 0.300" in text
+        and "also holds: synth" in text
+    )
+
+
 def test_labels_are_defused_in_csv_and_their_codes_stand_beside_them() -> None:
     """covers T28"""
     labels = {"area": {"levels": {"2": "=SUM(A1)"}}}

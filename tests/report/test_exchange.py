@@ -30,7 +30,8 @@ MADE = release(statistics=[answer("by area", CELLS, table=["area", "sex"])], lab
 
 
 def test_csvw_names_every_column_of_the_csv() -> None:
-    told = json.loads(csvw(MADE))
+    (data,) = csvw(MADE).values()
+    told = json.loads(data)
     assert [each["titles"] for each in told["tableSchema"]["columns"]] == MADE.header
     assert told["url"] == f"{MADE.id}.csv"
     names = [each["name"] for each in told["tableSchema"]["columns"]]
@@ -39,6 +40,26 @@ def test_csvw_names_every_column_of_the_csv() -> None:
     )
     kinds = {each["titles"]: each["datatype"] for each in told["tableSchema"]["columns"]}
     assert kinds["value"] == "double" and kinds["area"] == "string"
+
+
+def test_every_csv_of_estimates_has_metadata_beside_it() -> None:
+    """Tables that add up too, each under the name of its own file; synthetic rows are no estimates."""
+    line = {"cell": {"area": "1"}, "value": 30, "privacy_low": 28, "privacy_high": 33, "noise_sd": 2.0}
+    table = {
+        "name": "who",
+        "unit": "respondents",
+        "whole": True,
+        "level": 0.95,
+        "meaning": "covers",
+        "guarantee": MADE.document["guarantee"],
+        "margins": [{"columns": ["area"], "lines": [line]}],
+    }
+    made = csvw(release(tables=[table], labels=LABELS))
+    assert set(made) == {f"{MADE.id}.csv-metadata.json", f"{MADE.id}.tables.csv-metadata.json"}
+    told = json.loads(made[f"{MADE.id}.tables.csv-metadata.json"])
+    assert told["url"] == f"{MADE.id}.tables.csv"
+    kinds = {each["titles"]: each["datatype"] for each in told["tableSchema"]["columns"]}
+    assert kinds["value"] == kinds["noise_sd"] == "double" and kinds["area_label"] == "string"
 
 
 STRUCTURE = "{http://www.sdmx.org/resources/sdmxml/schemas/v2_1/structure}"

@@ -7,6 +7,7 @@ import pytest
 
 from reticent.report import words
 from reticent.report.charts import specs
+from reticent.report.methodology import methodology
 from reticent.report.page import page
 from reticent.report.sheet import sheet
 from tests.report.documents import LAPLACE, answer, estimate, read_back, release
@@ -43,14 +44,14 @@ def bought():
 def test_the_page_says_what_was_filled():
     text = text_of(repaired(bare()))
     assert "Missing wage was taken from the nearest donor in age and sex" in text
-    assert SAID in words.methodology(repaired(bare()).document)
+    assert SAID in methodology(repaired(bare()).document)
     assert "what was done about item nonresponse" not in text_of(release())
 
 
 def test_the_page_says_what_was_filled_before_and_what_the_promise_is_worth_then():
     told = "gaps were filled before; for one respondent the promise is that for a group of 41: epsilon 41"
     made = release(imputed_before={"words": told, "group": 41, "epsilon": "41", "delta": 0.0})
-    assert told[1:] in text_of(made) and told[1:] in words.methodology(made.document)
+    assert told[1:] in text_of(made) and told[1:] in methodology(made.document)
     assert "for a group of" not in text_of(release())
 
 

@@ -16,8 +16,8 @@ from reticent.release.release import Release
 from reticent.release.synth import SyntheticResult
 from reticent.release.synth_table import SynthTable
 from reticent.report.charts import specs
+from reticent.report.methodology import methodology
 from reticent.report.page import page
-from reticent.report.words import methodology
 from reticent.synth.domain import HOLE, UNASKED
 from tests.release.synthetic import plan
 from tests.tables import synths_of

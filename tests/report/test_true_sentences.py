@@ -15,6 +15,7 @@ from reticent.release.run import run_plan
 from reticent.release.survey import Survey, simulate
 from reticent.report import words
 from reticent.report.cells import cell_tables, error_of
+from reticent.report.methodology import methodology
 from reticent.report.numbers import covers
 from reticent.report.page import page
 from reticent.report.sheet import sheet
@@ -187,6 +188,37 @@ def test_a_statistic_says_whose_answers_it_is_of(query: dict[str, Any], said: st
     plan = Survey("rows.csv", codebook=BOOK).plan("r", epsilon="1", statistics=[statistic])
     (answer,) = rehearsed(plan).document["statistics"]
     assert answer["words"] == said
+
+
+METHODS = (
+    ({"tables": [{"name": "t", "margins": [["area"]], "epsilon": "1"}]}, "drawn by discrete Laplace, scaled"),
+    ({"regression": [{"name": "g", "y": "pay", "x": ["age"], "epsilon": "1"}]}, "by the estimator 'centred'"),
+    ({"cells": CELLS}, "by the method 'smooth'"),
+    ({"impute": DONOR}, "drawn by discrete Laplace, scaled"),
+)
+
+
+@pytest.mark.parametrize(("sections", "said"), METHODS)
+def test_the_methodology_names_what_drew_the_noise(sections: dict[str, Any], said: str) -> None:
+    """(e) No product is without a mechanism, and a smooth bound is not the most that one respondent can move."""
+    statistics = COUNT if "impute" in sections else []
+    plan = Survey("rows.csv", codebook=BOOK).plan(
+        "r", epsilon="10", statistics=statistics, expect={"rows": 500}, **sections
+    )
+    told = methodology(rehearsed(plan).document)
+    assert said in told and "no mechanism" not in told and "the most that" not in told
+    assert ("Intervals for privacy noise" in told) == ("cells" not in sections)
+
+
+@pytest.mark.parametrize(
+    ("budget", "covered"),
+    [({}, "privacy noise alone"), ({"standard errors": "1"}, "sampling and noise")],
+)
+def test_the_methodology_says_what_intervals_of_cells_cover(budget: dict[str, str], covered: str) -> None:
+    """(f) They may hold sampling without a total interval."""
+    table = {**observed(**budget), "label": "", "guarantee": {"words": "1-DP", "measure": "pure"}}
+    told = methodology(release(statistics=[], cells=[table]).document)
+    assert f"The intervals of “rank” cover {covered}." in told and "only where a total" not in told
 
 
 def test_cells_are_rounded_by_the_rule_of_everything_else() -> None:

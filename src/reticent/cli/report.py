@@ -62,7 +62,7 @@ def _drawn(path: Path, kinds: list[str]) -> dict[str, bytes]:
     if "pdf" in kinds:
         files[f"{release.id}.pdf"] = pdf(release)
     if "csvw" in kinds:
-        files[f"{release.id}.csv-metadata.json"] = csvw(release)
+        files |= csvw(release)
     return files | (sdmx(release) if "sdmx" in kinds else {})
 
 

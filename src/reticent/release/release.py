@@ -11,9 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from reticent.errors import ReticentError
-from reticent.exact import BARE, places_for, rounded, rounded_down, rounded_up
 from reticent.files import tidy_csv
-from reticent.notebook import html_table, paragraph
 from reticent.plan.budgets import Product
 from reticent.plan.cells import CellTables
 from reticent.plan.models import ImputationModels
@@ -30,6 +28,7 @@ from reticent.release.labels import KeyColumns, Labels, keys_of
 from reticent.release.models import ModelsProducer
 from reticent.release.product import Document, Producer, ReleasedSection
 from reticent.release.regression import REGRESSION, RegressionProducer
+from reticent.release.shown import release_html
 from reticent.release.statistics import STATISTICS, StatisticsProducer
 from reticent.release.synth import SYNTH, SyntheticProducer
 from reticent.release.synth_answers import query as ask
@@ -162,51 +161,7 @@ class Release:
         return f"<{state}release {self.id!r}: {', '.join(names[:6])}{', ...' if len(names) > 6 else ''}>"
 
     def _repr_html_(self) -> str:
-        said = str((self.document.get("guarantee") or {}).get("words") or "no guarantee")
-        state = "Release" if self.document.get("published") is True else "REHEARSAL, not a release:"
-        others = [key for key in RELEASED if key != "statistics" and self.document.get(key)]
-        rows = [
-            [name, labels, value, bar, total, rating or ""]
-            for name, labels, value, bar, total, rating in self._shown()
-        ]
-        headings = (
-            "statistic",
-            "cell",
-            "estimate",
-            "interval for privacy noise",
-            "total interval",
-            "reliability",
-        )
-        more = paragraph(f"also holds: {', '.join(others)}") if others else ""
-        return paragraph(f"{state} {self.id}: {said}") + html_table(headings, rows) + more
-
-    def _shown(self) -> Iterator[list[Any]]:
-        """One line for each estimate as a reader sees it, at most a hundred."""
-        labels, count = Labels.of(self.document), 0
-        for answer in self.document["statistics"]:
-            for each in answer["estimates"]:
-                count += 1
-                if count > MOST_SHOWN:
-                    return
-                low, high = each.get("privacy_low"), each.get("privacy_high")
-                has_bar = low is not None and high is not None
-                digits = places_for(
-                    (high - low) / 2 if has_bar and high > low else each["value"] or 0.0,
-                    2 if has_bar else BARE,
-                )
-                bars = [
-                    ""
-                    if each.get(f"{which}_low") is None or each.get(f"{which}_high") is None
-                    else f"{rounded_down(each[f'{which}_low'], digits)} to {rounded_up(each[f'{which}_high'], digits)}"
-                    for which in ("privacy", "total")
-                ]
-                yield [
-                    answer["name"],
-                    labels.cell(each["cell"]),
-                    rounded(each["value"], digits),
-                    *bars,
-                    each.get("reliability"),
-                ]
+        return release_html(self.document, list(RELEASED))
 
     def to_arrow(self) -> "pa.Table":
         """The estimates as an Arrow table: the columns of the CSV, numbers as numbers, nothing where there is none."""
@@ -269,7 +224,6 @@ class Release:
         ]
 
 
-MOST_SHOWN = 100
 DECIMALS = ("value", "level", *NUMBERS[: NUMBERS.index("reliability")])
 
 

@@ -10,6 +10,7 @@ from reticent.report import words
 from reticent.report.cells import cell_intervals
 from reticent.report.charts import specs, svg
 from reticent.report.drawing import HOW
+from reticent.report.methodology import NOISE_ONLY, citation, methodology
 from reticent.report.numbers import barless, clean, covers, scale_text
 from reticent.report.pages import drawings
 from reticent.report.statistics import (
@@ -20,9 +21,6 @@ from reticent.report.statistics import (
     parts,
     totals,
 )
-
-NOISE_ONLY = ("statistics", "tables", "regression")
-"""Sections whose intervals for privacy noise cover nothing else; tables of small cells say it themselves."""
 
 
 def page(release: Release, *, linked: str = "", back: str = "") -> bytes:
@@ -44,6 +42,8 @@ def page(release: Release, *, linked: str = "", back: str = "") -> bytes:
         "rehearsal": document.get("published") is not True,
         "words": words,
         "covers": covers,
+        "methodology": methodology,
+        "citation": citation,
         "charts": drawn,
         "has_charts": all(picture for _, picture in drawn),
         "how": HOW,

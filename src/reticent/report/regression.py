@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from reticent.exact import BARE, places_for
 from reticent.release.labels import Labels
 from reticent.release.product import Document, Grid, Line
 from reticent.report.drawing import Drawing, Drawn
@@ -53,11 +54,21 @@ def _view(document: Document) -> dict[str, Any]:
         {
             **each,
             "response": labels.column(each["response"]),
+            "residual": _residual(each["residual_sd"]),
             "shown": [_shown(line, labels) for line in each["coefficients"]],
         }
         for each in document.get("regression") or []
     ]
     return {"asked": [(each["name"], each["words"]) for each in told], "regressions": told}
+
+
+def _residual(told: Any) -> str:
+    """The residual standard deviation as a reader sees it; one for each domain, where there are domains."""
+    several = isinstance(told, list)
+    texts = [
+        nearest(each, places_for(each or 0.0, BARE)) or "not given" for each in (told if several else [told])
+    ]
+    return f"{', '.join(texts)} in the domains, in their order" if several else texts[0]
 
 
 def _lines(document: Document) -> Iterator[Line]:

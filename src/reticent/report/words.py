@@ -1,4 +1,4 @@
-"""The prose of a page: the guarantee, the privacy budget, how to use the numbers or synthetic rows, and how to cite them."""
+"""The prose of a page: the guarantee, the privacy budget, and how to use the numbers or synthetic rows."""
 
 from collections.abc import Mapping
 from fractions import Fraction
@@ -21,7 +21,8 @@ USE = (
     ),
     (
         "Not for: final numbers. Standard errors and tests computed from synthetic rows are too small, since they know neither of the "
-        "noise, nor of the sampling, nor that the model is one. Ask the question in a plan instead, and get an interval."
+        "noise, nor of the sampling, nor that the model is one. Ask the question in a plan instead, or of the noisy tables behind "
+        "the rows (`Release.query`), and get an interval where they were measured."
     ),
     (
         "The number of rows comes from the plan. More rows are no more information, and say nothing about how many "
@@ -52,22 +53,6 @@ def point_mass_sentences(table: Document) -> list[str]:
         f"Point masses of {name}, each with a bin of its own: {', '.join(map(str, values))}."
         for name, values in masses
     ]
-
-
-def synth_methodology(document: Document) -> str:
-    """A paragraph on the synthetic tables of a release, to paste; nothing where it has none."""
-    said = [
-        f"“{table['name']}” holds {table['rows']:,} rows of {len(table['columns'])} columns, drawn from a model that was "
-        f"learned by the method {table['method']!r} ({table['guarantee']['words']}). Of missing answers: {table['missing_words']}."
-        + "".join(f" {each}" for each in point_mass_sentences(table))
-        for table in document.get("synth") or []
-    ]
-    if not said:
-        return ""
-    return (
-        f"{' '.join(said)} Numbers were put into bins that were declared beforehand, and drawn evenly inside them. The rows "
-        "understate uncertainty: no sampling error, noise or error of the model can be read off them."
-    )
 
 
 BANNER = "Rehearsal on simulated rows. Not a release."
@@ -102,11 +87,11 @@ def promise(document: Document) -> list[str]:
         return list(UNPROVED)
     change, delta = str(protects.get("change") or claim.get("change")), _delta(document)
     unit = str(protects.get("unit_name") or "respondent")
-    first, second = _sentences(claim, _someone(protects), unit, change, delta)
+    first, second = _sentences(claim, someone(protects), unit, change, delta)
     return [first, second, *_caveats(claim)]
 
 
-def _someone(protects: Document) -> str:
+def someone(protects: Document) -> str:
     unit, most = protects.get("privacy_unit") or "row", protects.get("at_most") or 1
     if unit == "row":
         return "respondent"
@@ -204,77 +189,9 @@ def _sum(before: Any, charged: Any) -> str:
     return text if Fraction(text) == total else str(total)
 
 
-def methodology(document: Document) -> str:
-    """A paragraph to paste."""
-    claim, protects = document.get("guarantee") or {}, document.get("protects") or {}
-    answers = document.get("statistics") or []
-    used = dict.fromkeys(str(p.get("mechanism")) for a in answers for p in a.get("parts") or [])
-    software = document.get("software") or {}
-    noises = " and ".join(used) or "no mechanism of its own"
-    if claim.get("measure") == "observed":
-        return _observed_methodology(document)
-    if document.get("cells"):
-        noises = " and ".join(
-            [*used, *dict.fromkeys(f"the method {table['method']!r}" for table in document["cells"])]
-        )
-    synthetic = synth_methodology(document)
-    if synthetic and not answers and not document.get("cells"):
-        return (
-            f"The synthetic rows of “{document.get('title')}” were made from the data set {document.get('dataset')} under "
-            f"differential privacy ({claim.get('words')}). The protected unit is one {_someone(protects)}."
-            f"{_repaired(document)} {synthetic} The cost was recorded in a ledger before any row was read. Software: reticent "
-            f"{software.get('reticent')}, {software.get('engine')}."
-        )
-    return (
-        f"The statistics in “{document.get('title')}” were computed from the data set "
-        f"{document.get('dataset')} under differential privacy ({claim.get('words')}). The protected unit is "
-        f"one {_someone(protects)}.{_repaired(document)} Noise was drawn by {noises}, scaled to the most that one respondent can "
-        "move each answer; bounds and categories were declared beforehand and not read from the data. Intervals "
-        "for privacy noise cover it at their stated level; sampling error is covered only where a total "
-        f"interval is given, and nonresponse bias is not covered.{_sampling_method(document)} {synthetic + ' ' if synthetic else ''}The cost was "
-        f"recorded in a ledger before any row was read. Software: reticent {software.get('reticent')}, {software.get('engine')}."
-    )
-
-
-def _sampling_method(document: Document) -> str:
-    """How sampling errors were had, for those who print them."""
-    told = document.get("sampling") or {}
-    if told.get("source") == "declared":
-        return f" Sampling errors are those of simple random sampling times a declared design effect of {told['design_effect']}."
-    if not told.get("source"):
-        return " Sampling errors were estimated privately, for each statistic by itself." * bool(
-            told.get("own")
-        )
-    own = "; some statistics have an estimate of their own" if told.get("own") else ""
-    return (
-        f" Sampling errors are those of simple random sampling times a design effect of {told.get('design_effect')}, which was "
-        f"estimated privately from {_basis(told)}, with {told.get('degrees_of_freedom')} degrees of freedom{own}."
-    )
-
-
-def _observed_methodology(document: Document) -> str:
-    """The same paragraph where a table is observed: it must not sound like a promise."""
-    software = document.get("software") or {}
-    tables = document.get("cells") or []
-    named = "; ".join(f"“{table['name']}”" for table in tables if table.get("label"))
-    return (
-        f"The statistics in “{document.get('title')}” were computed from the data set {document.get('dataset')}. "
-        f"The tables {named} carry noise scaled to the largest sensitivity seen in the data (Chetty and Friedman): "
-        f"{tables[0].get('label') if len(tables) == 1 else 'observed, not differentially private'}. "
-        "The release as a whole has no formal guarantee. What was set aside for it was recorded in a ledger before "
-        f"any row was read. Software: reticent {software.get('reticent')}, {software.get('engine')}."
-    )
-
-
-def _repaired(document: Document) -> str:
-    said = "; ".join(str(each) for each in document.get("imputation") or [])
-    own = f" Before anything was computed, {said}; the guarantee covers this repair." if said else ""
-    return own + "".join(f" {each[:1].upper()}{each[1:]}." for each in _external_imputation(document))
-
-
 def repaired(document: Document) -> list[str]:
     """What was done about missing answers, with weights and by lot, a sentence each."""
-    done = [*(document.get("imputation") or []), *_external_imputation(document)]
+    done = [*(document.get("imputation") or []), *external_imputation(document)]
     said = [*done, *_weighted(document), *_drawn(document)]
     return [f"{str(each)[:1].upper()}{str(each)[1:]}." for each in said]
 
@@ -316,7 +233,7 @@ def not_filled(document: Document) -> str:
     return "none was filled before anything was computed; see the description of each table"
 
 
-def _external_imputation(document: Document) -> list[str]:
+def external_imputation(document: Document) -> list[str]:
     """What was done to the rows before they came, and what the guarantee is worth then."""
     told = document.get("imputed_before") or {}
     return [str(told.get("words"))] if told else []
@@ -354,14 +271,14 @@ def sampled(document: Document) -> list[str]:
         ]
     items = "; ".join(str(each) for each in told.get("items") or [])
     said = (
-        f"The design effect, {told.get('design_effect')}, was estimated privately from {_basis(told)} over {items}, with "
+        f"The design effect, {told.get('design_effect')}, was estimated privately from {basis(told)} over {items}, with "
         f"{told.get('degrees_of_freedom')} degrees of freedom. It may be too small for a domain of larger clusters or inside "
         "few units, and too large for one that cuts across them."
     )
     return [said, *(f"Note: {each}." for each in told.get("cautions") or []), *few]
 
 
-def _basis(told: Document) -> str:
+def basis(told: Document) -> str:
     """What a bought design factor was made of; releases of before told the number of units alone."""
     return str(told.get("basis") or f"{told.get('units')} primary sampling units")
 
@@ -381,13 +298,3 @@ def badly_known(own: Document) -> list[str]:
                 "known badly, and more so if such a domain lies in few primary sampling units."
             )
     return found
-
-
-def citation(document: Document) -> str:
-    """How to cite. Publisher and year are the publisher's to fill in: a release carries no date."""
-    claim, receipt = document.get("guarantee") or {}, document.get("receipt") or {}
-    mark = f" Receipt {str(receipt['hash'])[:16]}." if receipt.get("hash") else ""
-    return (
-        f"[Publisher] ([year]). {document.get('title')}. Release {document.get('id')} of "
-        f"{document.get('dataset')}; {claim.get('words')}.{mark}"
-    )
