@@ -295,9 +295,9 @@ def test_what_the_sampling_error_cost_is_among_the_parts() -> None:
 
 def test_the_methodology_says_how_sampling_errors_were_had() -> None:
     bought, declared = of_a_design().document, of_a_design(design={"design_effect": "2"}).document
-    assert "estimated privately from 60 groups of respondents" in words.methodology(bought)
-    assert "a declared design effect of 2." in words.methodology(declared)
-    assert "Sampling errors are" not in words.methodology(of_a_design(design=None).document)
+    assert "estimated privately from 60 groups of respondents" in methodology(bought)
+    assert "a declared design effect of 2." in methodology(declared)
+    assert "Sampling errors are" not in methodology(of_a_design(design=None).document)
 
 
 def test_the_terminal_says_why_a_total_is_empty() -> None:

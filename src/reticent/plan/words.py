@@ -65,7 +65,7 @@ def _rule(group: CappedDonors) -> str:
         if caps == list(caps_for(group.expected, len(caps)))
         else []
     )
-    return f"; {_listed(said)}" if said else ""
+    return f"; {listed(said)}" if said else ""
 
 
 def _default(name: str, default: Default, schema: Schema) -> str:
