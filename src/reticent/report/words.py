@@ -92,6 +92,7 @@ def promise(document: Document) -> list[str]:
 
 
 def someone(protects: Document) -> str:
+    """The protected unit in words: a respondent, or everything recorded under an identifier."""
     unit, most = protects.get("privacy_unit") or "row", protects.get("at_most") or 1
     if unit == "row":
         return "respondent"
