@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
+from reticent.refine.pivot import NoisyValue, quotient_interval
 from reticent.refine.quantiles import GRID_STEPS, gaussian_half_width, gaussian_ratio_half_width
-from reticent.refine.ratio import NoisyValue, quotient_interval
 
 SIGMAS = [0.05, 0.2, 0.4, 0.5, 0.51, 0.6, 0.75, 0.9, 1.0, 1.3, 1.5, 1.51, 2.0, 2.5, 3.7, 5.0, 12.0, 40.0]
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis.strategies import fractions, integers
 
-from reticent.refine.ratio import NoisyValue, quotient_interval
+from reticent.refine.pivot import NoisyValue, quotient_interval
 
 WIDE = 1000.0
 LEVEL = 0.5

@@ -18,8 +18,7 @@ from reticent.noise.source import Noise
 from reticent.prepare.repair import NO_REPAIR, Repair
 from reticent.query.base import Query, RowQuery, Subpopulation
 from reticent.query.filled import roles
-from reticent.refine.pivot import LogScale
-from reticent.refine.ratio import NoisyValue
+from reticent.refine.pivot import LogScale, NoisyValue
 from reticent.refine.total import DesignFactor, SampleSize
 from reticent.schema import Number, Schema
 from reticent.sensitivity.bounds import FINE, Global, Neighbours, bound_sum

@@ -34,7 +34,7 @@ from reticent.engine.wants import Aggregate
 from reticent.query import filled
 from reticent.query.base import centre_code
 from reticent.query.kinds import Correlation
-from reticent.refine.ratio import quotient_interval
+from reticent.refine.pivot import quotient_interval
 from reticent.schema import Number
 
 CORRELATION_WORDS = (

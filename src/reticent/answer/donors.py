@@ -21,7 +21,7 @@ from reticent.errors import PlanError
 from reticent.prepare.repair import Bounding
 from reticent.query import filled
 from reticent.query.base import CodedMean, CodedSum, RowQuery, SquaresAboutMean
-from reticent.refine.ratio import quotient_interval
+from reticent.refine.pivot import quotient_interval
 
 HIDDEN_WORDS = "none: the scale of the noise is confidential; give interval an epsilon for an interval"
 PIVOT_WORDS = (

@@ -24,7 +24,7 @@ from reticent.answer.parts import (
 from reticent.answer.statistic import Q_co, QuotientRoute, Setting
 from reticent.query.base import Subpopulation, centre_code
 from reticent.query.kinds import Mean, Proportion, Variance
-from reticent.refine.ratio import NoisyValue, quotient_interval
+from reticent.refine.pivot import NoisyValue, quotient_interval
 from reticent.refine.total import SampleSize, mean_variance, share_variance
 from reticent.schema import Number, Schema
 from reticent.sensitivity.bounds import Global, Neighbours, bound_sum

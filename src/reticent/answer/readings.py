@@ -11,8 +11,7 @@ from math import hypot
 from reticent.answer.context import Context, noisy
 from reticent.answer.parts import AnyMeasurement, Interval
 from reticent.answer.shares import Shares, SumSpec, is_published, smooth_parts
-from reticent.refine.pivot import HiddenNoise, LogScale, Pivot, pivot
-from reticent.refine.ratio import NoisyValue, Told, quotient_interval
+from reticent.refine.pivot import HiddenNoise, LogScale, NoisyValue, Pivot, Told, pivot, quotient_interval
 from reticent.sensitivity.bounds import Smooth
 
 ANY_LEVEL = Fraction(1, 2)

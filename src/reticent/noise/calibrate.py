@@ -313,3 +313,13 @@ def _sure(family: Heavy, a: Fraction, *, beta: Fraction, epsilon: Fraction) -> F
         f"no noise of this family is certified at epsilon {epsilon} and beta {beta}; choose another beta.",
         field="beta",
     )
+
+
+def falling_root(tail: Callable[[float], float], miss: float, *, start: float) -> float:
+    """Where a falling `tail` reaches `miss`, to neighbouring doubles; the outer of the two."""
+    low, high = 0.0, start
+    while tail(high) > miss:
+        low, high = high, 2 * high
+    while low < (middle := (low + high) / 2) < high:
+        low, high = (middle, high) if tail(middle) > miss else (low, middle)
+    return high

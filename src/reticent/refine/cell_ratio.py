@@ -2,7 +2,7 @@
 
 Cells of one table have independent noise of one public scale, so the sum of n cells has a public law. Let x and y be sums
 of disjoint cells and r = x / y. Then x~ - r y~ has the law of X - r Y, so r lies where |x~ - r y~| is within its quantile
-(Fieller's idea, as in `refine/ratio`). Where r is larger than 1, the same is said of y / x.
+(Fieller's idea, as in `refine/pivot`). Where r is larger than 1, the same is said of y / x.
 """
 
 from collections.abc import Callable

@@ -7,6 +7,10 @@ noised with discrete Laplace noise at a cost of its own, may. The error of the a
 For a difference of two noises X - kZ, each noise alone has a width w that covers it: Q e^psi for Lomax noise whose log scale
 was released as psi, the usual quantile for Laplace noise. The two are joined, (w1^p + w2^p)^(1/p). Whether that covers
 depends on how the two scales compare, which nobody knows; p is the largest for which it covers whatever they are.
+
+A quotient of two noisy numbers has such a pivot, too (Fieller's idea). Let T~ = T + X and s~ = s + Z be published, k = T/s
+wanted. Then T~ - k s~ = X - kZ has a known law, so {k : |T~ - k s~| <= Q(|k|)}, Q the quantile of |X - kZ|, holds the true
+k with the stated probability. Q grows with |k|, so from any outer bound u of the set a better one follows: k <= (T~ + Q(u)) / s~.
 """
 
 import math
@@ -14,6 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +27,12 @@ from numpy.typing import NDArray
 
 from reticent.errors import PlanError
 from reticent.exact import ball
-from reticent.noise.calibrate import lomax
+from reticent.noise.calibrate import falling_root, lomax
+from reticent.refine.quantiles import (
+    gaussian_ratio_half_width,
+    normal_half_width,
+    ratio_half_width,
+)
 from reticent.sensitivity.bounds import Global, Smooth
 from reticent.sensitivity.donors import Moves
 
@@ -30,6 +40,8 @@ _PRECISIONS = (64, 128, 256, 512, 1024, 4096)
 _FINENESS = 256
 _WIDEST = 2**17  # steps of the noise on a height; beyond them a bar spans dozens of orders of magnitude
 _FORGOTTEN = 1e-16
+_NARROWINGS = 60  # of the outer bound of a quotient
+Law = Literal["laplace", "gaussian"]
 _Law = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
 
 
@@ -356,11 +368,72 @@ class HiddenNoise:
         return bar.half_width(self.height.released) * float(self.times * self.unit)
 
 
-def falling_root(tail: Callable[[float], float], miss: float, *, start: float) -> float:
-    """Where a falling `tail` reaches `miss`, to neighbouring doubles; the outer of the two."""
-    low, high = 0.0, start
-    while tail(high) > miss:
-        low, high = high, 2 * high
-    while low < (middle := (low + high) / 2) < high:
-        low, high = (middle, high) if tail(middle) > miss else (low, middle)
-    return high
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoisyValue:
+    """A published number: its value, the scale of its noise, and what its grid can add.
+
+    The scale is Laplace's, with half a step of the grid, or the deviation of a Gaussian, with three halves.
+    """
+
+    value: float
+    scale: float = 0.0
+    blur: float = 0.0
+    law: Law = "laplace"
+
+    @property
+    def shape(self) -> Shape:
+        if self.law != "laplace":
+            raise ValueError("noise of a confidential scale is joined with Laplace noise alone")
+        return LAPLACE
+
+    def width(self, level: float) -> float:
+        """The noise, as if it were continuous, stays within this distance with probability `level`."""
+        return self.scale * (normal_half_width(level) if self.law == "gaussian" else -math.log(1 - level))
+
+
+Told = NoisyValue | HiddenNoise
+
+
+def quotient_interval(
+    top: Told, bottom: Told, *, level: float, low: float, high: float
+) -> tuple[float, float]:
+    """The interval for top / bottom within the public limits [low, high]."""
+    if bottom.value <= 0:
+        return low, high
+
+    spread = _spread(top, bottom, level)
+
+    def reach(k: float) -> float:
+        return spread(k) + top.blur + k * bottom.blur
+
+    left, right = low, high
+    for _ in range(_NARROWINGS):
+        width = reach(max(abs(left), abs(right)))
+        tighter = max(low, (top.value - width) / bottom.value), min(high, (top.value + width) / bottom.value)
+        if tighter[0] > high or tighter[1] < low:
+            # The limits exclude what was published: keep the nearest point of them.
+            edge = high if tighter[0] > high else low
+            return edge, edge
+        left, right = max(left, tighter[0]), min(right, tighter[1])
+    return left, right
+
+
+def _spread(top: Told, bottom: Told, level: float) -> Callable[[float], float]:
+    """How far X - kZ reaches with probability at least `level`, rounding aside, as a function of k >= 0."""
+    if isinstance(top, NoisyValue) and isinstance(bottom, NoisyValue):
+        find = _half_width(top, bottom)
+        return lambda k: find(top.scale, k * bottom.scale, level)
+    one, other = top.width(level), bottom.width(level)
+    if not (one and other):
+        return lambda k: one + k * other
+    common = isinstance(top, HiddenNoise) and isinstance(bottom, HiddenNoise) and top.height == bottom.height
+    p = exponent(top.shape, bottom.shape, level=level, common=common)
+    return lambda k: joined(one, k * other, p)
+
+
+def _half_width(top: NoisyValue, bottom: NoisyValue) -> Callable[[float, float, float], float]:
+    """By the law that both noises have; a number without noise goes with any."""
+    laws = {each.law for each in (top, bottom) if each.scale}
+    if len(laws) > 1:
+        raise ValueError("both noises of a quotient are Laplace, or both are Gaussian")
+    return gaussian_ratio_half_width if laws == {"gaussian"} else ratio_half_width

@@ -12,8 +12,8 @@ from flint import arb, ctx
 
 from reticent.errors import PlanError
 from reticent.exact import ball
+from reticent.noise.calibrate import falling_root
 from reticent.noise.families import Family
-from reticent.refine.pivot import falling_root
 
 _PRECISIONS = (64, 128, 256, 512, 1024, 4096)
 
