@@ -1,13 +1,13 @@
 """The workbook: the JSON's numbers, text that stays text, the same bytes each time."""
 
 import io
+import sys
 import xml.etree.ElementTree as ET
 import zipfile
 
 import pytest
 
 from reticent.errors import ReticentError
-from reticent.report import sheet as module
 from reticent.report.sheet import sheet
 from tests.report.documents import answer, estimate
 from tests.report.documents import release as made
@@ -55,7 +55,7 @@ def test_formulas_stay_text():
 
 
 def test_without_the_extra_it_says_how_to_get_it(monkeypatch):
-    monkeypatch.setattr(module, "writer", lambda: None)
+    monkeypatch.setitem(sys.modules, "xlsxwriter", None)
     with pytest.raises(ReticentError, match="pip install"):
         sheet(made())
 
