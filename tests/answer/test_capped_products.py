@@ -117,7 +117,7 @@ def test_bounds_of_tables_that_add_up():
     in_rho = Tables(tables_plan(TOGETHER, rho="0.1", add_up=False)).asked
     lengths = [float(part.bound) for part in in_rho.parts(plan.schema, plan.neighbours)]
     assert lengths == pytest.approx([5, 1], abs=1e-5)
-    assert "gaps in s filled from donors" in asked.words()
+    assert "missing values of s filled from donors" in asked.words()
     assert ("capped rings", "proofs/engine/capped.md") in asked.claim(plan.change, plan.schema).rests_on
 
 

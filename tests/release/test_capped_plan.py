@@ -86,7 +86,10 @@ def test_expected_shares_are_read_and_printed():
     (words,) = plan.repair_words
     assert "at most 6 filled rows of others" in words and "25 % are missing, as expected" in words
     assert "5 donors, each for a fraction" in words and "0.024 %" in words
-    why = "levels give up the last attribute first", "caps are made to leave about one gap in a hundred"
+    why = (
+        "levels give up the last attribute first",
+        "caps are made to leave about one missing value in a hundred",
+    )
     assert all(each in words for each in why)
     own = {**DONORS, "match": [{"on": ["sex"], "serve": 4}, {"on": ["job"], "serve": 1}]}
     (told,) = make_plan([{"mean": "pay"}], book(COLUMNS), repair=[own]).repair_words

@@ -217,7 +217,7 @@ def test_it_is_charged_and_says_what_its_interval_covers(tmp_path: Any) -> None:
     assert "in 3 copies" in told["imputation"][0]
     assert [part["what"] for part in told["statistics"][0]["parts"]][-3:] == [
         "steps of the lines",
-        "rows with gaps",
+        "rows with missing values",
         "squares",
     ]
     # Nobody at all, or nobody who answered: a release all the same.

@@ -49,7 +49,7 @@ def test_the_page_says_what_was_filled():
 
 
 def test_the_page_says_what_was_filled_before_and_what_the_promise_is_worth_then():
-    told = "gaps were filled before; for one respondent the promise is that for a group of 41: epsilon 41"
+    told = "missing values were imputed before; for one respondent the guarantee is that for a group of 41: epsilon 41"
     made = release(imputed_before={"words": told, "group": 41, "epsilon": "41", "delta": 0.0})
     assert told[1:] in text_of(made) and told[1:] in methodology(made.document)
     assert "for a group of" not in text_of(release())

@@ -239,7 +239,7 @@ def test_counts_below_zero_are_spoken_of_where_there_can_be_any() -> None:
 @pytest.mark.parametrize("kind", ["donors", "models", "edits"])
 def test_a_promise_is_said_to_cover_a_repair_where_there_is_one(kind: str) -> None:
     """A rehearsal promises nothing, and neither does a release that holds an observed table."""
-    done = {"imputation": ["gaps were filled"], "imputed_by": [kind]}
+    done = {"imputation": ["missing values were filled"], "imputed_by": [kind]}
     assert words.COVERED in page(release(**done)).decode()
     claim: dict[str, Any] = {"words": "none", "measure": "observed", "rests_on": []}
     for told in ({"published": False, "receipt": None}, {"guarantee": claim}):

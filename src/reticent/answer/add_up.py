@@ -227,8 +227,8 @@ class MarginTables:
         )
         used = {*self.sides.columns, *columns_compared(self.among.where)}
         filled = " and ".join(sorted(used & self.repair.filled()))
-        gaps = f", gaps in {filled} filled from donors" if filled else ""
-        return f"tables of {listed} over {self.among.words()}, {kind}{gaps}"
+        donated = f", missing values of {filled} filled from donors" if filled else ""
+        return f"tables of {listed} over {self.among.words()}, {kind}{donated}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

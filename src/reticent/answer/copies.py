@@ -103,14 +103,14 @@ def squares(query: Total | Mean, schema: Schema, shape: Linear, sums: Mapping[Su
 
 
 GAPS = SQUARES = Fraction(1, 4)
-"""Of an error bar's epsilon, for the rows with gaps and for the squares; the steps of the lines get the rest."""
+"""Of an error bar's epsilon, for the rows with missing values and for the squares; the steps of the lines get the rest."""
 
 PAGE = COPIED[1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BarMeasurements:
-    """What an error bar bought: the variance that lines give the sum, rows with gaps, squares; all in the sum's unit."""
+    """What an error bar bought: the variance that lines give the sum, rows with missing values, squares; all in the sum's unit."""
 
     parts: tuple[Measurement, ...]
     sampled: float
@@ -129,7 +129,7 @@ def bar_parts(
         "steps of the lines", bound=bound, grid=shape.unit * 2**shift, epsilon=_rest(query) * bar
     )
     one = bound_sum(-1, 1, neighbours=neighbours)
-    gaps = plan_part("rows with gaps", bound=one, grid=Fraction(1), epsilon=GAPS * bar)
+    gaps = plan_part("rows with missing values", bound=one, grid=Fraction(1), epsilon=GAPS * bar)
     parts = [made, gaps]
     if isinstance(query, Total | Mean):
         top = bound_sum(0, shape.farthest**2, neighbours=neighbours)
@@ -190,7 +190,7 @@ def buy(
     who = query.decided(schema)
     silent = context.measure(
         copied.total[who] - m * copied.unfilled[who],
-        "rows with gaps",
+        "rows with missing values",
         bound=bound_sum(-1, 1, neighbours=neighbours),
         grid=Fraction(1),
         epsilon=GAPS * bar,

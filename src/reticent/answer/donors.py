@@ -25,13 +25,13 @@ from reticent.refine.pivot import quotient_interval
 
 HIDDEN_WORDS = "none: the scale of the noise is confidential; give interval an epsilon for an interval"
 PIVOT_WORDS = (
-    "covers the value that the same respondents, their gaps filled, would give without privacy noise, with at least "
+    "covers the value that the same respondents, their missing values filled, would give without privacy noise, with at least "
     "the stated probability; the scale of the noise is confidential, and the uncertainty about it is included"
 )
 
 
 FILLED_WORDS = (
-    "covers the value that the same respondents, their gaps filled, would give without privacy noise, with at least the "
+    "covers the value that the same respondents, their missing values filled, would give without privacy noise, with at least the "
     "stated probability; how far filled answers are from true ones is not in it"
 )
 

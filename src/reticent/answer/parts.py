@@ -339,11 +339,11 @@ RATIO_WORDS = (
 RANK_WORDS = "bounds, with at least the stated probability, how many respondents lie between this value and the exact one"
 WEIGHT_WORDS = "bounds, with at least the stated probability, what the respondents weigh who lie between this value and the exact one"
 SELECTED_WORDS = "holds the exact quantile of the same respondents, to the nearest candidate, with at least the stated probability"
-GAPS_WORDS = "; of the same respondents with their gaps filled, and how far filled answers are from true ones is not in it"
+GAPS_WORDS = "; of the same respondents with their missing values filled, and how far filled answers are from true ones is not in it"
 DERIVED_WORDS = (
     "holds whenever the intervals of both asks hold, each taken at half the allowed chance of error"
 )
 COPIES_WORDS = (
-    "covers the value of those the sample stands for, if silence depends on what the lines see and the lines are right: "
+    "covers the value of those the sample stands for, if nonresponse depends on what the lines see and the lines are right: "
     "sampling, filling, the uncertainty of the lines and all noise are in it, to first order"
 )

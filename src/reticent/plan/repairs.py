@@ -418,14 +418,14 @@ def external_imputation_section(external: ExternalImputation | None, claim: Clai
         return {}
     k, found = external.size(claim.change), external.worth(claim)
     said = (
-        f"gaps were filled before, by a rule by which one respondent moves up to {external.reach} rows of others; for "
-        f"one respondent of the survey as it was answered the promise is that for a group of {k}"
+        f"missing values were imputed before, by a rule by which one respondent moves up to {external.reach} rows of others; for "
+        f"one respondent of the survey as it was answered the guarantee is that for a group of {k}"
     )
     if found is None:
         return {"imputed_before": {"words": f"{said}, about which nothing can be said here", "group": k}}
     epsilon, delta = found
     if delta is None:
-        worth = f"{said}: a delta of 1, which promises nothing"
+        worth = f"{said}: a delta of 1, which guarantees nothing"
         return {"imputed_before": {"words": worth, "group": k, "epsilon": show(epsilon), "delta": "1"}}
     more = f" and delta {float(delta):.3g}" if delta else ""
     return {

@@ -51,7 +51,7 @@ def capped_words(group: CappedDonors, schema: Schema, rings: int, rows: int | No
     expected = "expected" if group.expected is not None else "taken as usual"
     return (
         f"missing {names} was taken from {who}: {levels}; so one respondent changes at most {group.serve} filled rows of "
-        f"others; where no donor had room, {last} stood in (about {100 * unserved(group):.2g} % of gaps in large cells"
+        f"others; where no donor had room, {last} stood in (about {100 * unserved(group):.2g} % of missing values in large cells"
         f"{even}, if {show(100 * (group.expected or USUAL_SHARE))} % are missing, as {expected}{_rule(group)})"
     )
 
@@ -61,7 +61,7 @@ def _rule(group: CappedDonors) -> str:
     on, caps = [level.on for level in group.levels], [level.serve for level in group.levels]
     said = ["levels give up the last attribute first"] if len(on) > 1 and on == list(ladder_of(on[0])) else []
     said += (
-        ["caps are made to leave about one gap in a hundred"]
+        ["caps are made to leave about one missing value in a hundred"]
         if caps == list(caps_for(group.expected, len(caps)))
         else []
     )
@@ -78,22 +78,20 @@ def _default(name: str, default: Default, schema: Schema) -> str:
 
 
 def ask_words(query: Query, schema: Schema, repair: Repair, models: Sequence[AnyModel] = ()) -> str:
-    """The ask in words, with the columns in which gaps were filled."""
+    """The ask in words, with the columns whose missing values were filled."""
     filled = [role.column for role in roles(query, schema, repair)]
     said = query.words(schema)
-    said = f"{said}, gaps in {listed(filled)} filled from donors" if filled else said
+    said = f"{said}, missing values of {listed(filled)} filled from donors" if filled else said
     lined = predicted(query, schema, models)
-    return f"{said}, gaps in {listed(lined)} filled from a private line" if lined else said
+    return f"{said}, missing values of {listed(lined)} filled from a private line" if lined else said
 
 
 def bar_words(query: Query, schema: Schema, models: Sequence[AnyModel], *, bought: bool = False) -> str:
-    """What an error bar leaves out where lines have filled gaps: nothing is said where none has, or it was `bought`."""
+    """What an error bar leaves out where lines have filled missing values: nothing is said where none has, or it was `bought`."""
     lined = predicted(query, schema, models)
     if not lined or bought:
         return ""
-    return (
-        f"; gaps in {listed(lined)} stand as the released line fills them, and its own error is not covered"
-    )
+    return f"; missing values of {listed(lined)} stand as the released line fills them, and its own error is not covered"
 
 
 def lent_words(answer: Answer, bar: Fraction) -> str:
