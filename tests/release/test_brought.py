@@ -90,7 +90,7 @@ def test_a_delta_that_reaches_one_promises_nothing_and_says_so() -> None:
     told = external_imputation_section(
         ExternalImputation(reach=10**6), claim(Change.REPLACE, "1", "1/1000000")
     )["imputed_before"]
-    assert told["delta"] == "1" and "promises nothing" in told["words"]
+    assert told["delta"] == "1" and "which guarantees nothing" in told["words"]
     assert external_imputation_section(None, claim(Change.REPLACE)) == {}
 
 

@@ -130,7 +130,7 @@ def test_filled_totals_counts_and_tables_are_widened_as_shares_are() -> None:
     for each in (total, count, table):
         assert "has nothing to do with the answer" in each["total"]["meaning"]
         assert "taken as fixed by the design" in each["total"]["meaning"]
-    assert "gaps filled" in table["interval"]["meaning"] and estimate > 0
+    assert "missing values filled" in table["interval"]["meaning"] and estimate > 0
 
 
 def test_tables_that_add_up_are_widened_where_a_filled_column_decides() -> None:
@@ -193,9 +193,9 @@ def test_nought_is_unreliable_unless_it_is_known() -> None:
 @pytest.mark.parametrize(
     ("ask", "sections", "words"),
     [
-        ({"query": {"mean": "x"}}, {}, "name it with variance = ...; or give the statistic sampling"),
-        ({"query": {"mean": "grade"}}, {}, "name it with variance = ..."),
-        ({"query": {"total": "pay"}}, {"impute": [DONORS]}, "name it with variance = ..."),
+        ({"query": {"mean": "x"}}, {}, 'name it with variance = "its name"; or give the statistic sampling'),
+        ({"query": {"mean": "grade"}}, {}, 'name it with variance = "its name"'),
+        ({"query": {"total": "pay"}}, {"impute": [DONORS]}, 'name it with variance = "its name"'),
         ({"query": {"unserved": "pay"}}, {"impute": [DONORS]}, "not of a population"),
         ({"query": {"count": "*"}}, {"expect": {}}, "write rows under [expect]"),
         ({"query": {"count": "*", "weight": "w"}}, {}, "what its weight stands for"),
