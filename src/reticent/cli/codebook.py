@@ -57,12 +57,10 @@ def check(file: Annotated[Path, typer.Argument(metavar="CODEBOOK", help="The cod
     left = _left(_todo(file))
     try:
         schema = read_schema(file)
-    except SchemaError:
-        if left:
-            typer.echo(
-                f"{file.name}: {left}"
-            )  # a draft is refused for what its TODOs ask; say how many there are
-        raise
+    except SchemaError as refused:  # a draft is refused for what its TODOs ask; say how many there are
+        if not left:
+            raise
+        raise SchemaError(f"{refused.args[0]} ({file.name}: {left})", field=refused.field) from None
     state = left or ("finished" if schema.finished else "still marked unfinished")
     typer.echo(f"{schema.name}: {len(schema.columns)} columns, unit {schema.unit}; {state}")
 

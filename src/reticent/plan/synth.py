@@ -259,8 +259,8 @@ class SynthSection(Section):
     inference: bool = False
     pairs: Literal["all", "chosen"] | None = None
     answer: list[AnswerSection] = Field(default=[], max_length=1000)
-    sampling: StepSamplingSection | None = None
     public: str | list[Any] | None = None
+    sampling: StepSamplingSection | None = None
 
 
 def read_synths(
