@@ -15,7 +15,7 @@ from reticent.errors import PlanError
 from reticent.lab.noise import QuickNoise
 from reticent.plan.plan import Plan
 from reticent.query.kinds import Derived
-from reticent.refine import ratio
+from reticent.refine import pivot
 from reticent.release.statistics import evaluate, wants_of
 from tests.answer.donating import World
 from tests.audit import ALARM
@@ -40,8 +40,8 @@ RUNS = 150
 @pytest.fixture(autouse=True)
 def remembered(monkeypatch) -> None:
     """Half-widths depend on public numbers alone: equal ones are computed once."""
-    monkeypatch.setattr(ratio, "ratio_half_width", lru_cache(100_000)(ratio.ratio_half_width))
-    monkeypatch.setattr(ratio, "ROUNDS", 12)
+    monkeypatch.setattr(pivot, "ratio_half_width", lru_cache(100_000)(pivot.ratio_half_width))
+    monkeypatch.setattr(pivot, "_NARROWINGS", 12)
 
 
 def plan_of(queries: Sequence[dict[str, Any]], bars: dict[int, str], **options: Any) -> Plan:

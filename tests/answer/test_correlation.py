@@ -12,7 +12,7 @@ from scipy.stats import binom
 
 from reticent.lab.noise import QuickNoise
 from reticent.plan.plan import Plan
-from reticent.refine import ratio
+from reticent.refine import pivot
 from reticent.release.statistics import evaluate
 from tests.answer.donating import World
 from tests.answer.test_imputed import Prescribed
@@ -89,8 +89,8 @@ def test_without_noise_it_is_the_textbooks_about_rounded_means(weight):
 @pytest.fixture
 def remembered(monkeypatch) -> None:
     """Half-widths depend on public numbers alone: equal ones are computed once."""
-    monkeypatch.setattr(ratio, "ratio_half_width", lru_cache(100_000)(ratio.ratio_half_width))
-    monkeypatch.setattr(ratio, "ROUNDS", 12)
+    monkeypatch.setattr(pivot, "ratio_half_width", lru_cache(100_000)(pivot.ratio_half_width))
+    monkeypatch.setattr(pivot, "_NARROWINGS", 12)
 
 
 @pytest.mark.parametrize("size", [None, 400])

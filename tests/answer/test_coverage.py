@@ -20,7 +20,7 @@ from reticent.lab.noise import gaussian
 from reticent.noise.bits import Bits
 from reticent.noise.selection import exponential, permute_and_flip
 from reticent.plan.plan import Plan
-from reticent.refine import ratio
+from reticent.refine import pivot
 from reticent.release.statistics import evaluate
 from tests.audit import ALARM
 from tests.noise.seeded import SeededBits
@@ -180,7 +180,7 @@ def test_intervals_in_rho_cover_as_often_as_they_say(name) -> None:
 @pytest.fixture(autouse=True)
 def remembered(monkeypatch) -> None:
     """Half-widths depend on public numbers alone: equal ones are computed once."""
-    monkeypatch.setattr(ratio, "ratio_half_width", lru_cache(100_000)(ratio.ratio_half_width))
+    monkeypatch.setattr(pivot, "ratio_half_width", lru_cache(100_000)(pivot.ratio_half_width))
 
 
 @pytest.mark.parametrize("name", CASES)

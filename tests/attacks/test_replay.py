@@ -9,7 +9,7 @@ import pytest
 
 from reticent.engine.wants import Tallies
 from reticent.noise.source import Noise
-from reticent.refine import ratio
+from reticent.refine import pivot
 from reticent.release.statistics import evaluate
 from tests.attacks.people import ORDINARY, STRANGE, Person
 from tests.attacks.replay import Release, replay
@@ -22,7 +22,7 @@ OWNERS = 12
 @pytest.fixture(autouse=True)
 def remembered(monkeypatch) -> None:
     """Half-widths are functions of public numbers: each is computed once."""
-    monkeypatch.setattr(ratio, "ratio_half_width", lru_cache(100_000)(ratio.ratio_half_width))
+    monkeypatch.setattr(pivot, "ratio_half_width", lru_cache(100_000)(pivot.ratio_half_width))
 
 
 def ours(change: str, *, unit: str = "row", at_most: int = 1, in_rho: bool = False) -> Release:

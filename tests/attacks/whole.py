@@ -24,7 +24,7 @@ from reticent.engine.sql.sampling import Lot
 from reticent.noise.bits import Bits
 from reticent.plan.plan import Plan
 from reticent.prepare.repair import FINE, WHOLE, Chances
-from reticent.refine import ratio
+from reticent.refine import pivot
 from reticent.release import models as model_fit
 from reticent.release import regression as lines_told
 from reticent.release import run as carry
@@ -41,7 +41,7 @@ from tests.noise.seeded import SeededBits
 from tests.smallcells import doors
 from tests.tables import Row, arrow
 
-WIDTHS = lru_cache(100_000)(ratio.ratio_half_width)
+WIDTHS = lru_cache(100_000)(pivot.ratio_half_width)
 """Half-widths are functions of public numbers: each is computed once."""
 
 KEY = "ab" * 32
@@ -118,7 +118,7 @@ def held_fast(noise: FrozenWhole) -> Iterator[doors.Doors]:
             patch.setattr(home, name, lambda: noise)
         patch.setattr(carry, "SystemBits", lambda: SeededBits(6))
         patch.setattr(Drawn, "draw", _Coupled().draw)
-        patch.setattr(ratio, "ratio_half_width", WIDTHS)
+        patch.setattr(pivot, "ratio_half_width", WIDTHS)
         yield doors.shut(patch)
 
 
