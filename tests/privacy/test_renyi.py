@@ -5,7 +5,7 @@ from math import comb, erfc, exp, log, log1p, sqrt
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reticent.errors import PlanError
@@ -148,6 +148,7 @@ def test_every_row_in_every_step_accounted_as_a_sample_spends_more() -> None:
     assert whole > 10
 
 
+@settings(max_examples=30)  # each is a search among certified divergences
 @given(
     st.fractions(Fraction(1, 500), Fraction(1, 2)),
     st.integers(1, 500),

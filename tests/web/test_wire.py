@@ -182,8 +182,16 @@ def test_many_connections_are_turned_away_and_the_next_is_answered(town):  # cov
     assert in_time(lambda: connections(desk) <= 130)
     for each in held:
         each.close()
-    assert in_time(lambda: desk.get("/").status == 200)
+    assert in_time(lambda: answers(desk))
     desk.stop()
+
+
+def answers(desk: Running) -> bool:
+    """Whether a request is answered; while the crowd is still being closed it may be turned away without a word."""
+    try:
+        return desk.get("/").status == 200
+    except ConnectionError:
+        return False
 
 
 def heard_as(user: int, desk: Running, family: int, host: str) -> bytes:
