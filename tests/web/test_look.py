@@ -157,6 +157,7 @@ def unfold(page) -> None:
     if page.locator("button.danger").count():
         page.click("button.danger")
         page.wait_for_selector(".secret")
+        page.wait_for_load_state("load")  # with its style sheet
     page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
 
 
