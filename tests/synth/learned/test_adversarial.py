@@ -258,6 +258,12 @@ def test_what_is_known_to_fail_is_refused_with_a_way_out() -> None:
         method.check(DOMAIN, VALUES, APPROXIMATE)
         effort = method.effort(DOMAIN, VALUES)
         assert effort.megabytes > 0 and effort.seconds > 0 and effort.seconds_each > 0
+    wide = toy([3000, 2000])
+    with pytest.raises(PlanError, match="dpautogan would read rows by a layer of 5,000 numbers"):
+        METHODS[2].check(wide, MissingMethod.COMPLETE, APPROXIMATE)
+    with pytest.raises(PlanError, match="above 4,096 its sums would not be exact"):
+        RowPerceptron(Perceptron.started((2, 5000, 1), SeededBits(1)), np.zeros((2, 2), np.int64), praise)
+    METHODS[0].check(wide, AVAILABLE, APPROXIMATE)
     for method in METHODS[1:]:
         with pytest.raises(PlanError, match="impute first"):
             method.check(DOMAIN, AVAILABLE, APPROXIMATE)

@@ -8,7 +8,7 @@ take it, it would read rows.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Protocol
 
@@ -23,7 +23,7 @@ from reticent.synth.domain import Domain
 from reticent.synth.fills import SHARE, check_spend, filling, prepared
 from reticent.synth.learned.chain import check_learned, columns
 from reticent.synth.learned.factors import LENGTH, JointGradient, RowNetwork
-from reticent.synth.learned.perceptron import MOST_WEIGHT, Perceptron
+from reticent.synth.learned.perceptron import MOST_WEIGHT, Perceptron, check_widest
 from reticent.synth.learned.training import Adam, NoisySteps, noise_of
 from reticent.synth.marginals.mst import MST
 from reticent.synth.marginals.study import plain
@@ -184,10 +184,15 @@ class Adversarial:
         """How many numbers its largest noisy sum has, for rows of so many groups."""
         return self.game.hidden * (width + 2)
 
+    def widest(self, width: int) -> int:
+        """How many numbers the widest layer has that rows are read by, for rows of so many groups."""
+        return self.game.hidden
+
     def check(self, domain: Domain, missing: MissingMethod, spend: Spend) -> None:
         """Refuse from public numbers what cannot be fitted."""
         shape = plain(domain, missing).shape
         check_learned(self.name, domain, spend, self.numbers(sum(shape), len(shape)))
+        check_widest(self.name, self.widest(sum(shape)))
         check_spend(missing, spend, self.share)
         if missing not in self.takes():
             raise PlanError(
@@ -195,6 +200,11 @@ class Adversarial:
                 "use misgan, which learns from them as they are",
                 field="missing",
             )
+
+    def brief(self) -> "Adversarial":
+        """The same with one step, whose noise is that of each of its steps."""
+        ones = 1 - (1 - self.ones) / self.game.steps
+        return replace(self, game=replace(self.game, steps=1, turns=1), ones=ones)
 
     def claim(self, domain: Domain, missing: MissingMethod, spend: Spend) -> Claim:
         """The guarantee, before a row is read."""

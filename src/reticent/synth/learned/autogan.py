@@ -121,6 +121,9 @@ class AutoGan(Adversarial):
     def numbers(self, width: int, columns: int) -> int:
         return max(self.game.hidden * (width + 2), (CODE + 1) * (2 * width + 1))
 
+    def widest(self, width: int) -> int:
+        return max(self.game.hidden, CODE, width)
+
     def rounds(self, domain: Domain) -> int:
         return Adversarial.rounds(self, domain) + self.game.steps
 

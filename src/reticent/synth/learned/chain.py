@@ -125,6 +125,13 @@ class AutoregressiveChain:
             self, sample=PoissonSample(rate=rate, steps=steps), pace=replace(self.pace, steps=steps)
         )
 
+    def brief(self) -> "AutoregressiveChain":
+        """The same with one step. Over all rows, its noise is that of each step."""
+        pace = replace(self.pace, steps=1)
+        if self.sample is not None:
+            return replace(self, pace=pace, sample=replace(self.sample, steps=1))
+        return replace(self, pace=pace, ones=1 - (1 - self.ones) / self.pace.steps)
+
     def done(self, missing: MissingMethod) -> str:
         return LEFT_OUT if missing is MissingMethod.AVAILABLE else ""
 

@@ -178,6 +178,11 @@ class Kamino:
     def rounds(self, domain: Domain) -> int:
         return self.pace.steps * (len(domain.axes) - 1) + 1 + MST().rounds(domain)
 
+    def brief(self) -> "Kamino":
+        """The same with one step for each column, whose noise is that of each of its steps."""
+        ones = 1 - (1 - self.ones) / self.pace.steps
+        return replace(self, pace=replace(self.pace, steps=1), ones=ones)
+
     def done(self, missing: MissingMethod) -> str:
         if missing is not MissingMethod.AVAILABLE:
             return ""
