@@ -221,14 +221,19 @@ class Adversarial:
         return noise_of(self.game.steps, (1 - self.ones) * total_of(spend), spend)
 
     def effort(self, domain: Domain, missing: MissingMethod) -> Effort:
-        """Made-up rows take the same whatever the table; a pass over rows goes with their number."""
-        width = sum(plain(domain, missing).shape)
-        made = self.game.steps * (self.game.turns * self.game.batch + self.game.fakes) * width
+        """From what was measured on one processor: made-up rows take the same whatever the table, a pass over rows their number."""
+        game, width, columns = self.game, sum(plain(domain, missing).shape), len(domain.axes)
+        made = game.steps * (game.turns * game.batch + game.fakes) * width
+        held = max(8 * game.fakes, 5 * game.settled) * width + 10 * self.numbers(width, columns)
         return Effort(
-            megabytes=5 + 8e-6 * (8 * self.game.fakes * width + 10 * self.numbers(width, len(domain.axes))),
-            seconds=1 + 1.2e-8 * made,
-            seconds_each=2.5e-6 * 1e4 / 32 * self.game.steps * self.game.hidden * len(domain.axes) / 15,
+            megabytes=5 + 8e-6 * held,
+            seconds=1 + 6e-8 * made,
+            seconds_each=1e4 * game.steps * self.row_seconds(width, columns),
         )
+
+    def row_seconds(self, width: int, columns: int) -> float:
+        """About what one row takes in one step: of one critic, by its inputs and its hidden numbers."""
+        return 4e-9 * self.game.hidden * columns
 
     def open(self, task: FitTask) -> GameStart:
         """Rows prepared as the strategy says, and columns one by one measured with a quarter of what is left."""

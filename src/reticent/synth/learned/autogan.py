@@ -124,6 +124,9 @@ class AutoGan(Adversarial):
     def widest(self, width: int) -> int:
         return max(self.game.hidden, CODE, width)
 
+    def row_seconds(self, width: int, columns: int) -> float:
+        return Adversarial.row_seconds(self, width, columns) + 2e-8 * width
+
     def rounds(self, domain: Domain) -> int:
         return Adversarial.rounds(self, domain) + self.game.steps
 

@@ -150,7 +150,7 @@ class AutoregressiveChain:
         touched = sum((place + 1) * size for place, size in enumerate(sizes))
         rate = 1.0 if self.sample is None else float(self.sample.rate)
         return Effort(
-            megabytes=1 + 80e-6 * many + 24e-6 * SIMULATED * max(sizes),
+            megabytes=1 + 80e-6 * many + SIMULATED * (24e-6 * max(sizes) + 8e-6 * len(sizes)),
             seconds=1 + 0.8e-6 * self.pace.steps * many,
             seconds_each=1e4 * self.pace.steps * rate * touched * 1.6e-9,
         )
