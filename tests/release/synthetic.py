@@ -47,6 +47,27 @@ def rows(count: int = 400, seed: int = 1) -> pa.Table:
     )
 
 
+ODD: dict[str, Any] = {
+    "age": 471_104_711_047,
+    "Sex, as told": "canary-of-sex",
+    "job": "canary-of-job",
+    "pay": 123_456_789_012.5,
+    "w": 1.0,
+}
+"""A respondent outside every column's domain. No digest and no packed row says so much by chance, as one may say four digits."""
+
+
+def odd_row(schema: pa.Schema) -> pa.Table:
+    return pa.table({name: [value] for name, value in ODD.items()}, schema=schema)
+
+
+def said_of_odd(text: bytes) -> list[str]:
+    """Which of the odd respondent's answers stand in a file, as text or as the number that a machine writes."""
+    ways = {str(value) for name, value in ODD.items() if name != "w"}
+    ways |= {f"{ODD['age']:,}", f"{ODD['pay']:,}", str(int(ODD["pay"]))}
+    return sorted(way for way in ways if way.encode() in text)
+
+
 def survey(table: pa.Table | None = None, codebook: dict[str, Any] | None = None) -> Survey:
     return Survey(rows() if table is None else table, codebook=codebook or BOOK)
 

@@ -2,15 +2,18 @@
 
 import csv
 import io
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow.csv import write_csv
 
 from reticent import Curator, Ledger, Release
 from reticent.engine.duckdb.engine import DuckDBEngine
@@ -21,7 +24,7 @@ from reticent.release import synth as synth_run
 from reticent.release.synth import run_synths
 from reticent.synth.spending import SystemSynthNoise, claim_of
 from tests.doubles import passed
-from tests.release.synthetic import COLUMNS, Flat, open_ledger, plan, rows, survey
+from tests.release.synthetic import COLUMNS, ODD, Flat, odd_row, open_ledger, plan, rows, said_of_odd, survey
 from tests.tables import REPLACE, book, steps, synths_of
 
 EVERY_STRATEGY = ("complete", "impute-random", "impute-mean", "impute-model", "available", "category")
@@ -44,9 +47,7 @@ def read(folder: Path, name: str) -> list[dict[str, str]]:
 def test_the_size_comes_from_the_plan_and_answers_from_the_codebook(count: int, tmp_path: Path):
     """Whatever the table holds, empty ones included; a canary outside the domain never appears, nor any NULL of the young."""
     table = rows(count)
-    canary = pa.table({name: table[name].combine_chunks() for name in table.column_names}).slice(0, 0)
-    odd = {"age": [4711], "Sex, as told": ["canary"], "job": ["canary"], "pay": [1234.5], "w": [1.0]}
-    table = pa.concat_tables([table, pa.table(odd, schema=canary.schema)])
+    table = pa.concat_tables([table, odd_row(table.schema)])
     made = Curator(open_ledger(tmp_path)).release(
         plan({"delta": "0.000001"}, protect={"delta": "0.000001"}), survey(table), tmp_path
     )
@@ -62,7 +63,23 @@ def test_the_size_comes_from_the_plan_and_answers_from_the_codebook(count: int, 
         for row in found
     )
     text = b"".join(path.read_bytes() for path in tmp_path.glob("s1*"))
-    assert b"canary" not in text and b"4711" not in text and b"1234.5" not in text
+    assert not said_of_odd(text)
+
+
+def test_the_odd_answers_would_be_found_as_any_file_writes_them():
+    """The naive twin hands rows on: as CSV, as JSON and as a page writes numbers; digests and packed rows hold none of them."""
+    answers = {str(value) for name, value in ODD.items() if name != "w"}
+    table = odd_row(rows(0).schema)
+    out = io.BytesIO()
+    write_csv(table, out)
+    for text in (
+        out.getvalue(),
+        json.dumps(table.to_pylist()).encode(),
+        f"{ODD['age']:,} {ODD['pay']:,}".encode(),
+    ):
+        assert said_of_odd(text)
+    assert set(said_of_odd(json.dumps(table.to_pylist()).encode())) >= answers
+    assert not said_of_odd(b"".join(sha256(bytes([i])).hexdigest().encode() for i in range(200)))
 
 
 def sizes(counts: Sequence[int]) -> list[set[int]]:

@@ -13,7 +13,7 @@ from reticent.errors import PlanError
 from reticent.preview.synth import _section
 from reticent.synth import registry
 from reticent.synth.learned.adversarial import Game
-from tests.release.synthetic import open_ledger, plan, rows, survey
+from tests.release.synthetic import odd_row, open_ledger, plan, rows, said_of_odd, survey
 from tests.tables import synths_of
 
 # covers T27
@@ -41,8 +41,7 @@ def test_a_release_has_the_planned_rows_and_only_words_of_the_codebook(
     method: str, missing: str, tmp_path: Path
 ) -> None:
     table = rows(300)
-    odd = {"age": [4711], "Sex, as told": ["canary"], "job": ["canary"], "pay": [1234.5], "w": [1.0]}
-    table = pa.concat_tables([table, pa.table(odd, schema=table.schema)])
+    table = pa.concat_tables([table, odd_row(table.schema)])
     rest = {"copies": 0} if missing == "category" else {}
     wanted = asked(method, missing, **rest)
     made = Curator(open_ledger(tmp_path)).release(wanted, survey(table), tmp_path)
@@ -52,7 +51,7 @@ def test_a_release_has_the_planned_rows_and_only_words_of_the_codebook(
     assert {row["job"] for row in found} <= {"yes", "no, never", ""}
     assert missing == "category" or all(row["Sex, as told"] for row in found)
     text = b"".join(path.read_bytes() for path in tmp_path.glob("s1*"))
-    assert b"canary" not in text and b"4711" not in text and b"1234.5" not in text
+    assert not said_of_odd(text)
 
 
 def test_a_preview_says_what_is_done_about_missing_answers_and_how_long_it_takes() -> None:

@@ -13,13 +13,16 @@ import pytest
 from reticent import Curator, Synthesizer
 from reticent.errors import PlanError, ResourceError, SourceError
 from reticent.preview.synth import _section
+from reticent.preview.units import in_both_units, unit_line
+from reticent.release.synth import small_of
 from reticent.synth import registry
 from reticent.synth.learned import chain, descent, kamino
 from reticent.synth.learned.adversarial import Game
 from reticent.synth.learned.descent import Pace
 from reticent.synth.learned.kamino import ColumnPace
-from tests.release.synthetic import BOOK, open_ledger, plan, rows, survey
-from tests.tables import synths_of
+from reticent.synth.spending import total_of
+from tests.release.synthetic import BOOK, COLUMNS, odd_row, open_ledger, plan, rows, said_of_odd, survey
+from tests.tables import book, synths_of
 
 # covers T13 T14 T21 T27 B001 B117
 
@@ -110,6 +113,14 @@ def test_a_plan_with_samples_says_so_and_rests_on_their_page() -> None:
     assert asked("chain", expect=10**5).digest != made.digest
 
 
+def test_a_preview_names_no_rho_for_what_is_learned_from_samples() -> None:
+    """Sampled steps have no rho, so no advice to buy them in it, and no epsilon computed from one; full steps have one."""
+    sampled, full = (asked("chain", expect=10**5, **rest) for rest in ({"sampling": SAMPLING}, {}))
+    assert in_both_units(sampled).rho is None and in_both_units(sampled).epsilon == 1
+    assert unit_line(sampled) == "units: counted in epsilon; something in this plan has no budget in rho"
+    assert in_both_units(full).rho == total_of(synths_of(full)[0].spend)
+
+
 @pytest.mark.parametrize("method", [*LEARNED, "sampled"])
 def test_memory_and_time_are_in_the_preview(method: str) -> None:
     rest = {"sampling": SAMPLING} if method == "sampled" else {}
@@ -155,8 +166,7 @@ def test_what_is_done_about_missing_answers_is_told_as_it_is_done() -> None:
 def test_a_release_tells_steps_and_nothing_of_odd_rows(method: str, tmp_path: Path) -> None:
     """As many rows as planned, words of the codebook alone, and no more steps than a progress bar was promised."""
     table = rows(120)
-    odd = {"age": [4711], "Sex, as told": ["canary"], "job": ["canary"], "pay": [1234.5], "w": [1.0]}
-    table = pa.concat_tables([table, pa.table(odd, schema=table.schema)])
+    table = pa.concat_tables([table, odd_row(table.schema)])
     rest = {"sampling": SAMPLING} if method == "sampled" else {}
     wanted = asked("chain" if method == "sampled" else method, expect=10**5, **rest)
     told: list[str] = []
@@ -165,7 +175,7 @@ def test_a_release_tells_steps_and_nothing_of_odd_rows(method: str, tmp_path: Pa
     assert len(found) == 200 and {row["Sex, as told"] for row in found} <= {"f", "'=1+1"}
     assert {row["job"] for row in found} <= {"yes", "no, never", ""}
     text = b"".join(path.read_bytes() for path in tmp_path.glob("s1*"))
-    assert b"canary" not in text and b"4711" not in text and b"1234.5" not in text
+    assert not said_of_odd(text)
     heard = [each for each in told if "gradient" in each or each in ("columns", "people")]
     assert 4 <= len(heard) <= synths_of(wanted)[0].rounds
 
@@ -209,17 +219,69 @@ def test_saved_weights_of_another_shape_or_codebook_are_refused_naming_the_file(
             Synthesizer.load(tmp_path / name, codebook=BOOK)
 
 
-def test_a_fit_that_fails_says_one_constant_sentence_and_keeps_its_charge(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """On rows only: the trial on nobody, before the charge, goes through."""
+def broken(above: int) -> type[chain.ChainGradient]:
+    """A step that fails on more rows than that."""
 
     class Broken(chain.ChainGradient):
         def add(self, block, totals) -> None:
-            if block.shape[1]:
+            if block.shape[1] > above:
                 raise ValueError("age 47")
 
-    monkeypatch.setattr(chain, "ChainGradient", Broken)
+    return Broken
+
+
+def test_a_step_that_cannot_run_is_refused_before_the_charge(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One step is tried on a made-up row, from a plan and from Python; what fails there fails from public numbers."""
+    monkeypatch.setattr(chain, "ChainGradient", broken(above=0))
+    ledger = open_ledger(tmp_path)
+    with pytest.raises(PlanError, match=r"synth\[0\] 'people': .*Nothing was charged"):
+        Curator(ledger).release(asked("chain"), survey(), tmp_path)
+    with pytest.raises(PlanError, match="Nothing was charged"):
+        Synthesizer(method="chain", ledger=ledger, **GIVEN).fit(rows(200))
+    assert ledger.spent == 0
+
+
+@pytest.mark.parametrize("method", LEARNED)
+def test_the_trial_takes_one_step_of_each_kind_with_the_noise_of_the_real_ones(method: str) -> None:
+    """At hundreds of steps the trial is no second fit, and it tries the same noise."""
+    many = {"pace": 400} if hasattr(registry.KNOWN[method], "pace") else {"game": 400}
+    ((part, steps),) = many.items()
+    long = replace(
+        registry.KNOWN[method], **{part: replace(getattr(registry.KNOWN[method], part), steps=steps)}
+    )
+    synth = replace(synths_of(asked(method))[0], method=long)
+    tried = small_of(synth)
+    assert getattr(tried.method, part).steps == 1 and tried.rows == 20
+    noises = [each.method.step_noise(each.domain, each.holes, each.spend) for each in (synth, tried)]
+    assert noises[0] == pytest.approx(noises[1])
+    assert tried.claim == synth.claim and tried.rounds < synth.rounds
+
+
+def test_of_samples_and_of_imputation_by_a_model_one_step_is_tried() -> None:
+    sampled = small_of(synths_of(asked("chain", expect=10**5, sampling=SAMPLING))[0]).method
+    assert sampled.pace.steps == sampled.sample.steps == 1
+    both = {"method": "kamino", "missing": "impute-model", "impute_model": "chain", **DELTA}
+    first = small_of(synths_of(plan(both, protect=DELTA))[0]).method
+    assert first.imputer.pace.steps == first.method.pace.steps == 1
+
+
+def test_layers_too_wide_for_exact_sums_are_refused_by_name() -> None:
+    """The decoder of dpautogan has a number for every group: 4,104 are above what doubles add exactly."""
+    wide = {**COLUMNS, "job": {"kind": "categorical", "levels": [f"job {i}" for i in range(4_000)]}}
+    section = {"missing": "complete", "columns": ["age", "sex", "job"], "bins": 100, **DELTA}
+    said = r"synth\[0\]\.columns: dpautogan would read rows by a layer of 4,102 numbers, and above 4,096"
+    with pytest.raises(PlanError, match=said):
+        plan({"method": "dpautogan", **section}, protect=DELTA, codebook=book(wide))
+    plan({"method": "misgan", **section}, protect=DELTA, codebook=book(wide))
+
+
+def test_a_fit_that_fails_says_one_constant_sentence_and_keeps_its_charge(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On these rows only: the trial on one made-up row, before the charge, goes through."""
+    monkeypatch.setattr(chain, "ChainGradient", broken(above=1))
     ledger = open_ledger(tmp_path)
     with pytest.raises(ResourceError, match="a synthetic table could not be made") as failed:
         Curator(ledger).release(asked("chain"), survey(), tmp_path)

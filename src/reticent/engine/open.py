@@ -78,7 +78,7 @@ BLOCK = 2**16
 
 
 class Nobody:
-    """Answers every want as an engine does whose source has a header and no rows."""
+    """Answers every want as an engine does whose source has a header and no rows. Coded rows are made up."""
 
     version = "no rows"
     files: tuple[tuple[Path, str], ...] = ()
@@ -99,7 +99,7 @@ class Nobody:
     def coded(
         self, schema: Schema, keys: Sequence[Key], repair: Repair = NO_REPAIR, lot: Lot | None = None
     ) -> Iterator[CodedRows]:
-        """Cells that nobody is in; where the codebook makes their number public, so many who are all alike."""
+        """One made-up row, so that whatever reads rows is tried; as many, all alike, as the codebook makes public."""
         from reticent.engine.coded import LocalCodedRows  # compiles, so loaded only where rows are held
 
         coding = Coding(keys=tuple(keys))
@@ -121,8 +121,8 @@ class Nobody:
 
 
 def _alike(schema: Schema, columns: int) -> list[NDArray[np.uint8]]:
-    """`sample_size` rows in the first cell of every column, in blocks that are one and the same."""
-    whole, rest = divmod(schema.sample_size or 0, BLOCK)
+    """`sample_size` rows, or one, in the first cell of every column, in blocks that are one and the same."""
+    whole, rest = divmod(schema.sample_size or 1, BLOCK)
     return [np.zeros((columns, BLOCK), np.uint8)] * whole + [np.zeros((columns, rest), np.uint8)] * (rest > 0)
 
 

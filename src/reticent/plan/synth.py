@@ -106,6 +106,11 @@ class Synth:
         """At most how many steps a progress bar hears of: those of the fit, and the rows."""
         return self.method.rounds(self.domain) + 1
 
+    @property
+    def is_sampled(self) -> bool:
+        """Whether it learns from Poisson samples: what that costs is no rho."""
+        return self.written.get("sampling") is not None
+
     def words(self) -> str:
         """`30,000 rows of 15 columns by aim (epsilon 1, delta 0.000001); each table was counted over those ...`."""
         cost = f"rho {show(self.spend.rho)}" if self.spend.rho else f"epsilon {show(self.spend.epsilon)}"
@@ -118,9 +123,9 @@ class Synth:
 
     def _sampled_words(self) -> str:
         """`, in 400 steps that each look at a record with chance 0.02`, where the plan says so."""
-        sampling = self.written.get("sampling")
-        if sampling is None:
+        if not self.is_sampled:
             return ""
+        sampling = self.written["sampling"]
         return f", in {sampling['steps']} steps that each look at a record with chance {sampling['rate']}"
 
     def _public_words(self) -> str:

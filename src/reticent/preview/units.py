@@ -1,7 +1,8 @@
 """Which unit would cost less for a plan: the noise of the plan as it is, paid in epsilon and paid in rho (THEORY 16.2).
 
 Noise of one size costs epsilon as Laplace noise and epsilon squared over four as Gaussian noise; a choice at one epsilon costs
-an eighth of its square; what has pure noise only costs half of it. Public numbers, for planning; nothing is promised by them.
+an eighth of its square; what has pure noise only costs half of it. What has a delta of its own has no rho, but for synthesizers
+that measure and learn from all rows, whose noise is bought in rho. Public numbers, for planning; nothing is promised by them.
 """
 
 from dataclasses import dataclass
@@ -10,7 +11,9 @@ from math import isqrt
 
 from reticent.answer.parts import AnyMeasurement, Measurement
 from reticent.exact import show
+from reticent.plan.budgets import Product
 from reticent.plan.plan import Plan
+from reticent.plan.synth import Synth, SyntheticTables
 from reticent.privacy.claim import Claim, as_approximate, in_words
 from reticent.synth.spending import rho_within
 
@@ -28,9 +31,22 @@ class InBothUnits:
 
 def in_both_units(plan: Plan) -> InBothUnits:
     """The sums over all that the plan measures."""
-    paid = [each for product in plan.products for each in product.costs(plan)]
-    costs = [_of_claim(each) if isinstance(each, Claim) else _of_part(each) for each in paid]
+    costs = [cost for product in plan.products for cost in _of_product(product, plan)]
     return InBothUnits(epsilon=_sum([each.epsilon for each in costs]), rho=_sum([each.rho for each in costs]))
+
+
+def _of_product(product: Product, plan: Plan) -> list[InBothUnits]:
+    if isinstance(product, SyntheticTables):
+        return [_of_synth(synth) for synth in product.tables]
+    return [_of_claim(each) if isinstance(each, Claim) else _of_part(each) for each in product.costs(plan)]
+
+
+def _of_synth(synth: Synth) -> InBothUnits:
+    claim = synth.claim
+    if claim.measure != "approximate":
+        return _of_claim(claim)
+    rho = None if synth.is_sampled else rho_within(claim.epsilon, claim.delta)
+    return InBothUnits(epsilon=claim.epsilon, rho=rho)
 
 
 def _of_part(part: AnyMeasurement) -> InBothUnits:
@@ -44,8 +60,6 @@ def _of_claim(claim: Claim) -> InBothUnits:
         return InBothUnits(epsilon=None, rho=claim.rho)
     if claim.measure == "pure":
         return InBothUnits(epsilon=claim.epsilon, rho=claim.epsilon**2 / 2)
-    if claim.measure == "approximate":
-        return InBothUnits(epsilon=claim.epsilon, rho=rho_within(claim.epsilon, claim.delta))
     return InBothUnits(epsilon=claim.epsilon, rho=None)
 
 

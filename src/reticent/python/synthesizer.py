@@ -22,7 +22,7 @@ from reticent.privacy.ledger import Ledger, Origin, Reservation
 from reticent.python.charging import Account, Params, check_public, open_account, refuse_replayed, reserve
 from reticent.release.run import FAILED
 from reticent.release.survey import Survey
-from reticent.release.synth import bootstrap_tables, draw_tables, learn
+from reticent.release.synth import bootstrap_tables, draw_tables, learn, small_of
 from reticent.schema import Schema
 from reticent.schema.codebook import schema_from
 from reticent.synth.answer import DirectAnswer, answered
@@ -289,10 +289,12 @@ def _schema(book: Book) -> Schema:
 
 
 def _try(synth: Synth) -> None:
-    """Learn from nobody before anything is charged: what fails then fails from public numbers."""
+    """Learn from nobody, one step of a training, before anything is charged: what fails then fails from public numbers."""
     failed = False
     try:
-        learn(synth, Nobody(), None, repair=NO_REPAIR, noise=SystemSynthNoise(), step=lambda _: None)
+        learn(
+            small_of(synth), Nobody(), None, repair=NO_REPAIR, noise=SystemSynthNoise(), step=lambda _: None
+        )
     except ResourceError:
         failed = True
     if failed:

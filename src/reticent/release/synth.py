@@ -24,7 +24,7 @@ from reticent.release.product import Document, PlanRun, Producer, ReleasedSectio
 from reticent.release.synth_answers import answers_csv, direct_answer_section
 from reticent.release.synth_table import SynthTable, measured_section, synths_section, to_csv, to_parquet
 from reticent.synth.answer import DirectAnswer, answered
-from reticent.synth.base import FitTask, Model, SynthNoise
+from reticent.synth.base import FitTask, Model, SynthNoise, in_brief
 from reticent.synth.bootstrap import bootstrap
 from reticent.synth.direct import MeasuredTables
 from reticent.synth.domain import Rows
@@ -183,6 +183,11 @@ class SyntheticResult(Result):
 FEW = 20
 
 
+def small_of(synth: Synth) -> Synth:
+    """What is tried of a table on nobody, before anything is charged."""
+    return replace(synth, rows=min(synth.rows, FEW), method=in_brief(synth.method))
+
+
 class SyntheticProducer(Producer[SyntheticTables]):
     """Learns and draws every synthetic table, in order, each in a reading of the rows of its own."""
 
@@ -203,9 +208,8 @@ class SyntheticProducer(Producer[SyntheticTables]):
         )
 
     def small(self) -> SyntheticTables:
-        """A few rows: more are more of the same."""
-        tables = (replace(synth, rows=min(synth.rows, FEW)) for synth in self.asked.tables)
-        return SyntheticTables(tables=tuple(tables))
+        """A few rows, and of a training one step: more are more of the same."""
+        return SyntheticTables(tables=tuple(map(small_of, self.asked.tables)))
 
     def run(self, on: PlanRun) -> SyntheticResult:
         tables = run_synths(

@@ -244,6 +244,20 @@ class Foretold(Protocol):
 
 
 @runtime_checkable
+class Stepwise(Protocol):
+    """A method that learns in steps which are all alike."""
+
+    def brief(self) -> SynthesisMethod:
+        """The same with one step of each kind, with the noise that each of them has: enough to be tried on nobody."""
+        ...
+
+
+def in_brief(method: SynthesisMethod) -> SynthesisMethod:
+    """The method, where it learns in steps with one of each kind."""
+    return method.brief() if isinstance(method, Stepwise) else method
+
+
+@runtime_checkable
 class NoisyTraining(Protocol):
     """A method that learns by noisy sums over rows."""
 

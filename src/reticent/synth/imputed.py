@@ -21,6 +21,7 @@ from reticent.synth.base import (
     NoisyTraining,
     Spend,
     SynthesisMethod,
+    in_brief,
 )
 from reticent.synth.domain import Domain
 from reticent.synth.fills import model_fills, parts
@@ -69,6 +70,10 @@ class ImputeFirst:
 
     def rounds(self, domain: Domain) -> int:
         return self.imputer.rounds(domain) + self.method.rounds(domain)
+
+    def brief(self) -> "ImputeFirst":
+        """The same with one step of whatever learns in steps."""
+        return replace(self, imputer=in_brief(self.imputer), method=in_brief(self.method))
 
     def effort(self, domain: Domain, missing: MissingMethod) -> Effort | None:
         """Of both fits, one after the other."""

@@ -12,7 +12,7 @@ from fractions import Fraction
 from itertools import pairwise
 from math import isfinite, prod
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
 from pydantic import Field
@@ -166,7 +166,7 @@ def load(folder: Path, schema: Schema) -> Model:
 
 def load_network(folder: Path, data: Mapping[str, Any], schema: Schema) -> Network:
     """The network whose TOML file says `data`. Every name, bin and size in it is held against the codebook."""
-    part = fill(ModelPart, data, error=SourceError, at="")
+    part = _said(ModelPart, data)
     _check_digest(part.sha256, data)
     domain = Domain(schema=schema, axes=tuple(axis_of(axis, schema) for axis in part.axes))
     places = [_places(i, step, domain) for i, step in enumerate(part.steps)]
@@ -212,6 +212,8 @@ class LearnedPart(Section):
     axes: list[AxisPart]
 
 
+MOST_PARAMETER = 1e6
+"""Far above what training leaves. Beyond it sums overflow while rows are drawn."""
 LEARNED: dict[str, type[LearnedModel]] = {
     kind.kind: kind for kind in (ChainModel, KaminoModel, MisGanModel, CtGanModel, AutoGanModel)
 }
@@ -220,13 +222,18 @@ LEARNED: dict[str, type[LearnedModel]] = {
 
 def load_learned(folder: Path, data: Mapping[str, Any], schema: Schema) -> LearnedModel:
     """The learned model whose TOML file says `data`; its array has as many numbers as the codebook makes of its columns."""
-    part = fill(LearnedPart, data, error=SourceError, at="")
+    part = _said(LearnedPart, data)
     _check_digest(part.sha256, data)
     domain = Domain(schema=schema, axes=tuple(axis_of(axis, schema) for axis in part.axes))
+    if not domain.axes or len(set(domain.columns)) < len(domain.axes):
+        raise SourceError("has no column, or one of them twice", field=MODEL)
     kind = LEARNED[part.kind]
     found = _saved_array(folder, PARAMETERS, (kind.size(domain, part.missing),), part.parameters)
-    if not (np.isfinite(found).all() and kind.is_sound(domain, found)):
-        raise SourceError("holds what is no number, or no order of the columns", field=PARAMETERS)
+    if not ((np.abs(found) <= MOST_PARAMETER).all() and kind.is_sound(domain, found)):
+        raise SourceError(
+            "holds what is no number, or a larger one than any training leaves, or no order of the columns",
+            field=PARAMETERS,
+        )
     return kind(
         domain=domain,
         holes=part.missing,
@@ -240,6 +247,18 @@ Reader = Callable[[Path, Mapping[str, Any], Schema], Model]
 NETWORK = "network"  # a file that does not say its kind is one
 READERS: dict[str, Reader] = {NETWORK: load_network, **dict.fromkeys(LEARNED, load_learned)}
 """Kinds of saved models, each with what makes a model of its folder, of what its TOML file says, and of the codebook."""
+
+
+Part = TypeVar("Part", bound=Section)
+
+
+def _said(kind: type[Part], data: Mapping[str, Any]) -> Part:
+    """What the TOML file says, or a refusal that names the file."""
+    try:
+        return fill(kind, data, error=SourceError, at="")
+    except SourceError as problem:
+        said, field = str(problem.args[0]), problem.field
+    raise SourceError(said, field=f"{MODEL}: {field}")
 
 
 def _check_digest(digest: str, data: Mapping[str, Any]) -> None:

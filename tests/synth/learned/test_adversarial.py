@@ -1,7 +1,9 @@
 """Adversarial synthesizers: replay on neighbours, critics clipped together, twins that must fail, masks, and refusals."""
 
+import tomllib
 from dataclasses import replace
 from fractions import Fraction
+from hashlib import sha256
 
 import numpy as np
 import pytest
@@ -14,12 +16,14 @@ from reticent.synth.learned.autogan import AutoGan
 from reticent.synth.learned.ctgan import Conditioned, CtGan
 from reticent.synth.learned.factors import LENGTH, Dense, JointGradient
 from reticent.synth.learned.misgan import MaskForger, MisGan, started
+from reticent.synth.learned.model import PARAMETERS
 from reticent.synth.learned.onehot import OneHot
 from reticent.synth.learned.perceptron import Perceptron, RowPerceptron, praise
 from reticent.synth.learned.training import NoisySteps
 from reticent.synth.marginals.study import plain
 from reticent.synth.saved import load, save
 from reticent.synth.spending import Accountant
+from reticent.synth.written import MODEL, bytes_of, sealed
 from tests.noise.seeded import SeededBits
 from tests.synth.marginals.trees import faults_when_replaced
 from tests.synth.replay import APPROXIMATE, PURE, RHO, faults, random_rows, run
@@ -247,6 +251,47 @@ def test_a_saved_model_draws_the_same_and_a_changed_one_is_refused(method, tmp_p
         load(tmp_path / "m", DOMAIN.schema)
 
 
+def sealed_anew(model, folder, *, bend=lambda told: None, parameters=None) -> None:
+    """A model's files written by somebody careful: bent, and every digest right."""
+    told = tomllib.loads(model.files()[MODEL].decode())
+    del told["sha256"]
+    data = bytes_of(model.parameters if parameters is None else parameters)
+    told["parameters"] = sha256(data).hexdigest()
+    bend(told)
+    folder.mkdir()
+    for name, written in sealed(told, {PARAMETERS: data}).items():
+        (folder / name).write_bytes(written)
+
+
+BENT = {
+    "a column twice": (lambda told: told["axes"].__setitem__(2, told["axes"][0]), r"model\.toml: .*twice"),
+    "no column": (lambda told: told.__setitem__("axes", []), r"model\.toml: axes"),
+    "an unknown way": (lambda told: told.__setitem__("missing", "as-is"), r"model\.toml: missing"),
+    "another word": (lambda told: told.__setitem__("extra", 1), r"model\.toml: extra"),
+    "another kind": (lambda told: told.__setitem__("kind", "chain"), r"parameters\.npy"),
+    "no claim": (lambda told: told["claim"].__setitem__("delta", "2"), r"model\.toml: claim"),
+    "no number": (lambda told: told.__setitem__("total", "nan"), r"model\.toml: total"),
+}
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda each: each.name)
+def test_files_that_somebody_careful_bent_are_refused_by_their_names(method, tmp_path) -> None:
+    """Digests are no signature. What is no model of this codebook is refused all the same, and what is one draws rows of it."""
+    model = run(method, random_rows(DOMAIN, 20, 1), VALUES, APPROXIMATE, QuickSynthNoise(1))
+    for i, (bend, said) in enumerate(BENT.values()):
+        sealed_anew(model, tmp_path / f"{i}", bend=bend)
+        with pytest.raises(SourceError, match=said):
+            load(tmp_path / f"{i}", DOMAIN.schema)
+    wild = np.where(np.arange(len(model.parameters)) % 2 == 0, 1e308, model.parameters)
+    for i, bad in enumerate((wild, np.append(model.parameters[:-1], np.inf), model.parameters[None])):
+        sealed_anew(model, tmp_path / f"bad{i}", parameters=bad)
+        with pytest.raises(SourceError, match=r"parameters\.npy"):
+            load(tmp_path / f"bad{i}", DOMAIN.schema)
+    sealed_anew(model, tmp_path / "large", parameters=np.clip(1e5 * model.parameters, -1e6, 1e6))
+    drawn = load(tmp_path / "large", DOMAIN.schema).draw(50, SeededBits(1))
+    assert ((drawn >= 0) & (drawn < np.array(DOMAIN.shape))).all()
+
+
 def test_what_is_known_to_fail_is_refused_with_a_way_out() -> None:
     for method in METHODS:
         with pytest.raises(PlanError, match="needs a delta"):
@@ -258,6 +303,12 @@ def test_what_is_known_to_fail_is_refused_with_a_way_out() -> None:
         method.check(DOMAIN, VALUES, APPROXIMATE)
         effort = method.effort(DOMAIN, VALUES)
         assert effort.megabytes > 0 and effort.seconds > 0 and effort.seconds_each > 0
+    wide = toy([3000, 2000])
+    with pytest.raises(PlanError, match="dpautogan would read rows by a layer of 5,000 numbers"):
+        METHODS[2].check(wide, MissingMethod.COMPLETE, APPROXIMATE)
+    with pytest.raises(PlanError, match="above 4,096 its sums would not be exact"):
+        RowPerceptron(Perceptron.started((2, 5000, 1), SeededBits(1)), np.zeros((2, 2), np.int64), praise)
+    METHODS[0].check(wide, AVAILABLE, APPROXIMATE)
     for method in METHODS[1:]:
         with pytest.raises(PlanError, match="impute first"):
             method.check(DOMAIN, AVAILABLE, APPROXIMATE)

@@ -76,6 +76,17 @@ def test_sums_of_single_precision_depend_on_the_order() -> None:
     forth = np.add.accumulate(np.array(each, dtype=np.float32))[-1]
     back = np.add.accumulate(np.array(each[::-1], dtype=np.float32))[-1]
     assert (forth != back).any()
+    moved = by_halves(np.array(each, dtype=np.float32)) - by_halves(np.array(each[1:], dtype=np.float32))
+    others = summed(AVAILABLE, weights, rows[:, :1]) == 0
+    assert (moved[others] != 0).any()
+
+
+def by_halves(vectors: np.ndarray) -> np.ndarray:
+    """A sum as libraries make it: of halves, and of their halves. One row less, and all pairs are others."""
+    if len(vectors) == 1:
+        return vectors[0]
+    middle = len(vectors) // 2
+    return by_halves(vectors[:middle]) + by_halves(vectors[middle:])
 
 
 def test_missing_cells_have_no_part() -> None:

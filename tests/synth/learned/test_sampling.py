@@ -110,6 +110,16 @@ class OfObserved(Named):
         return super().sampled_sum(work, min(1, rate * len(self.cells) / max(1, told)), bits)
 
 
+class OfBatch(Named):
+    """The naive twin: the mean over those who were drawn, which one more of them changes for all others."""
+
+    def sampled_sum(self, work, rate, bits):
+        turn = bits.take(64)
+        heads = np.array([np.random.default_rng([name, turn]).random() < rate for name in self.names], bool)
+        found = ArrayCounts(self.cells[heads], self.domain).summed(work)
+        return found * 10 // max(1, int(heads.sum()))
+
+
 def faults_when_sampled(rows: Named) -> list[str]:
     """Each record removed, every other record's coins as they were."""
     first, found = FrozenSynthNoise(), []
@@ -138,6 +148,11 @@ def test_replay_on_neighbours() -> None:
 def test_replay_notices_a_rate_that_depends_on_who_answered() -> None:
     """One complete record among many incomplete ones: without it everybody else is drawn more often."""
     assert "moves further than it says" in faults_when_sampled(named(OfObserved, 40))
+
+
+def test_replay_notices_a_mean_over_the_batch() -> None:
+    """Ten are expected in a step; without one of them the others' parts grow."""
+    assert "moves further than it says" in faults_when_sampled(named(OfBatch, 40))
 
 
 def test_noise_and_steps_are_those_of_the_accountant() -> None:

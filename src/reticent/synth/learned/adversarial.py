@@ -8,7 +8,7 @@ take it, it would read rows.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Protocol
 
@@ -23,7 +23,7 @@ from reticent.synth.domain import Domain
 from reticent.synth.fills import SHARE, check_spend, filling, prepared
 from reticent.synth.learned.chain import check_learned, columns
 from reticent.synth.learned.factors import LENGTH, JointGradient, RowNetwork
-from reticent.synth.learned.perceptron import MOST_WEIGHT, Perceptron
+from reticent.synth.learned.perceptron import MOST_WEIGHT, Perceptron, check_widest
 from reticent.synth.learned.training import Adam, NoisySteps, noise_of
 from reticent.synth.marginals.mst import MST
 from reticent.synth.marginals.study import plain
@@ -184,10 +184,15 @@ class Adversarial:
         """How many numbers its largest noisy sum has, for rows of so many groups."""
         return self.game.hidden * (width + 2)
 
+    def widest(self, width: int) -> int:
+        """How many numbers the widest layer has that rows are read by, for rows of so many groups."""
+        return self.game.hidden
+
     def check(self, domain: Domain, missing: MissingMethod, spend: Spend) -> None:
         """Refuse from public numbers what cannot be fitted."""
         shape = plain(domain, missing).shape
         check_learned(self.name, domain, spend, self.numbers(sum(shape), len(shape)))
+        check_widest(self.name, self.widest(sum(shape)))
         check_spend(missing, spend, self.share)
         if missing not in self.takes():
             raise PlanError(
@@ -195,6 +200,11 @@ class Adversarial:
                 "use misgan, which learns from them as they are",
                 field="missing",
             )
+
+    def brief(self) -> "Adversarial":
+        """The same with one step, whose noise is that of each of its steps."""
+        ones = 1 - (1 - self.ones) / self.game.steps
+        return replace(self, game=replace(self.game, steps=1, turns=1), ones=ones)
 
     def claim(self, domain: Domain, missing: MissingMethod, spend: Spend) -> Claim:
         """The guarantee, before a row is read."""
@@ -211,14 +221,19 @@ class Adversarial:
         return noise_of(self.game.steps, (1 - self.ones) * total_of(spend), spend)
 
     def effort(self, domain: Domain, missing: MissingMethod) -> Effort:
-        """Made-up rows take the same whatever the table; a pass over rows goes with their number."""
-        width = sum(plain(domain, missing).shape)
-        made = self.game.steps * (self.game.turns * self.game.batch + self.game.fakes) * width
+        """From what was measured on one processor: made-up rows take the same whatever the table, a pass over rows their number."""
+        game, width, columns = self.game, sum(plain(domain, missing).shape), len(domain.axes)
+        made = game.steps * (game.turns * game.batch + game.fakes) * width
+        held = max(8 * game.fakes, 5 * game.settled) * width + 10 * self.numbers(width, columns)
         return Effort(
-            megabytes=5 + 8e-6 * (8 * self.game.fakes * width + 10 * self.numbers(width, len(domain.axes))),
-            seconds=1 + 1.2e-8 * made,
-            seconds_each=2.5e-6 * 1e4 / 32 * self.game.steps * self.game.hidden * len(domain.axes) / 15,
+            megabytes=5 + 8e-6 * held,
+            seconds=1 + 6e-8 * made,
+            seconds_each=1e4 * game.steps * self.row_seconds(width, columns),
         )
+
+    def row_seconds(self, width: int, columns: int) -> float:
+        """About what one row takes in one step: of one critic, by its inputs and its hidden numbers."""
+        return 4e-9 * self.game.hidden * columns
 
     def open(self, task: FitTask) -> GameStart:
         """Rows prepared as the strategy says, and columns one by one measured with a quarter of what is left."""

@@ -121,6 +121,12 @@ class AutoGan(Adversarial):
     def numbers(self, width: int, columns: int) -> int:
         return max(self.game.hidden * (width + 2), (CODE + 1) * (2 * width + 1))
 
+    def widest(self, width: int) -> int:
+        return max(self.game.hidden, CODE, width)
+
+    def row_seconds(self, width: int, columns: int) -> float:
+        return Adversarial.row_seconds(self, width, columns) + 2e-8 * width
+
     def rounds(self, domain: Domain) -> int:
         return Adversarial.rounds(self, domain) + self.game.steps
 

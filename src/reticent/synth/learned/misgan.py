@@ -182,6 +182,9 @@ class MisGan(Adversarial):
     def numbers(self, width: int, columns: int) -> int:
         return self.game.hidden * (width + 2 + columns + 2)
 
+    def row_seconds(self, width: int, columns: int) -> float:
+        return 2 * Adversarial.row_seconds(self, width, columns)
+
     def fit(self, task: FitTask) -> MisGanModel:
         """Measure columns, play the game with two critics, set biases so that columns and masks keep their shares.
 

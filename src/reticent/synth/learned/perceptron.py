@@ -13,6 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from reticent.engine.protocol import Cells
+from reticent.errors import PlanError
 from reticent.noise.bits import Bits
 from reticent.synth.domain import uniforms
 from reticent.synth.learned.factors import (
@@ -134,6 +135,9 @@ class RowPerceptron:
     lines: Whole = field(repr=False)
     residual: Residual
 
+    def __post_init__(self) -> None:
+        check_widest("a network", max(self.network.widths[1:]))
+
     @property
     def sizes(self) -> tuple[int, ...]:
         return self.network.sizes
@@ -152,9 +156,14 @@ class RowPerceptron:
         return _factors(used, found, [matrix for matrix, _ in layers], back)
 
 
-def check_widths(widths: Sequence[int]) -> bool:
-    """Whether the exact half can hold such a network."""
-    return max(widths[1:]) <= MOST_WIDTH
+def check_widest(name: str, width: int) -> None:
+    """Refuse a layer over rows that is too wide for exact sums. Lines of the first layer are added one by one, and may be more."""
+    if width > MOST_WIDTH:
+        raise PlanError(
+            f"{name} would read rows by a layer of {width:,} numbers, and above {MOST_WIDTH:,} its sums would not be exact; name fewer "
+            "columns or bins, or use another method",
+            field="columns",
+        )
 
 
 def _first(matrix: Floats, used: Whole) -> Floats:
