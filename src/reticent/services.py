@@ -5,12 +5,12 @@ What libpq says of a failure may name them, so it is dropped where it arises.
 """
 
 from contextlib import suppress
+from ipaddress import ip_address
 from typing import Any
 
 from reticent.errors import ReticentError
 
 SERVICE = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}"
-LOCAL_HOSTS = ("", "localhost", "127.0.0.1", "::1")
 UNREACHED = (
     "the server cannot be reached by this service; check pg_service.conf and .pgpass with psql service=NAME"
 )
@@ -31,8 +31,18 @@ def connected(service: str, *, refused: type[ReticentError], field: str) -> Any:
 
 
 def check_transport(info: Any, *, refused: type[ReticentError], field: str) -> None:
-    """Over a network, only with a certificate that names the host."""
-    parameters = info.get_parameters()
-    local = info.host.startswith("/") or info.host in LOCAL_HOSTS or info.hostaddr in LOCAL_HOSTS[1:]
-    if not local and parameters.get("sslmode") != "verify-full" and "gssencmode" not in parameters:
+    """Over a network, only with a certificate that names the host, whatever is said of GSS encryption.
+
+    What counts is the address that was reached, which `hostaddr` can set apart from the name of the host.
+    """
+    if not _is_local(info.host, info.hostaddr) and info.get_parameters().get("sslmode") != "verify-full":
         raise refused("is elsewhere on a network; set sslmode=verify-full in the service", field=field)
+
+
+def _is_local(host: str, address: str) -> bool:
+    """Whether a server was reached by a socket, which has no address, or over loopback."""
+    if not address:
+        return host.startswith(("/", "@"))
+    with suppress(ValueError):
+        return ip_address(address.partition("%")[0]).is_loopback
+    return False

@@ -6,7 +6,6 @@ errors are dropped where they arise. Rows cross in COPY's binary form, a batch a
 """
 
 import atexit
-import re
 import select
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +21,7 @@ from sqlglot import exp
 
 from reticent.engine.postgres.arrow import SnapshotStream
 from reticent.engine.postgres.words import POSTGRES
-from reticent.engine.sources.open import RemoteTable
+from reticent.engine.sources.open import RemoteTable, relation_of
 from reticent.engine.sql import build as sql
 from reticent.engine.sql.build import Sql, Values
 from reticent.errors import EngineError, SourceError
@@ -419,14 +418,6 @@ class PostgresConnection:
         if len({name.lower() for name in names}) < len(names):
             raise SourceError("has two columns that differ in capitals alone; rename one", field="source")
         return {column: word_of(*rest) for column, *rest in columns}
-
-
-def relation_of(relation: str) -> tuple[str, str]:
-    """Schema and name, each as it is written: capitals count, quotes are not needed."""
-    found = re.fullmatch(r"([^.\x00]{1,63})[.]([^.\x00]{1,63})", relation)
-    if found is None:
-        raise SourceError("names a table as schema.name", field="relation")
-    return found[1], found[2]
 
 
 def _plain(raw: Sql, word: str) -> Sql:

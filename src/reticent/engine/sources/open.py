@@ -53,6 +53,14 @@ class RemoteTable:
     given: Any = field(default=None, repr=False)
 
 
+def relation_of(relation: str) -> tuple[str, str]:
+    """Schema and name, each as it is written: capitals count, quotes are not needed."""
+    found = re.fullmatch(r"([^.\x00]{1,63})[.]([^.\x00]{1,63})", relation)
+    if found is None:
+        raise SourceError("names a table as schema.name", field="relation")
+    return found[1], found[2]
+
+
 def is_remote(source: str) -> bool:
     """Whether a plan's `source` names a table elsewhere and no file."""
     return source == SPARK or _SERVICE.fullmatch(source) is not None
