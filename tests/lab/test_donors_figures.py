@@ -132,9 +132,9 @@ def test_ignoring_is_too_low_and_donors_are_nearer(rows):
 
 def test_the_drawings_by_brute_force():
     found = {line.item: line for line in donors_example.run(0, 0)}
-    assert [found[f"Figure 3, {what}"].value for what in ("L1", "L2")] == [4, 6]
+    assert [found[f"Figure 3 (6.3 in the thesis), {what}"].value for what in ("L1", "L2")] == [4, 6]
     assert all(line.value == line.printed for item, line in found.items() if item.startswith("Figure 3"))
-    assert found["Figure 1, recipients whose answer goes with one donor"].value == 7
+    assert found["Figure 1 (6.1 in the thesis), recipients whose answer goes with one donor"].value == 7
     for item, line in found.items():
         if "bound at" in item:
             assert line.value == pytest.approx(line.as_printed)

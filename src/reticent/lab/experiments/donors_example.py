@@ -68,7 +68,9 @@ def after_largest(recipients: Sequence[Point], givers: Sequence[Point]) -> int:
 def _one_donor() -> Iterator[Outcome]:
     found = changed(SQUARES, LONE, LONE[1:])
     yield Outcome(
-        item="Figure 1, recipients whose answer goes with one donor", value=float(found), query=OUR_POINTS
+        item="Figure 1 (6.1 in the thesis), recipients whose answer goes with one donor",
+        value=float(found),
+        query=OUR_POINTS,
     )
 
 
@@ -78,7 +80,7 @@ def _rotation() -> Iterator[Outcome]:
     before = [turns[r % 3] for r in range(recipients)]
     after = [("new", *turns)[r % 4] for r in range(recipients)]
     moved = sum(a != b for a, b in zip(before, after, strict=True))
-    item = "Figure 2, of 8 recipients of a rotating hot deck, moved by one newcomer"
+    item = "Figure 2 (6.2 in the thesis), of 8 recipients of a rotating hot deck, moved by one newcomer"
     yield Outcome(item=item, value=float(moved), query=OUR_POINTS)
 
 
@@ -90,7 +92,9 @@ def _two_steps() -> Iterator[Outcome]:
     }
     for what, value in found.items():
         stated = printed(DOCUMENT, EXAMPLE, what)
-        yield Outcome(item=f"Figure 3, {what}", printed=stated, value=float(value), query=OUR_POINTS)
+        yield Outcome(
+            item=f"Figure 3 (6.3 in the thesis), {what}", printed=stated, value=float(value), query=OUR_POINTS
+        )
 
 
 def _pairs() -> Iterator[int]:
