@@ -63,6 +63,9 @@ def test_the_table_cannot_be_claimed_before_the_rows_are_seen(lines):
         found = [lines[f"Table 1, {data}, {share} missing"] for share in lab.SHARES]
         assert all(line.printed < line.value < 1 for line in found)
         assert [line.value for line in found] == sorted((line.value for line in found), reverse=True)
+    ends = [lines[f"Finding: amplified cost, {what}"] for what in ("from", "to")]
+    assert [line.printed.digits for line in ends] == ["0.1", "0.65"]
+    assert [line.as_printed for line in ends] == [0.31, 0.88] and 0.75 < ends[0].value < ends[1].value < 0.952
 
 
 def test_the_bound_before_the_rows_covers_every_tree():

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from reticent.lab.experiments import donors_example, donors_figures
 from reticent.lab.experiments.donors_figures import GLOBAL, IGNORE, OURS_KNOWN, PUBLISHED, QUESTIONS
@@ -139,3 +140,13 @@ def test_the_drawings_by_brute_force():
         if "bound at" in item:
             assert line.value == pytest.approx(line.as_printed)
     assert found["Remark 5.3(b), least epsilon"].as_printed > 40
+    assert found["Remark 5.3(b), delta at epsilon 6 ln 2, bounds of 4 and 7"].value > 0.01
+
+
+def test_noise_of_another_scale_has_its_delta():
+    """The larger density less e^epsilon times the smaller one, summed on a fine grid; alike scales need none."""
+    epsilon, x = 1.3, np.linspace(-60, 60, 400_001)
+    wide, narrow = (norm.pdf(x, scale=scale) for scale in (1.75, 1.0))
+    summed = float(np.maximum(wide - np.exp(epsilon) * narrow, 0).sum() * (x[1] - x[0]))
+    assert donors_example.wide_delta(ratio=1.75, epsilon=epsilon) == pytest.approx(summed, abs=1e-7)
+    assert donors_example.wide_delta(ratio=1.0001, epsilon=epsilon) < 1e-9

@@ -7,7 +7,7 @@ donors are counted by brute force. Nothing is drawn by chance.
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations
-from math import log, sqrt
+from math import erfc, exp, log, sqrt
 
 from reticent.lab.papers.items import printed
 from reticent.lab.run.experiment import Experiment, Outcome
@@ -25,6 +25,9 @@ RECIPIENTS: tuple[Point, ...] = tuple((x, 0) for x in (0, 6, 8, 10, 14, 18))
 ABOVE: tuple[Point, ...] = tuple((x, 5) for x, _ in RECIPIENTS)
 """Figure 3: each recipient has a donor of its own. Who comes to the middle is the nearest of four; but one who comes to
 each side is the nearest of three, and the two together of all six."""
+PAIRS: tuple[Point, ...] = ((0, 0),) * 3 + ((10, 0),) * 3
+AMONG: tuple[Point, ...] = ((0, 0), (10, 0), (40, 0))
+"""Two sets of three recipients with a donor in each, and a donor far away."""
 NEWCOMERS: tuple[Point, ...] = tuple((x, y) for x in range(-6, 25) for y in range(-2, 3))
 DELTA = 10**-6
 
@@ -156,13 +159,38 @@ def gaussian_scale(*, bound: float, epsilon: float, delta: float) -> float:
     return 5 * sqrt(2 * log(2 / delta)) / epsilon * bound
 
 
+def wide_delta(*, ratio: float, epsilon: float) -> float:
+    """The least delta of Gaussian noise whose standard deviation is `ratio` times as large on one of two neighbours.
+
+    The same mean on both, so the answer itself need not move. P(|Z| > t/ratio) - e^epsilon P(|Z| > t) at the t from where on
+    the wider density is more than e^epsilon times the other: t^2 (1 - 1/ratio^2)/2 = epsilon + ln(ratio).
+    """
+    t = sqrt(2 * (epsilon + log(ratio)) / (1 - ratio**-2))
+    return erfc(t / (ratio * sqrt(2))) - exp(epsilon) * erfc(t / sqrt(2))
+
+
 def _gaussian() -> Iterator[Outcome]:
-    """Remark 5.3(b): the bound 1 + L1 is smooth in ln 2, and Gaussian noise wants it much smoother."""
+    """Remark 5.3(b): the bound 1 + L1 is smooth in ln 2, and Gaussian noise wants it much smoother.
+
+    Two sets of three recipients, a donor in each: when one donor goes, L1 and with it the noise grow. The scale of the noise
+    tells who was there, whatever multiple of the bound it is.
+    """
     least = least_epsilon(beta=float(LN2), delta=DELTA)
     why = "with beta = ln 2, delta 0.000001; a smaller beta needs our ladder"
     yield Outcome(item="Remark 5.3(b), least epsilon", as_printed=least, query=why)
     sd = gaussian_scale(bound=5, epsilon=least, delta=DELTA)
     yield Outcome(item="Remark 5.3(b), sd there of a count at L1 = 4", as_printed=sd, query=why)
+    before, after = (largest_change(PAIRS, givers) for givers in (AMONG, AMONG[1:]))
+    for said, ratio in (
+        (f"bounds of {1 + before} and {1 + after}", (1 + after) / (1 + before)),
+        ("a bound twice as large", 2),
+    ):
+        yield Outcome(
+            item=f"Remark 5.3(b), delta at epsilon 6 ln 2, {said}",
+            as_printed=DELTA,
+            value=wide_delta(ratio=ratio, epsilon=6 * float(LN2)),
+            query="ours: at least this, for Gaussian noise of any scale that is a multiple of the bound 1 + L1",
+        )
 
 
 def _silence() -> Iterator[Outcome]:
