@@ -113,8 +113,11 @@ def test_sums_and_losses_in_sentences_are_those_computed():
     coins = [x for x in amplification_missing.run(0, 0) if (x.item or "").startswith("Example 5.1,")]
     assert all(f"{x.value:.4f}" in page for x in coins)
     page = (DOCS / "donors-figures.md").read_text(encoding="utf-8")
-    deltas = [x for x in donors_example.run(0, 0) if "delta at epsilon" in (x.item or "")]
-    assert len(deltas) == 2 and all(f" {x.value:.3f} " in page for x in deltas)
+    found = [x for x in donors_example.run(0, 0) if x.value is not None]
+    deltas = [x.value for x in found if "delta at epsilon" in (x.item or "")]
+    curves = [x.value for x in found if "under the curve" in (x.item or "")]
+    assert (len(deltas), len(curves)) == (2, 3)
+    assert all(f" {x:.3f} " in page for x in deltas) and all(f" {short(x, 3)} " in page for x in curves)
 
 
 def measured(name: str) -> dict[str, Any]:

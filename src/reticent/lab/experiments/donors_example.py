@@ -204,6 +204,12 @@ def _silence() -> Iterator[Outcome]:
         yield Outcome(
             item=f"{at}, area under the curve", value=found.auc["wage"], query="0.5 is no better than chance"
         )
+    learned, asked = wages.LESS_SCHOOLED, wages.MORE_SCHOOLED
+    other = wages.check_law(learned, asked=asked).auc["wage"]
+    why = f"a law of {learned} on a year in which the {asked} are silent: what a wrong law looks like"
+    yield Outcome(
+        item="Law of silence, another one, second year, area under the curve", value=other, query=why
+    )
 
 
 OUR_POINTS = "points of our own; the drawing has no coordinates"
