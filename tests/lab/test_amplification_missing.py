@@ -22,10 +22,10 @@ def test_every_item_has_its_reason_and_no_item_comes_twice(lines):
 def test_as_printed_is_what_is_printed(lines):
     """Within one unit of the last digit printed; the first example is printed as 0.421, which is 0.421875 cut off."""
     for name in lab.EXAMPLES:
-        line = lines[f"example {name}, epsilon 1"]
+        line = lines[f"Example {name}, epsilon 1"]
         digits = len(str(line.printed)) - 2
         assert 2 <= digits <= 4 and abs(line.as_printed - line.printed) < 10**-digits, name
-        assert lines[f"example {name}, epsilon 2"].as_printed == pytest.approx(2 * line.as_printed)
+        assert lines[f"Example {name}, epsilon 2"].as_printed == pytest.approx(2 * line.as_printed)
 
 
 def test_one_row_reaches_as_many_as_the_lemma_says_and_a_coin_for_all_hides_nobody(lines):
@@ -39,20 +39,20 @@ def test_one_row_reaches_as_many_as_the_lemma_says_and_a_coin_for_all_hides_nobo
 
 def test_ours_is_attained_and_chance_times_epsilon_is_passed(lines):
     for name in lab.EXAMPLES:
-        exact, worst = lines[f"example {name}, epsilon 1"].value, lines[f"example {name}, worst loss"].value
+        exact, worst = lines[f"Example {name}, epsilon 1"].value, lines[f"Example {name}, worst loss"].value
         assert worst == pytest.approx(exact, abs=1e-11)
         assert (
-            lines[f"example {name}, first order"].value
+            lines[f"Example {name}, first order"].value
             < worst
-            <= lines[f"example {name}, made sound"].value + 1e-11
+            <= lines[f"Example {name}, made sound"].value + 1e-11
         )
 
 
 def test_the_reason_given_for_an_example_is_the_true_one(lines):
     """Two printed numbers are too small at every epsilon, one of the others at epsilon 2."""
     small = {item for item, line in lines.items() if line.query == lab.ABOVE}
-    assert {f"example {n}, epsilon {e}" for n in ("5.5", "5.7") for e in lab.EPSILONS} <= small
-    assert "example 5.11, epsilon 2" in small and "example 5.11, epsilon 1" not in small
+    assert {f"Example {n}, epsilon {e}" for n in ("5.5", "5.7") for e in lab.EPSILONS} <= small
+    assert "Example 5.11, epsilon 2" in small and "Example 5.11, epsilon 1" not in small
     for item in small:
         assert lines[item].value > lines[item].as_printed
 
@@ -63,6 +63,9 @@ def test_the_table_cannot_be_claimed_before_the_rows_are_seen(lines):
         found = [lines[f"Table 1, {data}, {share} missing"] for share in lab.SHARES]
         assert all(line.printed < line.value < 1 for line in found)
         assert [line.value for line in found] == sorted((line.value for line in found), reverse=True)
+    ends = [lines[f"Finding: amplified cost, {what}"] for what in ("from", "to")]
+    assert [line.printed.digits for line in ends] == ["0.1", "0.65"]
+    assert [line.as_printed for line in ends] == [0.31, 0.88] and 0.75 < ends[0].value < ends[1].value < 0.952
 
 
 def test_the_bound_before_the_rows_covers_every_tree():

@@ -11,6 +11,7 @@ from reticent.lab.experiments import (
     amplification,
     amplification_missing,
     anonymity,
+    donors_example,
     donors_figures,
     noise_laws,
     partition,
@@ -111,6 +112,12 @@ def test_sums_and_losses_in_sentences_are_those_computed():
     page = (DOCS / "amplification-missing.md").read_text(encoding="utf-8")
     coins = [x for x in amplification_missing.run(0, 0) if (x.item or "").startswith("Example 5.1,")]
     assert all(f"{x.value:.4f}" in page for x in coins)
+    page = (DOCS / "donors-figures.md").read_text(encoding="utf-8")
+    found = [x for x in donors_example.run(0, 0) if x.value is not None]
+    deltas = [x.value for x in found if "delta at epsilon" in (x.item or "")]
+    curves = [x.value for x in found if "under the curve" in (x.item or "")]
+    assert (len(deltas), len(curves)) == (2, 3)
+    assert all(f" {x:.3f} " in page for x in deltas) and all(f" {short(x, 3)} " in page for x in curves)
 
 
 def measured(name: str) -> dict[str, Any]:

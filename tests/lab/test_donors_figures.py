@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from reticent.lab.experiments import donors_example, donors_figures
 from reticent.lab.experiments.donors_figures import GLOBAL, IGNORE, OURS_KNOWN, PUBLISHED, QUESTIONS
@@ -81,7 +82,7 @@ def test_the_law_of_one_year_holds_in_the_next():
     for silence in wages.SILENCES:
         found = wages.check_law(silence)
         assert abs(found.complete - found.complete_drawn) < 0.0125 and found.auc["wage"] > 0.58
-    other = wages.score(wages.law(wages.LESS_SCHOOLED), *wages.pilot(wages.MORE_SCHOOLED, year=1), seed=1)
+    other = wages.check_law(wages.LESS_SCHOOLED, asked=wages.MORE_SCHOOLED)
     assert other.auc["wage"] < 0.5
 
 
@@ -132,10 +133,20 @@ def test_ignoring_is_too_low_and_donors_are_nearer(rows):
 
 def test_the_drawings_by_brute_force():
     found = {line.item: line for line in donors_example.run(0, 0)}
-    assert [found[f"Figure 3, {what}"].value for what in ("L1", "L2")] == [4, 6]
+    assert [found[f"Figure 3 (6.3 in the thesis), {what}"].value for what in ("L1", "L2")] == [4, 6]
     assert all(line.value == line.printed for item, line in found.items() if item.startswith("Figure 3"))
-    assert found["Figure 1, recipients whose answer goes with one donor"].value == 7
+    assert found["Figure 1 (6.1 in the thesis), recipients whose answer goes with one donor"].value == 7
     for item, line in found.items():
         if "bound at" in item:
             assert line.value == pytest.approx(line.as_printed)
     assert found["Remark 5.3(b), least epsilon"].as_printed > 40
+    assert found["Remark 5.3(b), delta at epsilon 6 ln 2, bounds of 4 and 7"].value > 0.01
+
+
+def test_noise_of_another_scale_has_its_delta():
+    """The larger density less e^epsilon times the smaller one, summed on a fine grid; alike scales need none."""
+    epsilon, x = 1.3, np.linspace(-60, 60, 400_001)
+    wide, narrow = (norm.pdf(x, scale=scale) for scale in (1.75, 1.0))
+    summed = float(np.maximum(wide - np.exp(epsilon) * narrow, 0).sum() * (x[1] - x[0]))
+    assert donors_example.wide_delta(ratio=1.75, epsilon=epsilon) == pytest.approx(summed, abs=1e-7)
+    assert donors_example.wide_delta(ratio=1.0001, epsilon=epsilon) < 1e-9

@@ -1,5 +1,6 @@
 """The documents item by item: every one has a row, a command that runs and a page, and printed numbers are its digits."""
 
+import copy
 import json
 import re
 from pathlib import Path
@@ -9,8 +10,10 @@ from typer.testing import CliRunner
 
 from reticent.cli import lab as door
 from reticent.errors import PlanError
-from reticent.lab.experiments import EXPERIMENTS, small_cells_printed
-from reticent.lab.papers.items import PaperItem, digits, documents, items, number, printed
+from reticent.lab.experiments import EXPERIMENTS, donors_figures, small_cells_printed
+from reticent.lab.papers.items import PaperItem, Printed, documents, items, printed
+from reticent.lab.run.experiment import Outcome, table_of
+from reticent.lab.run.summary import rows_of
 
 DOCS = Path(__file__).parents[2] / "docs"
 NAMED = {  # what a reader with a document in hand may look for, written down apart from the table
@@ -63,10 +66,13 @@ def test_a_row_without_a_command_or_with_another_status_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("text", "value"), [(".17", 0.17), ("5/1000", 0.005), ("33e-6", 3.3e-5), ("389899.14", 389899.14)]
+    ("text", "value"),
+    [(".17", 0.17), ("5/1000", 0.005), ("33×10⁻⁶", 3.3e-5), ("3.9×10⁵", 390_000), ("389899.14", 389899.14)],
 )
-def test_digits_are_worth_what_they_say(text, value):
-    assert number(text) == value
+def test_digits_are_worth_what_they_say_and_are_kept(text, value):
+    made = Printed(text, "thesis, Table 5.1")
+    for each in (made, copy.copy(made), copy.deepcopy(made)):
+        assert (each, each.digits, each.stands_in) == (value, text, "thesis, Table 5.1")
 
 
 ELEVEN = {  # the mean squared errors of Figures 4 to 6, once more by hand
@@ -97,43 +103,58 @@ def exact_rows():
     return [(each.name, line) for each in made for line in each.run(0, 1)]
 
 
+def stated(each: PaperItem) -> set[tuple[str, str]]:
+    """Where its digits stand, and each of them."""
+    return {
+        (f"{each.document}, {each.item}", text) for said in each.printed.values() for text in said.split()
+    }
+
+
 def test_what_experiments_call_printed_stands_in_the_table_of_facts(exact_rows):
-    """Of those that only compute: every printed number of a row is one of the table's, and of an item that names it."""
+    """Of those that only compute: the digits of every printed number are one of the item's that names the experiment."""
     known = {
-        name: {
-            number(text)
-            for each in items()
-            if f" {name}" in each.command
-            for texts in each.printed.values()
-            for text in texts.split()
-        }
+        name: set().union(*(stated(each) for each in items() if each.command.split()[3:4] == [name]))
         for name in EXPERIMENTS
     }
     rows = [(name, line) for name, line in exact_rows if line.printed is not None]
     assert len(rows) > 80
-    assert [(name, line.item) for name, line in rows if line.printed not in known[name]] == []
+    for name, line in rows:
+        assert (line.printed.stands_in, line.printed.digits) in known[name], line.item
 
 
 def test_every_printed_number_of_a_row_stands_there_digit_for_digit(exact_rows, tmp_path):
     """As text, beside the number: .60 is not 0.6, and 4/143 is no decimal."""
-    rows = [(name, line.printed) for name, line in exact_rows if line.printed is not None]
-    found = {digits(name, value) for name, value in rows}
-    assert "" not in found and {".60", "7.80", "4/143", "71.0", "5e-5"} <= found
+    found = {line.printed.digits for _, line in exact_rows if line.printed is not None}
+    assert {".60", "7.80", "4/143", "71.0", "5×10⁻⁵"} <= found
     call = CliRunner().invoke(door.app, ["run", "amplification-table", "--json", "--out", str(tmp_path)])
-    told = {row["printed_digits"] for row in json.loads(call.output)["rows"] if "printed" in row}
-    assert {".17", ".60", "7.80", ".499"} <= told
-    assert digits("amplification-table", 0.123) == digits("no-such", 0.17) == ""
+    rows = [row for row in json.loads(call.output)["rows"] if "printed" in row]
+    assert {".17", ".60", "7.80", ".499"} <= {row["printed_digits"] for row in rows}
+    assert {row["stands_in"] for row in rows} == {"thesis, Table 5.1"}
+
+
+def test_each_document_keeps_its_own_digits_of_the_same_number():
+    """33×10⁻⁶ in one document and 3.3×10⁻⁵ in the other, in rows of one experiment; what has no digits is not printed."""
+    small = donors_figures.experiment(size=4_000, rows=1_000)
+    rows = rows_of(small, table_of({0: small.run(0, 1)}))
+    told = {row["stands_in"]: row["printed_digits"] for row in rows if row.get("printed") == 33e-6}
+    assert told == {"donors, Figure 6": "33×10⁻⁶", "thesis, Chapter 6, experiment": "3.3×10⁻⁵"}
+    assert all("printed_digits" in row for row in rows if "printed" in row)
+    for wrong in (
+        {"item": "x", "printed": 0.17},
+        {"method": "m", "truth": 0, "estimate": 0, "printed": Printed(".17", "x")},
+    ):
+        with pytest.raises(PlanError, match="digits"):
+            Outcome(**wrong)
 
 
 def test_every_number_of_the_table_is_in_a_row_where_its_experiment_only_computes(exact_rows):
-    shown: dict[str, set[float]] = {}
+    shown: dict[str, set[tuple[str, str]]] = {}
     for name, line in exact_rows:
-        shown.setdefault(name, set()).add(line.printed)
+        told = {(line.printed.stands_in, line.printed.digits)} if line.printed is not None else set()
+        shown.setdefault(name, set()).update(told)
     for each in items():
         name = each.command.removeprefix("reticent lab run ")
-        if name in shown:
-            numbers = {number(text) for texts in each.printed.values() for text in texts.split()}
-            assert numbers <= shown[name], each.item
+        assert name not in shown or stated(each) <= shown[name], each.item
 
 
 def test_the_command_lists_them_and_refuses_another_name():

@@ -140,6 +140,8 @@ def test_findings_have_a_row_for_every_figure(runs):
     }
     biased = [r for r in rows if r["item"] == "Figure 7.8 left, rmse of reticent over that of naive-samp"]
     assert biased[0]["value"] < 0.5
+    others = (poststratify.joint(size=SIZE), poststratify.small_bin(size=SIZE))
+    assert not any(other.more for other in others)  # with a joint table known it is no figure of the thesis
 
 
 def test_one_small_bin_makes_a_choice_a_lottery():

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from scipy.stats import binom
 
@@ -15,8 +16,8 @@ from reticent.lab.experiments.small_cells import BIRTHS, OWN, RELIABILITY, TRUE
 from reticent.lab.papers.suppress import one_cell
 from reticent.lab.run.experiment import OURS, table_of
 from reticent.lab.run.summary import only, rows_of
+from reticent.lab.trials.tables import data_folder
 from reticent.lab.world.atlas import MORE_BIRTHS
-from reticent.lab.world.workers import data_folder
 from reticent.smallcells.ladder import smooth_bounds
 from reticent.smallcells.local import local_sensitivity
 from reticent.smallcells.observed import envelope
@@ -177,11 +178,31 @@ def test_the_placebo_example_finds_an_effect_and_two_means_give_an_answer_away(t
     assert told["Suppression and differencing, answer of the 151st person by two exact means"].value == 1
 
 
+def public_example() -> dict[str, dict]:
+    return {row["item"]: row for row in small_cells_printed.public_example(pa.table({}))}
+
+
 @pytest.mark.data
-@pytest.mark.skipif(data_folder() is None, reason="the data folder is not here")
-def test_the_public_example_has_its_chi(told):
-    assert round(told["Public example, chi"].value, 6) == 2.970233
-    assert told["Public example, cells"].value == 111
+@pytest.mark.skipif(
+    not (data_folder() / small_cells_printed.EXAMPLE).is_file(), reason="the public example is not here"
+)
+def test_the_public_example_has_its_chi():
+    told = public_example()
+    assert round(told["Public example, chi"]["value"], 6) == 2.970233
+    assert [told[f"Public example, {what}"]["value"] for what in ("cells", "people")] == [111, 10_000]
+
+
+def test_the_public_example_needs_its_own_file_alone_and_says_so(monkeypatch, tmp_path):
+    """One cell of three people in a folder without other tables; an empty folder; and nothing is kept between the two."""
+    monkeypatch.setenv("RETICENT_DATA", str(tmp_path))
+    (row,) = public_example().values()
+    assert "value" not in row and "mose_example.parquet" in row["query"] and "RETICENT_DATA" in row["query"]
+    ranks = {"cell": [7, 7, 7], "parent_rank": [0.0, 0.5, 1.0], "kid_rank": [0.0, 0.5, 1.0]}
+    pq.write_table(pa.table(ranks), tmp_path / small_cells_printed.EXAMPLE)
+    told = {item: row["value"] for item, row in public_example().items()}
+    assert (told["Public example, cells"], told["Public example, people"]) == (1, 3)
+    # (0, 1) added to the diagonal moves the line's value at 1/4 from 1/4 to 25/44.
+    assert told["Public example, chi"] == pytest.approx(3 * (25 / 44 - 1 / 4))
 
 
 def test_a_run_depends_on_its_seed_alone(outcomes):

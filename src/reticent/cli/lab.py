@@ -17,9 +17,9 @@ SHOWN = (
     *("dataset", "mask", "rate", "complete", "method", "strategy", "query", "epsilon", "truth"),
     *("tvd1", "tvd2", "tvd3", "f1", "bias", "sd", "rmse", "medae", "coverage", "seconds"),
 )
-WORDS = ("dataset", "mask", "method", "strategy", "query", "item")
+WORDS = ("dataset", "mask", "method", "strategy", "query", "item", "stands_in")
 WIDTH = 100
-EXACT = ("item", "query", "epsilon", "printed", "as_printed", "value", "vector")
+EXACT = ("item", "stands_in", "printed", "as_printed", "value", "vector", "epsilon", "query")
 
 
 @app.command("list", epilog="Example: reticent lab list")

@@ -62,6 +62,7 @@ CHOSEN = (
 )
 
 
+ENDS = f"as printed in Table 1 of the document; {CHOSEN}"
 DOCUMENT, SHARE = "synthesis", "times epsilon"
 
 
@@ -84,7 +85,7 @@ def _examples() -> Iterator[Outcome]:
             uses = _uses(sets, Fraction(text))
             theirs, exact = _published(name, uses), amplified(uses, LAW)
             yield Outcome(
-                item=f"example {name}, epsilon {text}",
+                item=f"Example {name}, epsilon {text}",
                 printed=printed(DOCUMENT, f"Example {name}", SHARE) if text == "1" else None,
                 as_printed=float(theirs),
                 value=float(exact),
@@ -92,14 +93,14 @@ def _examples() -> Iterator[Outcome]:
             )
     uses = _uses(EXAMPLES["5.8"], Fraction(1))
     yield Outcome(
-        item="example 5.8, grouped, epsilon 1",
+        item="Example 5.8, grouped, epsilon 1",
         printed=printed(DOCUMENT, "Example 5.8", f"{SHARE}, grouped"),
         as_printed=float(printed_algorithm4(uses, LAW)),
         value=float(amplified(uses, LAW)),
         query=GROUPED,
     )
     yield Outcome(
-        item="example 5.11, partitions of four mechanisms",
+        item="Example 5.11, partitions of four mechanisms",
         printed=printed(DOCUMENT, "Example 5.11", "partitions"),
         as_printed=float(len(list(_partitions(range(4))))),
         query="all ways to group four",
@@ -120,10 +121,10 @@ def _accounts() -> Iterator[Outcome]:
     """At epsilon 1: first order, the published account made sound, enumeration, and replaced answers."""
     for name, sets in EXAMPLES.items():
         uses = _uses(sets, Fraction(1))
-        yield _item(f"example {name}, first order", first_order(uses, LAW), FIRST)
-        yield _item(f"example {name}, made sound", _sound(name, uses), MADE_SOUND)
-        yield _item(f"example {name}, worst loss", worst_loss(uses, LAW), ATTAINED)
-        yield _item(f"example {name}, replaced", amplified_both_ways(uses, LAW), REPLACED)
+        yield _item(f"Example {name}, first order", first_order(uses, LAW), FIRST)
+        yield _item(f"Example {name}, made sound", _sound(name, uses), MADE_SOUND)
+        yield _item(f"Example {name}, worst loss", worst_loss(uses, LAW), ATTAINED)
+        yield _item(f"Example {name}, replaced", amplified_both_ways(uses, LAW), REPLACED)
 
 
 def _published(name: str, uses: Sequence[Use]) -> Fraction:
@@ -152,25 +153,32 @@ def _others() -> Iterator[Outcome]:
     yield _item("two uneven mechanisms, exact", amplified(uneven, halves), OTHER)
     sets = EXAMPLES["5.8"]
     small = [Use(sets=u.sets, epsilon=u.epsilon, delta=Fraction(1, 10**6)) for u in _uses(sets, Fraction(1))]
-    yield _item("example 5.8, delta 0.000001 each", amplified_delta(small, LAW), OTHER)
+    yield _item("Example 5.8, delta 0.000001 each", amplified_delta(small, LAW), OTHER)
     rated = [Rated(sets=u.sets, curve=gaussian(sigma=Fraction(4))) for u in small]
     for order in (2, 4, 8):
         yield _item(
-            f"example 5.8, sigma 4, order {order}",
+            f"Example 5.8, sigma 4, order {order}",
             amplified_at(rated, LAW, order=Fraction(order)),
             OTHER,
         )
 
 
 def _table() -> Iterator[Outcome]:
-    cost = "Finding: amplified cost"
-    yield Outcome(item="amplified cost, least", printed=printed(DOCUMENT, cost, "from"), query=CHOSEN)
-    yield Outcome(item="amplified cost, most", printed=printed(DOCUMENT, cost, "to"), query=CHOSEN)
+    """Table 1, and from where to where the introduction says that such costs are: its ends beside those of the table."""
+    told, ours = [], []
     for data, columns in TABLE.items():
         for share, stated in zip(SHARES, several(DOCUMENT, "Table 1", data), strict=True):
-            found = before_the_rows(columns, observed=1 - Fraction(share))
+            found = float(before_the_rows(columns, observed=1 - Fraction(share)))
             item = f"Table 1, {data}, {share} missing"
-            yield Outcome(item=item, printed=stated, value=float(found), query=CHOSEN)
+            yield Outcome(item=item, printed=stated, value=found, query=CHOSEN)
+            told.append(float(stated))
+            ours.append(found)
+    cost = "Finding: amplified cost"
+    for what, end in (("from", min), ("to", max)):
+        stated = printed(DOCUMENT, cost, what)
+        yield Outcome(
+            item=f"{cost}, {what}", printed=stated, as_printed=end(told), value=end(ours), query=ENDS
+        )
 
 
 def before_the_rows(columns: int, *, observed: Fraction) -> Fraction:

@@ -7,7 +7,7 @@ donors are counted by brute force. Nothing is drawn by chance.
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations
-from math import log, sqrt
+from math import erfc, exp, log, sqrt
 
 from reticent.lab.papers.items import printed
 from reticent.lab.run.experiment import Experiment, Outcome
@@ -25,6 +25,9 @@ RECIPIENTS: tuple[Point, ...] = tuple((x, 0) for x in (0, 6, 8, 10, 14, 18))
 ABOVE: tuple[Point, ...] = tuple((x, 5) for x, _ in RECIPIENTS)
 """Figure 3: each recipient has a donor of its own. Who comes to the middle is the nearest of four; but one who comes to
 each side is the nearest of three, and the two together of all six."""
+PAIRS: tuple[Point, ...] = ((0, 0),) * 3 + ((10, 0),) * 3
+AMONG: tuple[Point, ...] = ((0, 0), (10, 0), (40, 0))
+"""Two sets of three recipients with a donor in each, and a donor far away."""
 NEWCOMERS: tuple[Point, ...] = tuple((x, y) for x in range(-6, 25) for y in range(-2, 3))
 DELTA = 10**-6
 
@@ -68,7 +71,9 @@ def after_largest(recipients: Sequence[Point], givers: Sequence[Point]) -> int:
 def _one_donor() -> Iterator[Outcome]:
     found = changed(SQUARES, LONE, LONE[1:])
     yield Outcome(
-        item="Figure 1, recipients whose answer goes with one donor", value=float(found), query=OUR_POINTS
+        item="Figure 1 (6.1 in the thesis), recipients whose answer goes with one donor",
+        value=float(found),
+        query=OUR_POINTS,
     )
 
 
@@ -78,7 +83,7 @@ def _rotation() -> Iterator[Outcome]:
     before = [turns[r % 3] for r in range(recipients)]
     after = [("new", *turns)[r % 4] for r in range(recipients)]
     moved = sum(a != b for a, b in zip(before, after, strict=True))
-    item = "Figure 2, of 8 recipients of a rotating hot deck, moved by one newcomer"
+    item = "Figure 2 (6.2 in the thesis), of 8 recipients of a rotating hot deck, moved by one newcomer"
     yield Outcome(item=item, value=float(moved), query=OUR_POINTS)
 
 
@@ -90,7 +95,9 @@ def _two_steps() -> Iterator[Outcome]:
     }
     for what, value in found.items():
         stated = printed(DOCUMENT, EXAMPLE, what)
-        yield Outcome(item=f"Figure 3, {what}", printed=stated, value=float(value), query=OUR_POINTS)
+        yield Outcome(
+            item=f"Figure 3 (6.3 in the thesis), {what}", printed=stated, value=float(value), query=OUR_POINTS
+        )
 
 
 def _pairs() -> Iterator[int]:
@@ -152,13 +159,38 @@ def gaussian_scale(*, bound: float, epsilon: float, delta: float) -> float:
     return 5 * sqrt(2 * log(2 / delta)) / epsilon * bound
 
 
+def wide_delta(*, ratio: float, epsilon: float) -> float:
+    """The least delta of Gaussian noise whose standard deviation is `ratio` times as large on one of two neighbours.
+
+    The same mean on both, so the answer itself need not move. P(|Z| > t/ratio) - e^epsilon P(|Z| > t) at the t from where on
+    the wider density is more than e^epsilon times the other: t^2 (1 - 1/ratio^2)/2 = epsilon + ln(ratio).
+    """
+    t = sqrt(2 * (epsilon + log(ratio)) / (1 - ratio**-2))
+    return erfc(t / (ratio * sqrt(2))) - exp(epsilon) * erfc(t / sqrt(2))
+
+
 def _gaussian() -> Iterator[Outcome]:
-    """Remark 5.3(b): the bound 1 + L1 is smooth in ln 2, and Gaussian noise wants it much smoother."""
+    """Remark 5.3(b): the bound 1 + L1 is smooth in ln 2, and Gaussian noise wants it much smoother.
+
+    Two sets of three recipients, a donor in each: when one donor goes, L1 and with it the noise grow. The scale of the noise
+    tells who was there, whatever multiple of the bound it is.
+    """
     least = least_epsilon(beta=float(LN2), delta=DELTA)
     why = "with beta = ln 2, delta 0.000001; a smaller beta needs our ladder"
     yield Outcome(item="Remark 5.3(b), least epsilon", as_printed=least, query=why)
     sd = gaussian_scale(bound=5, epsilon=least, delta=DELTA)
     yield Outcome(item="Remark 5.3(b), sd there of a count at L1 = 4", as_printed=sd, query=why)
+    before, after = (largest_change(PAIRS, givers) for givers in (AMONG, AMONG[1:]))
+    for said, ratio in (
+        (f"bounds of {1 + before} and {1 + after}", (1 + after) / (1 + before)),
+        ("a bound twice as large", 2),
+    ):
+        yield Outcome(
+            item=f"Remark 5.3(b), delta at epsilon 6 ln 2, {said}",
+            as_printed=DELTA,
+            value=wide_delta(ratio=ratio, epsilon=6 * float(LN2)),
+            query="ours: at least this, for Gaussian noise of any scale that is a multiple of the bound 1 + L1",
+        )
 
 
 def _silence() -> Iterator[Outcome]:
@@ -172,6 +204,12 @@ def _silence() -> Iterator[Outcome]:
         yield Outcome(
             item=f"{at}, area under the curve", value=found.auc["wage"], query="0.5 is no better than chance"
         )
+    learned, asked = wages.LESS_SCHOOLED, wages.MORE_SCHOOLED
+    other = wages.check_law(learned, asked=asked).auc["wage"]
+    why = f"a law of {learned} on a year in which the {asked} are silent: what a wrong law looks like"
+    yield Outcome(
+        item="Law of silence, another one, second year, area under the curve", value=other, query=why
+    )
 
 
 OUR_POINTS = "points of our own; the drawing has no coordinates"

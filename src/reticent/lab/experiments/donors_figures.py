@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from reticent.lab.noise import QuickNoise
-from reticent.lab.papers.items import printed
+from reticent.lab.papers.items import Printed, printed
 from reticent.lab.papers.row_donors import Flags, RowDonors
 from reticent.lab.run.experiment import Experiment, Outcome, Row
 from reticent.lab.run.figures import BOX_WORDS, box, boxes, titled
@@ -60,7 +60,7 @@ class Question:
         what = "above poverty" if self.share else "mean wage"
         return f"{what}, {self.ages[0]}-{self.ages[1]}"
 
-    def printed(self, method: str) -> float:
+    def printed(self, method: str) -> Printed:
         """The mean squared error that the document prints."""
         among = "" if self.figure == "Figure 4" else f"{self.ages[0]}-{self.ages[1]}, "
         return printed("donors", self.figure, f"{among}{method}")
@@ -179,7 +179,7 @@ def beside_printed(outcomes: pa.Table) -> list[Row]:
         at = {"query": each.name, "epsilon": float(EPSILON)}
         for method in METHODS:
             item = {"item": f"{each.figure}, mean squared error, {method}", **at}
-            stated = {"printed": each.printed(method)} if method in each.methods else {}
+            stated: Row = {"printed": each.printed(method)} if method in each.methods else {}
             rows.append({**item, **stated, "value": squares[each.name, method]})
         for top, bottom in product((GLOBAL, IGNORE), METHODS):
             if bottom not in (top, GLOBAL):

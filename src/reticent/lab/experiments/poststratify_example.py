@@ -155,7 +155,7 @@ def _rungs() -> Iterator[Outcome]:
     for k in (0, 1, 50, 99, 100, 1000):
         formula = float(BLOCK / (100 - k) if k < 100 else BLOCK)
         yield Outcome(
-            item=f"largest weight within {k} steps, A, separate",
+            item=f"Example 7.2.2, largest weight within {k} steps, A, separate",
             as_printed=formula,
             value=float(ladder.rung(k)),
         )

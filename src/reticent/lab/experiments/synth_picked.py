@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from reticent.lab.experiments.amplification_missing import before_the_rows
 from reticent.lab.noise import QuickSynthNoise
-from reticent.lab.papers.items import several
+from reticent.lab.papers.items import Printed, several
 from reticent.lab.run.experiment import Experiment, Outcome, Row
 from reticent.lab.run.summary import groups
 from reticent.lab.trials import tables
@@ -66,11 +66,15 @@ def costs(sets: Sequence[Places], *, observed: Fraction) -> dict[str, float]:
     }
 
 
+def stated_for(name: str) -> dict[str, Printed]:
+    """What the document prints for this table, by the rate."""
+    return dict(zip(RATES, several(DOCUMENT, ITEM, PRINTED[name]), strict=True)) if name in PRINTED else {}
+
+
 def run(index: int, seed: int, *, pieces: tuple[str, ...], rows: int | None) -> list[Outcome]:
     """One table at one rate, once."""
     name, rate = pieces[index % len(pieces)].split("/")
     sets = picked(name, rate, np.random.default_rng(seed), rows=rows)
-    stated = dict(zip(RATES, several(DOCUMENT, ITEM, PRINTED[name]), strict=True)) if name in PRINTED else {}
     found = costs(sets, observed=1 - Fraction(rate))
     return [
         Outcome(
@@ -79,7 +83,6 @@ def run(index: int, seed: int, *, pieces: tuple[str, ...], rows: int | None) -> 
             epsilon=1.0,
             truth=0.0,
             estimate=value,
-            printed=stated.get(rate),
         )
         for what, value in found.items()
     ]
@@ -90,10 +93,9 @@ def told(outcomes: pa.Table) -> list[Row]:
     found: dict[str, Row] = {}
     for key, lines in groups(outcomes):
         name, rate = key["query"].split("/")
-        stated = lines["printed"][~np.isnan(lines["printed"])]
         row = found.setdefault(key["query"], {"dataset": name, "rate": float(rate)})
         row |= {key["method"]: float(np.mean(lines["estimate"])), "runs": len(lines["estimate"])}
-        row["printed"] = float(stated[0]) if len(stated) else None
+        row["printed"] = stated_for(name).get(rate)
     return list(found.values())
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, Self
 
 from reticent.errors import PlanError
 
@@ -60,25 +60,41 @@ def items() -> tuple[PaperItem, ...]:
     return tuple(PaperItem(**each) for each in _read()["item"])
 
 
-def printed(document: str, item: str, what: str) -> float:
+class Printed(float):
+    """A number as it stands in a document: .17, 4/143 or 33×10⁻⁶. It keeps these digits, and where they stand.
+
+    Parameters
+    ----------
+    digits : as they are printed
+    stands_in : the document's short name, and the item
+    """
+
+    digits: str
+    stands_in: str
+
+    def __new__(cls, digits: str, stands_in: str) -> Self:
+        made = super().__new__(cls, Fraction(digits.replace("×10", "e").translate(RAISED)))
+        made.digits, made.stands_in = digits, stands_in
+        return made
+
+    def __getnewargs__(self) -> tuple[str, str]:  # type: ignore[override]
+        return self.digits, self.stands_in
+
+    def row(self) -> dict[str, Any]:
+        """As it stands in a row of numbers."""
+        return {"stands_in": self.stands_in, "printed": float(self), "printed_digits": self.digits}
+
+
+RAISED = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
+
+
+def printed(document: str, item: str, what: str) -> Printed:
     """The number that the document prints for this."""
     (number,) = several(document, item, what)
     return number
 
 
-def several(document: str, item: str, what: str) -> list[float]:
+def several(document: str, item: str, what: str) -> list[Printed]:
     """The numbers that the document prints side by side, in its order."""
     (found,) = [each for each in items() if (each.document, each.item) == (document, item)]
-    return [number(text) for text in found.printed[what].split()]
-
-
-def digits(experiment: str, value: float) -> str:
-    """The digits that a document prints for this number, in an item that the experiment runs; nothing where none does."""
-    held = [each for each in items() if each.command.split()[3:4] == [experiment]]
-    texts = [text for each in held for said in each.printed.values() for text in said.split()]
-    return next((text for text in texts if number(text) == value), "")
-
-
-def number(text: str) -> float:
-    """What the digits are worth: .17, 5/1000, 33e-6."""
-    return float(Fraction(text))
+    return [Printed(text, f"{document}, {item}") for text in found.printed[what].split()]

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from reticent.errors import PlanError
+from reticent.lab.papers.items import Printed
 
 COLUMNS = pa.schema(
     [
@@ -27,7 +28,9 @@ COLUMNS = pa.schema(
         ("seconds", pa.float64()),
         ("item", pa.string()),
         ("value", pa.float64()),
+        ("stands_in", pa.string()),
         ("printed", pa.float64()),
+        ("printed_digits", pa.string()),
         ("as_printed", pa.float64()),
         ("vector", pa.float64()),
     ]
@@ -54,7 +57,7 @@ class Outcome:
     seconds: float | None = None
     item: str | None = None
     value: float | None = None
-    printed: float | None = None
+    printed: Printed | None = None
     as_printed: float | None = None
     vector: float | None = None
 
@@ -63,6 +66,10 @@ class Outcome:
         told = any(each is not None for each in (self.value, self.as_printed, self.printed))
         if simulated == (self.item is not None and told):
             raise PlanError("has a method with truth and estimate, or an item with a number", field="outcome")
+        if self.printed is not None and (simulated or not isinstance(self.printed, Printed)):
+            raise PlanError(
+                "has an item beside what is printed, which keeps a document's digits", field="outcome"
+            )
 
 
 Row = dict[str, Any]
@@ -144,5 +151,9 @@ def _number(name: str) -> int:
 
 def table_of(runs: Mapping[int, Sequence[Outcome]]) -> pa.Table:
     """Outcomes as a tidy table, one line each, in the order of the runs."""
-    rows = [{"run": index, **asdict(outcome)} for index, outcomes in runs.items() for outcome in outcomes]
+    rows = [
+        {"run": index, **asdict(outcome), **(outcome.printed.row() if outcome.printed is not None else {})}
+        for index, outcomes in runs.items()
+        for outcome in outcomes
+    ]
     return pa.Table.from_pylist(rows, schema=COLUMNS)

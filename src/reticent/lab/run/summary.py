@@ -9,28 +9,28 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from reticent.lab.papers.items import digits
+from reticent.lab.papers.items import Printed
 from reticent.lab.run.experiment import Experiment, Row
 
 Floats = NDArray[np.float64]
 KEYS = ("method", "query", "epsilon")
-NUMBERS = ("printed", "as_printed", "value", "vector")
+NUMBERS = ("stands_in", "printed", "printed_digits", "as_printed", "value", "vector")
 SOURCES = ("sampling", "nonresponse", "privacy")
 
 
 def rows_of(experiment: Experiment, outcomes: pa.Table) -> list[Row]:
     """Tidy rows: one for each method, query and epsilon, one for each exact item, and the experiment's own.
 
-    Beside a number that a document prints stand its digits, as they are printed: .60 and not 0.6, 4/143 and not 0.028.
+    Beside a number that a document prints stand its digits as they are there, .60 and not 0.6, 4/143 and not 0.028, and where
+    they stand: a figure is named where the row is about that figure.
     """
     rows = experiment.told(outcomes) if experiment.told is not None else _rows(experiment, outcomes)
-    return [_with_digits(row, experiment.name) for row in rows]
+    return [_with_digits(row) for row in rows]
 
 
-def _with_digits(row: Row, name: str) -> Row:
+def _with_digits(row: Row) -> Row:
     value = row.get("printed")
-    text = digits(name, value) if isinstance(value, float | int) else ""
-    return {**row, "printed_digits": text} if text else row
+    return {**row, **value.row()} if isinstance(value, Printed) else row
 
 
 def _rows(experiment: Experiment, outcomes: pa.Table) -> list[Row]:
@@ -49,7 +49,7 @@ def _rows(experiment: Experiment, outcomes: pa.Table) -> list[Row]:
 
 def groups(outcomes: pa.Table) -> Iterable[tuple[Row, dict[str, Floats]]]:
     """The lines of each method, query and epsilon, in order of first appearance; empty cells are nan."""
-    columns = ("run", "truth", "estimate", "low", "high", "seconds", "printed")
+    columns = ("run", "truth", "estimate", "low", "high", "seconds")
     placed = outcomes.append_column("place", pa.array(np.arange(outcomes.num_rows)))
     grouped = placed.group_by(list(KEYS), use_threads=False).aggregate(
         [("place", "min"), *((name, "list") for name in columns)]
@@ -63,7 +63,7 @@ def _summary(key: Row, lines: dict[str, Floats]) -> Row:
     error = lines["estimate"] - lines["truth"]
     runs, rmse = len(error), float(np.sqrt(np.mean(error**2)))
     sd = _sd(error)
-    row: Row = {
+    return {
         **key,
         "runs": runs,
         "truth": float(np.mean(lines["truth"])),
@@ -76,8 +76,6 @@ def _summary(key: Row, lines: dict[str, Floats]) -> Row:
         **_coverage(lines),
         "seconds": _mean(lines["seconds"]),
     }
-    printed = _mean(lines["printed"])
-    return row if printed is None else {**row, "printed": printed}
 
 
 def _coverage(lines: dict[str, Floats]) -> Row:

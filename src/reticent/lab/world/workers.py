@@ -127,9 +127,9 @@ def pilot(silence: str, *, year: int) -> tuple[pa.Table, pa.Table]:
     return asked_of.filter(asked), pa.table({"wage": lost}).filter(asked)
 
 
-def check_law(silence: str = LESS_SCHOOLED) -> Score:
-    """How the law that one year's pilot taught fares on the next year's."""
-    return score(law(silence), *pilot(silence, year=1), seed=PILOT_SEED)
+def check_law(silence: str = LESS_SCHOOLED, *, asked: str | None = None) -> Score:
+    """How the law that one year's pilot taught fares on the next year's, in which the silence may be another one."""
+    return score(law(silence), *pilot(asked or silence, year=1), seed=PILOT_SEED)
 
 
 def _rates(table: pa.Table, silence: str) -> Array:
