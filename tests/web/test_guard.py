@@ -462,6 +462,6 @@ def test_an_idle_session_ends_and_a_new_way_in_is_told():  # covers W02 W17
 def test_without_the_parts_the_command_says_what_to_install():
     code = "import sys; sys.modules['uvicorn'] = None; from reticent.cli import main; sys.argv = ['reticent', 'serve']; main()"
     done = subprocess.run(
-        [sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=LONG
     )
     assert done.returncode == 2 and "reticent[web]" in done.stderr and done.stdout == ""
