@@ -2,7 +2,9 @@
 
 import http.server
 import re
+import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -10,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from reticent.privacy.ledger import Ledger
-from tests.web.house import start
+from tests.web.house import LONG, start
+from tests.web.test_desk import SLOW
 from tests.web.walker import Walker, needs_browser, opened, playwright
 
 pytestmark = needs_browser
@@ -88,6 +91,10 @@ def test_the_preview_follows_slider_and_text(walker, town):  # covers W14
     )
     page.click("text=Which ε gives this CV?")
     page.wait_for_selector("text=for a CV of 5 %")
+    assert page.inner_text("#ahead-statistic-1 dd.words") == "needs an expected value"
+    page.fill("input[name=expected-statistic-1]", "0.6")
+    page.wait_for_selector("#ahead-statistic-1 button:has-text('use')")
+    assert 'expect = { value = "0.6" }' in page.input_value("#text")
     with page.expect_navigation():
         page.click("#ahead-statistic-0 button:has-text('use')")
     held = (town / "town.toml").read_text()
@@ -167,6 +174,8 @@ def test_forms_offer_what_fits_the_choice(walker):  # covers W14
         form.locator("input[name=default]").is_hidden() and form.locator("input[name=epsilon]").is_visible()
     )
     page.click("summary:text-is('Known totals')")
+    assert page.locator("[data-is=job]").is_hidden()
+    page.locator("form.add:has(textarea) select[name=column] >> nth=1").select_option("job")
     assert page.locator("[data-is=job]").inner_text() == "Levels of job: yes, no"
 
 
@@ -188,31 +197,58 @@ def test_a_difference_a_design_and_tables_are_added_by_their_forms(walker, town)
         ("A statistic", {"kind": "difference", "first": "everybody", "second": "share employed"}, {"name": "gap"}, "gap"),
         ("Sampling design", {}, {"design_effect": "1.4"}, "Sampling design"),
         ("Tables that add up", {}, {"margins": "job age", "bins": "age 0 18 99", "name": "who"}, "who"),
+        ("An edit", {"then": "job"}, {"if-words": "wage > 900", "value": "yes"}, "wage > 900"),
+        ("An imputation", {"filled": "wage", "match": "job"}, {"default": "100"}, "wage"),
+        ("What to expect, from public sources", {}, {"rows": "3000"}, "Expected, from public sources"),
     ):  # fmt: skip
         walker.go(TOWN)
         page.click("summary:text-is('Add to the plan')")
         page.click(f"summary:text-is('{summary}')")
         form = page.locator("details[open] details[open] form.add")
         for name, value in chosen.items():
-            form.locator(f"select[name={name}]").select_option(value)
+            form.locator(f"select[name={name}] >> nth=0").select_option(value)
         for name, value in typed.items():
-            form.locator(f"input[name={name}]").fill(value)
+            form.locator(f"[name={name}] >> nth=0").fill(value)
         form.locator("button").click()
         page.wait_for_selector(f"#sections h3:text-is('{shown}')")
-        assert page.locator("[role=alert]").count() == 0
+        assert page.locator("[role=alert]").all_inner_texts() == []
     text = path.read_text()
+    assert "rows = 3000" in text and 'match = ["job"]' in text and 'then = { job = "yes" }' in text
     assert 'difference = ["everybody", "share employed"]' in text and 'margins = [["job", "age"]]' in text
     assert re.search(r"± [0-9.]+\s+noise and sampling", page.inner_text("#ahead-statistic-1"))
 
 
-def test_a_desk_that_is_gone_or_closed_is_told(walker, town):  # covers W17
-    """The progress page of a desk that was killed says so; a page whose session has ended leads to the door."""
+def test_a_desk_killed_in_the_middle_is_told_and_the_next_offers_to_resume(browser, town):  # covers W15
+    """The progress page says that nobody answers; the charge is there once, and the next desk goes on from it."""
+    first = start(town, before=SLOW)
+    walker = Walker(browser, first)
+    walker.login()
+    walker.go(f"{TOWN}/confirm")
+    walker.page.click("button.go")
+    walker.page.wait_for_selector("text=You may leave this page")
+    while not charges(town):
+        walker.page.wait_for_timeout(100)
+    first.stop(signal.SIGKILL)
+    walker.page.wait_for_selector("text=what was charged can be resumed")
+    walker.context.close()
+    desk = start(town)
+    walker = Walker(browser, desk)
+    walker.login()
+    walker.go(f"{TOWN}/confirm")
+    walker.page.dblclick("text=Resume town-1")
+    walker.page.wait_for_selector("text=Open the report")
+    assert charges(town) == 1
+    walker.end()
+    desk.stop()
+
+
+def test_a_desk_that_is_closed_is_told(walker):  # covers W17
+    """A page whose session has ended leads to the door."""
     page = walker.page
     walker.go(TOWN)
     page.evaluate(
         "fetch('/logout', {method: 'POST', body: new URLSearchParams({word: document.forms[0].word.value})})"
-    )
-    page.wait_for_timeout(200)
+    )  # and waits for the answer
     page.fill("input[name=amount-statistic-0]", "0.2")
     page.wait_for_selector("text=The desk is closed")
     assert walker.stopped.pop() != "script:"
@@ -221,7 +257,8 @@ def test_a_desk_that_is_gone_or_closed_is_told(walker, town):  # covers W17
 
 def settled(page) -> str:
     """What a page holds when it has stopped going elsewhere."""
-    for _ in range(300):
+    end = time.monotonic() + LONG
+    while time.monotonic() < end:
         with suppress(Error):
             return page.content()
         page.wait_for_timeout(100)

@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 import time
+from http.cookies import SimpleCookie
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,42 @@ def test_without_a_session_nothing_is_shown(desk, path):  # covers W02
     for cookie in ("", f"reticent-desk-{desk.port}=", f"reticent-desk-{desk.port}=" + "x" * 43, 'a="'):
         got = desk.send("GET", path, headers={"Cookie": cookie})
         assert got.status == 401 and "town" not in got.text
+
+
+BESIDE = {
+    "odd values": '{ours}; j={{"a": 1, "b": [2]}}; u="2|1:0|5:abc=="',
+    "names that are none": 'a b=1; a@b=2; [x]=3; {{"j": 1}}=4; =5; lone; {ours}',
+    "an open quote": 'q="open; {ours}',
+    "words of a cookie's own": "path; expires=Thu, 01 Jan; {ours}; domain=x",
+    "nothing between": ";;a=,;{ours};",
+    "letters beyond ASCII": "x=\u00fc; {ours}",
+    "our name, of somebody else, before": "{name}=forged; {ours}",
+    "our name, of somebody else, behind": "{ours}; {name}=; {name}=forged",
+    "the desk of another port": "reticent-desk-1=forged; {ours}",
+}
+
+
+@pytest.mark.parametrize("kind", BESIDE)
+def test_the_cookie_is_found_among_those_of_other_servers(desk, kind):  # covers W02
+    """Cookies know no ports: whatever else listens on this address may have set some, and the browser sends all in one header."""
+    name = desk.cookie.partition("=")[0]
+    held = BESIDE[kind].format(ours=desk.cookie, name=name)
+    assert desk.send("GET", "/", headers={"Cookie": held}).status == 200
+    without = BESIDE[kind].format(ours=f"{name}=x", name=name)
+    assert desk.send("GET", "/", headers={"Cookie": without}).status == 401
+
+
+def test_the_naive_reader_of_cookies_locks_the_curator_out():
+    """The naive twin, from the library: one odd name and it has read nothing; of two alike it knows the last."""
+    ours = "reticent-desk-1=right"
+    lost = [
+        kind
+        for kind, held in BESIDE.items()
+        if (found := SimpleCookie(held.format(ours=ours, name="reticent-desk-1")).get("reticent-desk-1"))
+        is None
+        or found.value != "right"
+    ]
+    assert len(lost) >= 4
 
 
 @pytest.mark.parametrize(
@@ -425,6 +462,6 @@ def test_an_idle_session_ends_and_a_new_way_in_is_told():  # covers W02 W17
 def test_without_the_parts_the_command_says_what_to_install():
     code = "import sys; sys.modules['uvicorn'] = None; from reticent.cli import main; sys.argv = ['reticent', 'serve']; main()"
     done = subprocess.run(
-        [sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=LONG
     )
     assert done.returncode == 2 and "reticent[web]" in done.stderr and done.stdout == ""

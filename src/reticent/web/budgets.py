@@ -13,6 +13,7 @@ from reticent.exact import show
 from reticent.privacy.claim import in_words
 from reticent.privacy.ledger import Ledger, receipts_in
 from reticent.privacy.ledger.entries import Entry
+from reticent.privacy.ledger.store import ledger_service
 from reticent.release.curator import beside_epsilon
 from reticent.report.pages import installed
 from reticent.web import compose
@@ -123,19 +124,22 @@ def budget(
 ) -> Response:
     """What is spent, by release, and what is left."""
     plan = asked.plan
-    view, missing, unit = None, "", "epsilon"
+    view, missing, unit, may_open = None, "", "epsilon", False
     try:
         whole = asked.desk.whole(plan)
-        unit = whole.unit
+        unit, may_open = whole.unit, True
         view = view_of(asked.desk.ledger(whole), whole.ledger, folder_of(plan.path))
     except ReticentError as refused:
         missing = refused.told
+        if may_open and not ledger_service(whole.ledger) and not (asked.desk.folder / whole.ledger).exists():
+            missing = f"So far there is no ledger {whole.ledger}. A release is charged to one."
     return asked.page(
         "budget.html.j2",
         status=409 if problem else 200,
         plan=plan,
         view=view,
         missing=missing,
+        may_open=may_open,
         sign="ρ" if unit == "rho" else "ε",
         done=done,
         problem=problem,

@@ -1,18 +1,12 @@
-"""Plans composed by forms: sections written as TOML, added to a text, changed in it and taken out of it.
-
-The text of the plan is what counts; forms only write it. After every change the text is read again and must hold exactly
-what was meant, or nothing is changed and the curator is asked to edit the text.
-"""
+"""What a form holds, as TOML: its fields read one by one, and the `[[statistic]]` that they write."""
 
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from copy import deepcopy
 from typing import Any
 
 from reticent.errors import PlanError
-from reticent.files import is_printable, parse_toml
-from reticent.plan.upgrade import scanned
+from reticent.files import is_printable
 from reticent.query.kinds import KINDS
 from reticent.schema import Number, Schema
 
@@ -21,6 +15,7 @@ ASKED = tuple(key for kind in KINDS for key in kind.KEYS)
 WITH_DOMAINS = tuple(key for kind in KINDS if kind.takes_domains for key in kind.KEYS)
 PLAIN = re.compile(r"[A-Za-z0-9_-]+")
 AMOUNT = re.compile(r"[0-9]{1,12}(\.[0-9]{1,12})?")
+EDGE = re.compile(r"-?[0-9]{1,12}(\.[0-9]{1,12})?")
 UNIT = "desk:unit"
 """By which the desk tells a form what its plan is counted in."""
 SIGNS = ("=", "!=", "<", "<=", ">", ">=")
@@ -49,17 +44,19 @@ def toml(value: Any) -> str:
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{_key(key)} = {toml(each)}" for key, each in value.items()) + " }"
+        return "{ " + ", ".join(f"{toml_key(key)} = {toml(each)}" for key, each in value.items()) + " }"
     return "[" + ", ".join(toml(each) for each in value) + "]"
 
 
-def _key(key: str) -> str:
+def toml_key(key: str) -> str:
     return key if PLAIN.fullmatch(key) else json.dumps(key, ensure_ascii=False)
 
 
 def block(header: str, values: Mapping[str, Any]) -> str:
     """A section: its header and a line for each value that is there."""
-    lines = [f"{_key(key)} = {toml(each)}" for key, each in values.items() if each not in ("", None, [], {})]
+    lines = [
+        f"{toml_key(key)} = {toml(each)}" for key, each in values.items() if each not in ("", None, [], {})
+    ]
     return "\n".join([header, *lines, ""])
 
 
@@ -69,6 +66,39 @@ def amount(form: Form, name: str, what: str = "epsilon") -> str:
     if AMOUNT.fullmatch(text) is None:
         raise PlanError("is a decimal such as 0.5", field=what)
     return text
+
+
+def decimal(form: Form, name: str, what: str) -> str:
+    """A decimal that somebody typed, below 0 too."""
+    text = one(form, name).replace(",", ".")
+    if EDGE.fullmatch(text) is None:
+        raise PlanError("is a decimal such as 0.5", field=what)
+    return text
+
+
+def expected(form: Form, value: str = "expect-value", size: str = "expect-size") -> dict[str, Any]:
+    """What a preview assumes of a statistic; nothing where no value was typed."""
+    if not one(form, value):
+        return {}
+    sized = {"size": whole(form, size, "expect.size")} if one(form, size) else {}
+    return {"value": decimal(form, value, "expect.value"), **sized}
+
+
+def listed(text: str) -> list[str]:
+    """The parts of a text that semicolons keep apart."""
+    return [each.strip() for each in text.split(";") if each.strip()]
+
+
+def bins(form: Form, schema: Schema, field: str = "bins") -> dict[str, list[str]]:
+    """Columns and the edges of their bins, as in `age 0 15 65 99; hours 0 20 99`."""
+    return dict(_edges(each, schema, field) for each in listed(one(form, "bins")))
+
+
+def _edges(text: str, schema: Schema, field: str) -> tuple[str, list[str]]:
+    name, *edges = re.split(r"[,\s]+", text)
+    if len(edges) < 2 or not all(EDGE.fullmatch(each) for each in edges):
+        raise PlanError("names a column and its edges, as in: age 0 15 65 99", field=field)
+    return schema.column(name, field=field).name, edges
 
 
 def priced(form: Form) -> dict[str, str]:
@@ -108,11 +138,27 @@ def statistic(form: Form, schema: Schema) -> str:
     query = FIELDS[kind](form, schema)
     if kind not in FREE:
         query |= {"where": condition(form, schema), "weight": one(form, "weight")}
-    if kind in WITH_DOMAINS and many(form, "by"):
-        query["by"] = many(form, "by")
-    held = {key: each for key, each in query.items() if each not in ("", [], None)}
-    price = {} if kind in FREE else priced(form)
-    return block("[[statistic]]", {"name": one(form, "name") or _named(kind, held), "query": held, **price})
+    if kind in WITH_DOMAINS:
+        query |= _cut("by", many(form, "by"), form, schema)
+    held = {key: each for key, each in query.items() if each not in ("", [], {}, None)}
+    values = {"name": one(form, "name") or _named(kind, held), "query": held}
+    if kind not in FREE:
+        price = priced(form)
+        (unit,) = price
+        bought = one(form, "interval") if kind in RANKED else ""
+        interval = {unit: amount(form, "interval", "interval")} if bought else {}
+        values |= {**price, "interval": interval, "expect": expected(form)}
+    return block("[[statistic]]", values)
+
+
+def _cut(key: str, names: Sequence[str], form: Form, schema: Schema) -> dict[str, Any]:
+    """Columns that are told apart, and the bins of those that are numbers."""
+    columns = [schema.column(each, field=key) for each in names]
+    edges = bins(form, schema) if columns else {}
+    loose = next((each.name for each in columns if isinstance(each, Number) and each.name not in edges), None)
+    if loose is not None:
+        raise PlanError(f"is told by bins where it is a number; write: {loose} and the edges", field="bins")
+    return {key: [each.name for each in columns], "bins": edges}
 
 
 def _named(kind: str, query: Mapping[str, Any]) -> str:
@@ -124,9 +170,19 @@ def _named(kind: str, query: Mapping[str, Any]) -> str:
     return ", ".join([*parts, *([f"by {', '.join(query['by'])}"] if "by" in query else [])])[:200]
 
 
+def _of_share(form: Form, schema: Schema) -> dict[str, Any]:
+    share = condition(form, schema, "share")
+    if not share:
+        raise PlanError(
+            "is the share of those for whom something is so; choose a column and a value", field="share"
+        )
+    return {"proportion": share}
+
+
 def _of_number(kind: str) -> Callable[[Form, Schema], dict[str, Any]]:
     def read(form: Form, schema: Schema) -> dict[str, Any]:
-        return {kind: schema.scale(one(form, "column"), field="column").name}
+        centre = decimal(form, "centre", "centre") if one(form, "centre") and kind in CENTRED else ""
+        return {kind: schema.scale(one(form, "column"), field="column").name, "centre": centre}
 
     return read
 
@@ -144,7 +200,7 @@ def _of_table(form: Form, schema: Schema) -> dict[str, Any]:
     sides = many(form, "sides")
     if not sides:
         raise PlanError("choose the columns of the table", field="columns")
-    return {"table": [schema.column(each, field="columns").name for each in sides]}
+    return _cut("table", sides, form, schema)
 
 
 def _of_two(kind: str) -> Callable[[Form, Schema], dict[str, Any]]:
@@ -159,104 +215,16 @@ def _of_two(kind: str) -> Callable[[Form, Schema], dict[str, Any]]:
 
 FREE = ("difference", "ratio")
 """Of two other statistics: they read no row and cost nothing."""
+RANKED, CENTRED = ("median", "quantile"), ("mean", "variance")
 FIELDS: dict[str, Callable[[Form, Schema], dict[str, Any]]] = {
     "count": lambda form, schema: {"count": "*"},
     "total": _of_number("total"),
     "mean": _of_number("mean"),
     "variance": _of_number("variance"),
-    "proportion": lambda form, schema: {"proportion": condition(form, schema, "share")},
+    "proportion": _of_share,
     "median": _of_ranks("median"),
     "quantile": _of_ranks("quantile"),
     "table": _of_table,
     **{kind: _of_two(kind) for kind in FREE},
 }
 """What a form can ask for; every other kind is written in the text."""
-
-
-def with_block(text: str, added: str) -> str:
-    """The text with one more section at its end."""
-    joined = text.rstrip("\n") + "\n\n" + added.rstrip("\n") + "\n"
-    before, more = plan_data(text), plan_data(added)
-    return _meant(joined, _merged(before, more))
-
-
-def _merged(before: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
-    made = dict(deepcopy(before))
-    for key, value in more.items():
-        if isinstance(value, list):
-            made[key] = [*made.get(key, []), *value]
-        elif key in made:
-            raise PlanError("is in the plan already; change it in the text", field=key)
-        else:
-            made[key] = value
-    return made
-
-
-def without_block(text: str, section: str, place: int | None = None) -> str:
-    """The text without the section of that number, such as the second `[[statistic]]`, or without one that stands once."""
-    path: tuple[str | int, ...] = (section,) if place is None else (section, place)
-    heads = [key for key in scanned(text).keys if _is_head(text, key.start)]
-    found = next((number for number, key in enumerate(heads) if key.path == path), None)
-    data = dict(deepcopy(plan_data(text)))
-    if found is None or not _taken_out(data, section, place):
-        raise PlanError("is not there; look at the plan again", field=section)
-    start = text.rfind("\n", 0, heads[found].start) + 1
-    after = next((key.start for key in heads[found + 1 :] if key.path[: len(path)] != path), len(text))
-    end = text.rfind("\n", 0, after) + 1 if after < len(text) else len(text)
-    kept = text[:start].rstrip("\n") + "\n\n" + _remarks(text[start:end]) + text[end:].lstrip("\n")
-    return _meant(kept.rstrip("\n") + "\n", data)
-
-
-def _taken_out(data: dict[str, Any], section: str, place: int | None) -> bool:
-    """Take a section out of what a text holds, if it is there."""
-    held = data.get(section)
-    if place is None:
-        return isinstance(data.pop(section, None), Mapping)
-    if not isinstance(held, list) or not 0 <= place < len(held):
-        return False
-    data[section] = [each for number, each in enumerate(held) if number != place]
-    if not data[section]:
-        del data[section]
-    return True
-
-
-def _is_head(text: str, start: int) -> bool:
-    return text[text.rfind("\n", 0, start) + 1 : start].strip() in ("[", "[[")
-
-
-def _remarks(cut: str) -> str:
-    """Comments at the end of what is cut out speak of what comes after it, and stay."""
-    lines = cut.rstrip("\n").split("\n")
-    kept: list[str] = []
-    while lines and lines[-1].lstrip().startswith("#"):
-        kept.insert(0, lines.pop())
-    return "".join(f"{line}\n" for line in kept)
-
-
-def with_value(text: str, path: tuple[str | int, ...], value: str) -> str:
-    """The text with another decimal at a place where one stands."""
-    if AMOUNT.fullmatch(value) is None:
-        raise PlanError("is a decimal such as 0.5", field=str(path[-1]))
-    place = next((each for each in scanned(text).values if each.path == path), None)
-    if place is None:
-        raise PlanError("stands nowhere that a form can change; change it in the text", field=str(path[-1]))
-    written = f'"{value}"' if text[place.start] in "\"'" else value
-    data = dict(deepcopy(plan_data(text)))
-    inner: Any = data
-    for step in path[:-1]:
-        inner = inner[step]
-    tail = text[place.start : place.end]
-    inner[path[-1]] = parse_toml(f"x = {written}", "", error=PlanError)["x"]
-    return _meant(text[: place.start] + written + tail[len(tail.rstrip()) :] + text[place.end :], data)
-
-
-def plan_data(text: str) -> dict[str, Any]:
-    """What a text holds, whether or not it is a plan."""
-    return parse_toml(text, "plan", error=PlanError)
-
-
-def _meant(text: str, data: Mapping[str, Any]) -> str:
-    """The text, if it holds just that."""
-    if plan_data(text) != data:
-        raise PlanError("is written in a way that no form can change; change it in the text", field="plan")
-    return text

@@ -20,7 +20,7 @@ from reticent.query.base import CodedMean, CodedSum, RowQuery
 from reticent.refine.total import DesignFactor
 from reticent.release.product import Line
 from reticent.release.run import try_plan
-from reticent.web import compose
+from reticent.web import plan_text
 from reticent.web.sections import LISTED, UNITS, PlanSection, cap_of, grouped, sections, unit_of
 
 FACTORS = (Fraction(1, 4), Fraction(1, 2), Fraction(1), Fraction(2), Fraction(4))
@@ -119,7 +119,7 @@ def ahead(text: str, path: Path, cv: float = 0.0) -> PlanAhead:
     """Read a text as the command line reads a plan, and foresee it. Reads no row."""
     found = PlanAhead()
     try:
-        data = compose.plan_data(text)
+        data = plan_text.plan_data(text)
         found.sections, found.cap, found.unit = sections(data), cap_of(data), unit_of(data)
         plan = read_plan_text(text, path)
         try_plan(plan)

@@ -1,41 +1,68 @@
-"""Forms of the sections beside statistics: imputation, known totals, design, tables, regressions, cells and synthetic rows."""
+"""Forms of the sections beside statistics: edits, imputation, known totals, design, tables, regressions, cells, synthetic rows."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from reticent.errors import PlanError
+from reticent.files import is_printable
 from reticent.schema import Levels, Schema
 from reticent.web.compose import (
     Form,
     amount,
+    bins,
     block,
     condition,
+    decimal,
+    listed,
     many,
     one,
     priced,
     statistic,
-    toml,
     whole,
 )
 
-EDGE = re.compile(r"-?[0-9]{1,12}(\.[0-9]{1,12})?")
+MOST_TYPED = 100_000
+BLANKS = re.compile(r"[,\s]+")
+
+
+def edit(form: Form, schema: Schema) -> str:
+    """An `[[edit]]` from its form: what follows from a record's other answers."""
+    when, column = condition(form, schema, "if"), schema.column(one(form, "then"), field="then")
+    if not when:
+        raise PlanError("needs a condition: for whom is the value set?", field="edit.if")
+    if not one(form, "value"):
+        raise PlanError("needs the value that is set, or: missing", field="edit.then")
+    replace = {"replace": True} if one(form, "replace") else {}
+    return block("[[edit]]", {"if": when, "then": {column.name: one(form, "value")}, **replace})
 
 
 def imputation(form: Form, schema: Schema) -> str:
-    """An `[[impute]]` from its form: donors that agree in columns, or a private model from them."""
+    """An `[[impute]]` from its form: donors that agree in columns, the most important first, or a private model."""
     method, column = one(form, "method"), schema.column(one(form, "filled"), field="column")
-    known = [name for name in many(form, "match") if name != column.name]
     if method == "donors":
-        default = one(form, "default") or (column.levels[0] if isinstance(column, Levels) else "")
-        head = block("[[impute]]", {"method": "donors", "column": column.name, "default": default})
-        rungs = [known[:size] for size in range(len(known), -1, -1)] if known else [[]]
-        match = [
-            f"\n[[impute.match]]\non = {toml(rung)}\nserve = {2 if place == 0 and known else 1}\n"
-            for place, rung in enumerate(rungs)
-        ]
-        return head + "".join(match)
+        values = {"column": column.name, "match": _match(form, schema), "default": one(form, "default")}
+        return block("[[impute]]", {"method": "donors", **values})
+    known = [name for name in many(form, "from") if name != column.name]
     values = {"method": method, "column": column.name, "from": known, "epsilon": amount(form, "epsilon")}
     return block("[[impute]]", values)
+
+
+def _match(form: Form, schema: Schema) -> list[str | dict[str, str]]:
+    """The columns that donors agree in, in the order of the fields; numbers in groups of a width, where one is typed."""
+    widths = [*form.get("width", ()), *[""] * len(form.get("match", ()))]
+    found: list[str | dict[str, str]] = []
+    for name, width in zip(form.get("match", ()), widths, strict=False):
+        if not name:
+            continue
+        column = schema.column(name, field="match").name
+        by = decimal({"width": [width]}, "width", "match") if width.strip() else ""
+        found.append({"column": column, "by": by} if by else column)
+    if not found:
+        raise PlanError(
+            "choose the columns that donor and recipient agree in, the most important first", field="match"
+        )
+    return found
 
 
 def cell_table(form: Form, schema: Schema) -> str:
@@ -65,18 +92,61 @@ def synthetic(form: Form, schema: Schema) -> str:
 
 
 def weighting(form: Form, schema: Schema) -> str:
-    """A `[weight]` from its form: known totals for the levels of one column."""
-    column = schema.column(one(form, "column"), field="column")
-    if not isinstance(column, Levels):
-        raise PlanError("is a column with levels; write bins of numbers in the text", field="weight.by")
-    typed = one(form, "totals").split()
-    if len(typed) != len(column.levels) or not all(re.fullmatch("[0-9]{1,12}", each) for each in typed):
-        raise PlanError(f"gives the total of each of the {len(column.levels)} levels", field="weight.totals")
-    known = [
-        {column.name: level, "total": int(text)} for level, text in zip(column.levels, typed, strict=True)
+    """A `[weight]` from its form: known totals for every combination of the levels or bins of some columns."""
+    chosen, homes = form.get("column", ()), form.get("missing", ())
+    missing = {name: one({"missing": [home]}, "missing") for name, home in zip(chosen, homes, strict=False)}
+    names = [schema.column(each, field="weight.by").name for each in chosen if each]
+    if not names:
+        raise PlanError("choose the columns whose totals are known", field="weight.by")
+    edges = bins(form, schema, "weight.by")
+    totals = _totals(form, names, schema)
+    head = block("[weight]", {"base": one(form, "base-weight"), "totals": totals})
+    parts = [
+        block(
+            "[[weight.by]]",
+            {"column": name, "bins": edges.get(name), "missing": missing.get(name) or _largest(totals, name)},
+        )
+        for name in names
     ]
-    head = block("[weight]", {"base": one(form, "base-weight"), "totals": known})
-    return head + f"\n[[weight.by]]\ncolumn = {toml(column.name)}\nmissing = {toml(column.levels[0])}\n"
+    return "\n".join([head, *parts])
+
+
+def _totals(form: Form, names: Sequence[str], schema: Schema) -> list[dict[str, Any]]:
+    """A line for each combination: its levels or bins in the order of the columns, and its total. Of one column, totals alone will do."""
+    text = (form.get("totals") or [""])[-1]
+    if len(text) > MOST_TYPED or not is_printable(BLANKS.sub(" ", text)):
+        raise PlanError("hold a control character, or are too long", field="weight.totals")
+    column, alone = schema.column(names[0], field="weight.by"), text.split()
+    if len(names) == 1 and isinstance(column, Levels) and all(COUNTED.fullmatch(each) for each in alone):
+        if len(alone) != len(column.levels):
+            raise PlanError(
+                f"gives the total of each of the {len(column.levels)} levels", field="weight.totals"
+            )
+        return [_total(names, [each], typed) for each, typed in zip(column.levels, alone, strict=True)]
+    mark = next((each for each in "\t;" if each in text), ",")
+    lines = [line.split(mark) for line in text.splitlines() if line.strip()]
+    for line in lines:
+        if len(line) != len(names) + 1 or not COUNTED.fullmatch(line[-1].strip()):
+            said = ", ".join([*names, "total"])
+            raise PlanError(f"has a line for each combination, with commas: {said}", field="weight.totals")
+    if not lines:
+        raise PlanError(f"gives a total for each combination of {' and '.join(names)}", field="weight.totals")
+    return [_total(names, line[:-1], line[-1]) for line in lines]
+
+
+COUNTED = re.compile(r"[0-9]{1,12}")
+
+
+def _total(names: Sequence[str], cells: Sequence[str], total: str) -> dict[str, Any]:
+    return {**dict(zip(names, (each.strip() for each in cells), strict=True)), "total": int(total)}
+
+
+def _largest(totals: Sequence[Mapping[str, Any]], name: str) -> str:
+    """The level, or bin, of a column with most people in it."""
+    sums: dict[str, int] = {}
+    for line in totals:
+        sums[line[name]] = sums.get(line[name], 0) + line["total"]
+    return max(sums, key=lambda each: sums[each])
 
 
 def sampling_design(form: Form, schema: Schema) -> str:
@@ -93,13 +163,13 @@ def sampling_design(form: Form, schema: Schema) -> str:
 
 def margin_tables(form: Form, schema: Schema) -> str:
     """A `[[tables]]` from its form: margins such as `sex age; age region`, and bins such as `age 0 15 65 99`."""
-    margins = [_columns(each, schema, "tables.margins") for each in _listed(one(form, "margins"))]
+    margins = [_columns(each, schema, "tables.margins") for each in listed(one(form, "margins"))]
     if not margins:
         raise PlanError("lists columns, as in: sex age; age region", field="tables.margins")
     values = {
         "name": one(form, "name") or " and ".join(" by ".join(each) for each in margins)[:200],
         "margins": margins,
-        "bins": dict(_bins(each, schema) for each in _listed(one(form, "bins"))),
+        "bins": bins(form, schema, "tables.bins"),
         "where": condition(form, schema),
         **priced(form),
     }
@@ -122,24 +192,32 @@ def regression(form: Form, schema: Schema) -> str:
     return block("[[regression]]", values)
 
 
-def _listed(text: str) -> list[str]:
-    return [each.strip() for each in text.split(";") if each.strip()]
-
-
 def _columns(text: str, schema: Schema, field: str) -> list[str]:
-    return [schema.column(each, field=field).name for each in re.split(r"[,\s]+", text) if each]
+    return [schema.column(each, field=field).name for each in BLANKS.split(text) if each]
 
 
-def _bins(text: str, schema: Schema) -> tuple[str, list[str]]:
-    """A column, and the edges of its bins."""
-    name, *edges = re.split(r"[,\s]+", text)
-    if len(edges) < 2 or not all(EDGE.fullmatch(each) for each in edges):
-        raise PlanError("names a column and its edges, as in: age 0 15 65 99", field="tables.bins")
-    return schema.column(name, field="tables.bins").name, edges
+def expectation(form: Form, schema: Schema) -> dict[str, Any]:
+    """The keys of `[expect]` from its form; an empty field takes its key out."""
+    shares = [each.rpartition(" ")[::2] for each in listed(one(form, "missing"))]
+    missing = {
+        schema.column(name.strip(), field="expect.missing").name: decimal(
+            {"share": [share]}, "share", "expect.missing"
+        )
+        for name, share in shares
+    }
+    return {
+        "rows": whole(form, "rows", "expect.rows") if one(form, "rows") else "",
+        **{
+            key: amount(form, key, f"expect.{key}") if one(form, key) else ""
+            for key in ("mean_weight", "design_effect")
+        },
+        "missing": missing,
+    }
 
 
 ADDED: dict[str, Callable[[Form, Schema], str]] = {
     "statistic": statistic,
+    "edit": edit,
     "impute": imputation,
     "cells": cell_table,
     "synth": synthetic,

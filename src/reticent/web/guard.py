@@ -6,7 +6,6 @@ nothing of the request is repeated in it. Whose process it is was asked when the
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -124,7 +123,8 @@ class Guard:
             return 403
         if method == "POST" and headers.get("content-type", "").partition(";")[0].strip().lower() != FORM:
             return 415
-        scope["desk.known"] = self._sessions.knows(_cookie(headers, self.cookie))
+        given = _cookies(headers, self.cookie)
+        scope["desk.known"] = any(self._sessions.knows(each) for each in given)
         if not scope["desk.known"] and path not in OPEN and not path.startswith("/static/"):
             return 401
         raw = (scope.get("raw_path") or b"").lower()
@@ -177,12 +177,14 @@ def _is_same_origin(headers: Mapping[str, str]) -> bool:
     return origin == f"http://{headers['host']}" or (site == "same-origin" and origin in (None, "null"))
 
 
-def _cookie(headers: Mapping[str, str], name: str) -> str:
-    try:
-        found = SimpleCookie(headers.get("cookie", "")).get(name)
-    except CookieError:
-        return ""
-    return found.value if found else ""
+def _cookies(headers: Mapping[str, str], name: str) -> list[str]:
+    """Every value under a name, among whatever other servers of this address have set.
+
+    Cookies know no ports. Those of others may have any shape, and one of them may bear our name, for a path of its own:
+    the browser sends that one first, and it must not hide ours.
+    """
+    pairs = (each.strip().partition("=") for each in headers.get("cookie", "").split(";"))
+    return [value for key, _, value in pairs if key == name][:MOST_FIELDS]
 
 
 async def _body(receive: Receive) -> tuple[int, bytes]:

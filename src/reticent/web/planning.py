@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from decimal import Decimal
 from typing import Any
 from urllib.parse import quote
 
@@ -12,11 +13,11 @@ from reticent.exact import read_decimal
 from reticent.report.page import page as report_page
 from reticent.schema import Levels, Number, Schema
 from reticent.synth.registry import KNOWN
-from reticent.web import compose, forms
+from reticent.web import compose, forms, plan_text
 from reticent.web.asked import Asked, elsewhere
 from reticent.web.desk import PlanFile, plain_text
 from reticent.web.foreseeing import ahead
-from reticent.web.sections import LISTED, SINGLE, Path, cap_of, sections, unit_of
+from reticent.web.sections import LISTED, SINGLE, WITH_CV, Path, cap_of, sections, unit_of, written
 from reticent.workflow.releasing import rehearse
 
 
@@ -57,10 +58,12 @@ def _page(
         problem=problem,
         schema=schema,
         **{"numbers": [], "levels": [], "asked": [], "weights": [], **fields},
+        expect=_expect(text),
         shares=_named(text, ("proportion",)),
         others=_named(text, compose.ASKED),
         kinds=list(compose.FIELDS),
         domains=[each for each in compose.FIELDS if each in compose.WITH_DOMAINS],
+        with_cv=WITH_CV,
         signs=[*compose.SIGNS, *compose.STATES],
         methods=list(KNOWN),
     )
@@ -70,13 +73,25 @@ def _named(text: str, kinds: Sequence[str]) -> list[str]:
     """The statistics of a text that ask for one of these kinds, by name."""
     listed: Any = []
     with suppress(ReticentError):
-        listed = compose.plan_data(text).get("statistic")
+        listed = plan_text.plan_data(text).get("statistic")
     held = [each for each in listed if isinstance(each, Mapping)] if isinstance(listed, list) else []
     return [
         str(each["name"])
         for each in held
         if "name" in each and isinstance(each.get("query"), Mapping) and {*each["query"]} & {*kinds}
     ]
+
+
+def _expect(text: str) -> dict[str, str]:
+    """What the fields of `[expect]` hold: its keys as they are written, shares of missing answers apart by semicolons."""
+    held: Any = {}
+    with suppress(ReticentError):
+        held = plan_text.plan_data(text).get("expect")
+    found = held if isinstance(held, Mapping) else {}
+    missing = found.get("missing")
+    shares = missing.items() if isinstance(missing, Mapping) else ()
+    said = {key: written(found.get(key)) for key in ("rows", "mean_weight", "design_effect")}
+    return {**said, "missing": "; ".join(f"{name} {written(share)}" for name, share in shares)}
 
 
 def _fields(schema: Schema) -> dict[str, Any]:
@@ -112,25 +127,40 @@ def _text(form: compose.Form, plan: PlanFile) -> str:
 
 
 def _with_amounts(text: str, form: compose.Form, base: Mapping[str, Any] | None = None) -> str:
-    """The text with the amounts that stand in the form's fields, where they differ.
+    """The text with the amounts and expected values that stand in the form's fields, where they differ.
 
-    Against a `base`, the plan that the page showed, an amount counts where the field was changed and the text was not.
+    Against a `base`, the plan that the page showed, a field counts where it was changed and the text was not.
     """
-    data = compose.plan_data(text)
+    data = plan_text.plan_data(text)
     fields, shown = _amounts(data), _amounts(data if base is None else base)
-    for name, (at, written) in fields.items():
-        was = shown.get(name)
-        if not form.get(name) or not written or was != (at, written):
+    for name, (at, was) in fields.items():
+        given = compose.one(form, name) if name in form else was
+        if given == was or shown.get(name) != (at, was):
             continue
-        given = compose.amount(form, name, ".".join(map(str, at)))
-        text = compose.with_value(text, at, given) if given != written else text
+        if at[-1] == "expect":
+            text = plan_text.with_keys(text, at[:-1], {"expect": _expected(data, at, form, name)})
+        elif given and was:
+            text = plan_text.with_value(text, at, compose.amount(form, name, ".".join(map(str, at))))
     return text
 
 
+def _expected(data: Mapping[str, Any], at: Path, form: compose.Form, name: str) -> dict[str, Any]:
+    """The `expect` of a statistic with the value of a field; what else stands in it stays, and an empty field takes it out."""
+    held: Any = data[str(at[0])][at[1]].get("expect", {})
+    kept = {key: written(each) if isinstance(each, Decimal) else each for key, each in held.items()}
+    return {**kept, **new} if (new := compose.expected(form, name, "")) else {}
+
+
 def _amounts(data: Mapping[str, Any]) -> dict[str, tuple[Path, str]]:
-    """The amounts that have a field, by its name: where they stand and what they are."""
+    """The amounts and expected values that have a field, by its name: where they stand and what they are."""
     cap: tuple[Path, str] = (("protect", unit_of(data)), cap_of(data))
-    return {"cap": cap, **{f"amount-{each.id}": (each.at, each.amount) for each in sections(data)}}
+    found = sections(data)
+    values = {
+        f"expected-{each.id}": ((each.section, each.place, "expect"), each.expected)
+        for each in found
+        if each.expected is not None
+    }
+    return {"cap": cap, **{f"amount-{each.id}": (each.at, each.amount) for each in found}, **values}
 
 
 def change_plan(asked: Asked) -> Response:
@@ -154,19 +184,21 @@ def change_plan(asked: Asked) -> Response:
 def _changed(asked: Asked, plan: PlanFile, text: str, do: str) -> str:
     """The text after what a button does."""
     verb, _, rest = do.partition(":")
+    if do == "add:expect":
+        return plan_text.with_keys(text, ("expect",), forms.expectation(asked.form, asked.desk.schema(plan)))
     if verb == "add" and rest in forms.ADDED:
-        unit = unit_of(compose.plan_data(text))
+        unit = unit_of(plan_text.plan_data(text))
         given = {**asked.form, compose.UNIT: [unit]}
-        return compose.with_block(text, forms.ADDED[rest](given, asked.desk.schema(plan)))
+        return plan_text.with_block(text, forms.ADDED[rest](given, asked.desk.schema(plan)))
     if verb in ("remove", "use"):
         section, _, rest = rest.partition(":")
         place, _, amount = rest.partition(":")
         if section not in {**LISTED, **SINGLE} or not place.isdigit() or len(place) > 5:
             raise PlanError("is not there; look at the plan again", field="plan")
         if verb == "remove":
-            return compose.without_block(text, section, None if section in SINGLE else int(place))
-        found = [each for each in sections(compose.plan_data(text)) if each.id == f"{section}-{place}"]
-        return compose.with_value(text, found[0].at if found else (section, "epsilon"), amount)
+            return plan_text.without_block(text, section, None if section in SINGLE else int(place))
+        found = [each for each in sections(plan_text.plan_data(text)) if each.id == f"{section}-{place}"]
+        return plan_text.with_value(text, found[0].at if found else (section, "epsilon"), amount)
     return text
 
 

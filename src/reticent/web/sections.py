@@ -29,6 +29,8 @@ SINGLE = {
     "expect": "Expected, from public sources",
 }
 FRAME = "Weights, design and what is expected"
+WITH_CV = ("count", "total", "mean", "variance", "proportion", "table")
+"""Statistics whose preview finds an epsilon for a coefficient of variation, once it knows what to expect."""
 UNITS = {"epsilon": "ε", "rho": "ρ"}
 LOWEST, HIGHEST = {"ε": -2, "ρ": -4}, {"ε": 1, "ρ": 0}
 """Powers of ten between which the slider moves."""
@@ -49,6 +51,7 @@ class PlanSection:
     - `told`: what else stands in it.
     - `amount`: its share of the budget, as it is written; empty where it has none of its own.
     - `unit`: what that is counted in, by its key.
+    - `expected`: the value that its preview assumes, as it is written; None where it takes none.
     """
 
     section: str
@@ -57,6 +60,7 @@ class PlanSection:
     told: str
     amount: str = ""
     unit: str = "epsilon"
+    expected: str | None = None
 
     @property
     def id(self) -> str:
@@ -130,7 +134,16 @@ def _section(section: str, place: int, each: Mapping[str, Any]) -> PlanSection:
         told=" · ".join(f"{key} {_short(value)}" for key, value in told.items())[:MOST_WORDS],
         amount=written(each.get(unit)),
         unit=unit,
+        expected=_expected(each) if section == "statistic" else None,
     )
+
+
+def _expected(each: Mapping[str, Any]) -> str | None:
+    """The expected value of a statistic that costs something and has a coefficient of variation."""
+    query, expect = each.get("query"), each.get("expect")
+    if not isinstance(query, Mapping) or not {*query} & {*WITH_CV}:
+        return None
+    return written(expect.get("value")) if isinstance(expect, Mapping) else ""
 
 
 def _texts(value: Any) -> list[str]:

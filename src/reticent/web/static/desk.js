@@ -104,16 +104,17 @@ if (form) {
   for (const other of document.querySelectorAll("form.add")) {
     other.addEventListener("formdata", (event) => {
       for (const [name, value] of new FormData(form)) {
-        if (name === "text" || name === "cap" || name.startsWith("amount-")) event.formData.set(name, value);
+        if (name === "text" || name === "cap" || /^(amount|expected)-/.test(name)) event.formData.set(name, value);
       }
     });
-    const by = other.elements[other.dataset.by];
-    if (by) {
+    const by = [...other.querySelectorAll(`[name="${other.dataset.by}"]`)];
+    if (by.length) {
       const fit = () => {
-        for (const part of other.querySelectorAll("[data-for]")) part.hidden = !part.dataset.for.split(" ").includes(by.value);
-        for (const part of other.querySelectorAll("[data-is]")) part.hidden = part.dataset.is !== by.value;
+        const chosen = by.map((each) => each.value);
+        for (const part of other.querySelectorAll("[data-for]")) part.hidden = !part.dataset.for.split(" ").includes(chosen[0]);
+        for (const part of other.querySelectorAll("[data-is]")) part.hidden = !chosen.includes(part.dataset.is);
       };
-      by.addEventListener("change", fit);
+      for (const each of by) each.addEventListener("change", fit);
       fit();
     }
     for (const column of other.querySelectorAll("select[name$='-column']")) {
