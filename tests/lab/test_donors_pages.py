@@ -1,13 +1,18 @@
-"""The page on donors prints what was measured and kept beside it: every table, and what sentences make of them."""
+"""The pages on donors print what was measured and kept beside them, and noise as it is computed: every table, and sentences."""
 
 import json
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from reticent.answer.expect_donors import HUBS, NOBODY, foreseen_parts
+from tests.tables import book, make_plan
+
 DOCS = Path(__file__).parents[2] / "docs" / "lab"
+HOW_TO = (DOCS.parent / "howto" / "donors.md").read_text(encoding="utf-8")
 PAGE = (DOCS / "donors-income.md").read_text(encoding="utf-8")
 ASKS = [f"{what}, {ages}" for what in ("mean wage", "above poverty") for ages in ("20-59", "20-29", "40-49")]
 SIXLN2 = 4.158884
@@ -146,3 +151,33 @@ def test_at_epsilon_1_donors_are_as_good_as_the_page_says():
         for level in (50, 80, 95)
     ]
     assert f"held the filled answer in {held[0]}, {held[1]} and {held[2]} %" in PAGE
+
+
+def test_the_how_to_prints_the_noise_of_a_count_at_epsilon_1_as_it_is_computed():
+    """Without repair and capped, whole numbers; with the nearest donor by how busy the busiest is."""
+    columns = {
+        "s": {"kind": "categorical", "levels": ["f", "m"]},
+        "y": {"kind": "integer", "bounds": [0, 9]},
+    }
+    levels = [{"on": ["s"], "serve": 2}, {"on": [], "serve": 1}, {"on": [], "serve": 1}]
+    within = Fraction(19, 20)
+    for name, repair in (
+        ("(no repair)", []),
+        ("(capped, tau = 4)", [{"method": "donors", "column": "y", "match": levels}]),
+    ):
+        (part,) = make_plan([{"count": "*", "where": "y > 4"}], book(columns), repair=repair).routes[0].parts
+        assert f"| {name} | {part.sd:.1f} | {float(part.half_width(within)):.0f} |" in HOW_TO
+    hubs = [{"method": "donors", "column": "y", "match": ["s"], "bound": "hubs"}]
+    plan = make_plan([{"count": "*", "where": "y > 4"}], book(columns), repair=hubs)
+    for hub in HUBS:
+        (noise,) = foreseen_parts(
+            plan.routes[0].query,
+            Fraction(1),
+            Fraction(0),
+            hub=hub,
+            schema=plan.schema,
+            neighbours=plan.neighbours,
+            repair=plan.repair,
+        )
+        name = "nobody: the floor" if hub == NOBODY else f"{hub}"
+        assert f"| {name} | {noise.sd:.1f} | {float(noise.half_width(within)):.1f} |" in HOW_TO
