@@ -126,6 +126,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     ),
     "caps off the data": ({"match": [{"on": [], "serve": "all"}]}, "impute[0].match[0].serve", "serve = 2"),
     "levels off the data": ({"match": "auto"}, "impute[0].match", "list attributes"),
+    "levels off a file": ({"match": {"file": "cells.csv"}}, "impute[0].match", "list attributes"),
     "matched on itself": ({"match": ["pay"]}, "impute[0].match", "chain"),
     "one together": ({"together": True}, "impute[0].together", "several columns"),
     "many rings": ({"donors": 21}, "impute[0].donors", "20"),
@@ -167,7 +168,9 @@ def test_sections_that_do_not_go_together_are_refused():
         read(DONORS, {**DONORS, "column": "mood", "match": ["pay"]})
     by = {"by": "mood", "values": {"low": 1, "mid": 1, "missing": 1}, "otherwise": 1}
     for default in (by, {"line": ["mood"], "epsilon": "1"}):
-        with pytest.raises(PlanError, match="that of pay is made of mood, which donors fill") as problem:
+        with pytest.raises(
+            PlanError, match="that of pay is made of mood, which donors fill or decide"
+        ) as problem:
             read({**DONORS, "default": default}, hubs | {"bound": "capped"})
         assert problem.value.field == "impute.default"
     with pytest.raises(PlanError, match="share above 0"):
