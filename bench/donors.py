@@ -170,6 +170,11 @@ def growth() -> list[dict[str, Any]]:
     return grown((ROWS, MORE), [TOTAL, RING], survey.repair())
 
 
+def growth_capped() -> list[dict[str, Any]]:
+    """The same for capped donors, one for each recipient."""
+    return grown((ROWS, MORE), [TOTAL], survey.capped())
+
+
 def grown(sizes: Sequence[int], wants: list[Any], repair: Repair, most: int = 3) -> list[dict[str, Any]]:
     """More respondents, in the same run, best of `most`; and the peak of memory of a process that does nothing else."""
     found: list[dict[str, Any]] = []
@@ -208,6 +213,7 @@ PARTS: dict[str, Callable[[], list[dict[str, Any]]]] = {
     f"Beside scikit-learn's brute force; at least {LEAST_FASTER:g} times as fast": beside_scikit_learn,
     f"The bound over all cells; at most {MOST_SECONDS:g} s": the_bound,
     f"Growth: ten times the rows, at most {MOST_GROWTH:g} times the time": growth,
+    f"Growth of capped donors: ten times the rows, at most {MOST_GROWTH:g} times the time": growth_capped,
 }
 
 

@@ -92,15 +92,21 @@ def moved(everybody: list[reference.Body], left: int, fill: Any) -> int:
     return sum(before[name] != after[name] for name in after)
 
 
-def worst(fill: Any, levels: int, seeds: int) -> int:
-    """The largest number of others that change, over all subsets of small universes and all who may leave."""
+def worst(fill: Any, levels: int, seeds: int, *, replaced: bool = False) -> int:
+    """The largest number of others that change, over all subsets of small universes and all who may leave; or, `replaced`, who
+    may leave while another comes. Each subset is filled once."""
     most = 0
     for seed in range(seeds):
         bodies = universe(Random(f"{seed} {levels}"), levels)
-        for size in range(1, len(bodies) + 1):
-            for some in combinations(bodies, size):
-                for left in range(size):
-                    most = max(most, moved(list(some), left, fill))
+        everybody = range(len(bodies))
+        subsets = [some for size in range(len(bodies) + 1) for some in combinations(everybody, size)]
+        found = {some: fill([bodies[i] for i in some]) for some in subsets}
+        for here, left in [(each, gone) for each in subsets for gone in each]:
+            fewer = tuple(i for i in here if i != left)
+            news = [i for i in everybody if i not in here]
+            others = [tuple(sorted((*fewer, new))) for new in news] if replaced else [fewer]
+            before, stayed = found[here], found[fewer].keys()
+            most = max([most, *(sum(before[x] != found[each][x] for x in stayed) for each in others)])
     return most
 
 
@@ -109,6 +115,16 @@ def worst(fill: Any, levels: int, seeds: int) -> int:
 def test_no_record_changes_more_others_than_the_caps_add_up_to_and_some_change_as_many(caps: tuple[int, ...]):
     """Exhaustive: every data set of eight labelled records with tied places, and every neighbour (THEORY 11.2)."""
     assert worst(lambda some: by_engine(some, caps), len(caps), 4) == sum(caps)
+
+
+# covers T08
+@pytest.mark.parametrize("caps", CAPS)
+def test_a_replaced_record_changes_twice_as_many_others_at_most_and_some_change_as_many(
+    caps: tuple[int, ...],
+):
+    """Exhaustive: every data set, every record in it, and every other record in its place. A twin with one tau would fail."""
+    most = worst(lambda some: by_engine(some, caps), len(caps), 6, replaced=True)
+    assert sum(caps) < most <= 2 * sum(caps)
 
 
 @pytest.mark.parametrize("caps", CAPS)

@@ -158,6 +158,10 @@ def test_a_model_is_fitted_to_the_completions_of_all_rings():
 
 
 def test_what_does_not_go_together_is_refused():
+    with pytest.raises(PlanError, match="that of z is made of y, which donors fill or decide"):
+        plan_of({**DONORS, "default": {"line": ["y"], "epsilon": "1"}}, LINE)
+    with pytest.raises(PlanError, match="z is matched on y, which is imputed itself"):
+        plan_of({**DONORS, "match": ["y"]}, LINE)
     with pytest.raises(PlanError, match="filled by donors and by a model"):
         plan_of(DONORS, {**LINE, "column": "z", "from": ["y"]})
     with pytest.raises(PlanError, match="draws about a model"):

@@ -70,6 +70,7 @@ def test_levels_are_read_as_written():
         ("0.25", 4, (3, 1, 1, 1)),
         ("0.15", 1, (3,)),
         ("0.25", 1, (4,)),
+        ("0.99", 3, (99, 1, 1)),  # by the rule 458: no plan may say more than 100
     ],
 )
 def test_caps_follow_from_what_is_expected(share: str | None, levels: int, caps: tuple[int, ...]):
@@ -88,7 +89,7 @@ def test_expected_shares_are_read_and_printed():
     assert "5 donors, each for a fraction" in words and "0.024 %" in words
     why = (
         "levels give up the last attribute first",
-        "caps are made to leave about one missing value in a hundred",
+        "caps are made for the first two levels to leave about one missing value in a hundred",
     )
     assert all(each in words for each in why)
     own = {**DONORS, "match": [{"on": ["sex"], "serve": 4}, {"on": ["job"], "serve": 1}]}
@@ -125,6 +126,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     ),
     "caps off the data": ({"match": [{"on": [], "serve": "all"}]}, "impute[0].match[0].serve", "serve = 2"),
     "levels off the data": ({"match": "auto"}, "impute[0].match", "list attributes"),
+    "levels off a file": ({"match": {"file": "cells.csv"}}, "impute[0].match", "list attributes"),
     "matched on itself": ({"match": ["pay"]}, "impute[0].match", "chain"),
     "one together": ({"together": True}, "impute[0].together", "several columns"),
     "many rings": ({"donors": 21}, "impute[0].donors", "20"),
@@ -164,14 +166,13 @@ def test_sections_that_do_not_go_together_are_refused():
         read(DONORS, DONORS)
     with pytest.raises(PlanError, match="chain"):
         read(DONORS, {**DONORS, "column": "mood", "match": ["pay"]})
-    with pytest.raises(PlanError, match="chain"):
-        read(
-            {
-                **DONORS,
-                "default": {"by": "mood", "values": {"low": 1, "mid": 1, "missing": 1}, "otherwise": 1},
-            },
-            hubs | {"bound": "capped"},
-        )
+    by = {"by": "mood", "values": {"low": 1, "mid": 1, "missing": 1}, "otherwise": 1}
+    for default in (by, {"line": ["mood"], "epsilon": "1"}):
+        with pytest.raises(
+            PlanError, match="that of pay is made of mood, which donors fill or decide"
+        ) as problem:
+            read({**DONORS, "default": default}, hubs | {"bound": "capped"})
+        assert problem.value.field == "impute.default"
     with pytest.raises(PlanError, match="share above 0"):
         make_plan([{"count": "*"}], book(COLUMNS), expect={"missing": {"pay": "1"}})
     with pytest.raises(PlanError, match="no column 'play'"):

@@ -20,6 +20,8 @@ from reticent.engine.duckdb.engine import DuckDBEngine
 from reticent.engine.sources.open import open_frame
 from reticent.errors import BudgetError, PlanError, ResourceError
 from reticent.plan import synth as synth_section
+from reticent.plan.synth import SyntheticTables
+from reticent.preview.synth import foresee_synth
 from reticent.release import synth as synth_run
 from reticent.release.synth import run_synths
 from reticent.synth.spending import SystemSynthNoise, claim_of
@@ -247,6 +249,11 @@ def test_rows_that_capped_donors_filled_are_counted_as_filled_and_paid_for(flat:
     assert "one respondent is 7" in str(made.document["synth"]) and flat.seen == [0, 400]
     other = plan({}, **steps([{**donors, "column": "sex"}]))
     assert synths_of(other)[0].spend.stability == 7  # its columns have sex among them
+    told = [foresee_synth(SyntheticTables(tables=synths_of(each)), each).lines for each in (wanted, plan({}))]
+    way_out = (
+        "donors fill pay, so one respondent counts as 7; without them as one, and the synthesizer can fill"
+    )
+    assert [any(way_out in str(line) for line in lines) for lines in told] == [True, False]
 
 
 def test_several_records_of_a_respondent_scale_the_spend():

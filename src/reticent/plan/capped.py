@@ -99,8 +99,8 @@ def read_released(
 
 
 def caps_for(share: Fraction | None, levels: int) -> tuple[int, ...]:
-    """The rule of thumb of THEORY 11.4: caps that leave about one in a hundred unserved, most of them at the fine level."""
-    wanted = ceil(log(UNSERVED) / log(float(share or USUAL_SHARE)))
+    """The rule of thumb of THEORY 11.4: the first two levels leave about one in a hundred unserved, most served at the fine one."""
+    wanted = min(MOST_SERVED, ceil(log(UNSERVED) / log(float(share or USUAL_SHARE))))
     return (max(1, wanted - 1), *[1] * (levels - 1)) if levels > 1 else (max(1, wanted),)
 
 

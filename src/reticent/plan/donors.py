@@ -152,7 +152,7 @@ def read_donors(
     raw: Mapping[str, Any], schema: Schema, at: str, shares: Mapping[str, Fraction] | None = None
 ) -> DonorsRead:
     """The donors of each column that `raw` names. `shares` are expected to be missing."""
-    if isinstance(raw.get("match"), str):
+    if isinstance(raw.get("match"), str | Mapping):
         raise PlanError(
             "levels that are read off the rows would tell of them; list attributes, the most important first, or levels",
             field=f"{at}.match",

@@ -178,7 +178,6 @@ def read_repairs(
     _check_not_both(donors, capped, models)
     _check_one_bound(donors, capped)
     _check_copies(models)
-    _check_not_chained(donors, capped)
     _check_domains(donors, schema)
     _check_weights(donors, capped, weight)
     repair = Repair(
@@ -190,6 +189,7 @@ def read_repairs(
         key=ring_key(schema.name),
         smoothness=_smoothness(smooth),
     )
+    _check_not_chained(repair)
     check_repair(repair, schema)
     said += [capped_words(group, schema, repair.rings, rows) for group in capped]
     said += [model.words() for model in standing]
@@ -297,18 +297,26 @@ def _check_domains(donors: Sequence[Donors], schema: Schema) -> None:
             raise PlanError(str(problem.args[0]), field=f"impute.{problem.field}") from None
 
 
-def _check_not_chained(donors: Sequence[Donors], capped: Sequence[CappedDonors]) -> None:
-    looks = [(each.column, [match.column for match in each.near]) for each in donors]
-    looks += [(group.columns[0], sorted(group.matched)) for group in capped]
-    filled = {each.column for each in donors} | {name for group in capped for name in group.columns}
-    for column, matched in looks:
-        chained = next((name for name in matched if name in filled), None)
-        if chained is not None:
-            raise PlanError(
-                f"{column} is matched on {chained}, which is imputed itself; changes would chain from donor to "
-                "donor and nothing bounds them; match on columns that no donor fills",
-                field="impute.match",
-            )
+def _check_not_chained(repair: Repair) -> None:
+    """Nobody is matched on what is filled, or predicted from it, and no default is made of it."""
+    filled, capped = repair.filled(), repair.capped
+    looks = [(each.column, match.column) for each in repair.donors for match in each.near]
+    looks += [(group.columns[0], name) for group in capped for name in sorted(group.matched_on)]
+    chained = next((each for each in looks if each[1] in filled), None)
+    if chained is not None:
+        raise PlanError(
+            f"{chained[0]} is matched on {chained[1]}, which is imputed itself; changes would chain from donor to "
+            "donor and nothing bounds them; match on columns that no donor fills",
+            field="impute.match",
+        )
+    defaults = [each for group in capped for each in zip(group.columns, group.defaults, strict=True)]
+    looked = next(((column, name) for column, each in defaults for name in each.seen if name in filled), None)
+    if looked is not None:
+        raise PlanError(
+            f"that of {looked[0]} is made of {looked[1]}, which donors fill or decide, so it would carry changes from donor "
+            "to donor; make it of columns that no donor fills, or write one value",
+            field="impute.default",
+        )
 
 
 def _check_weights(

@@ -60,11 +60,9 @@ def _rule(group: CappedDonors) -> str:
     """Why these levels and caps, where a plan leaves them to the rule of thumb (THEORY 11.4), or says the same."""
     on, caps = [level.on for level in group.levels], [level.serve for level in group.levels]
     said = ["levels give up the last attribute first"] if len(on) > 1 and on == list(ladder_of(on[0])) else []
-    said += (
-        ["caps are made to leave about one missing value in a hundred"]
-        if caps == list(caps_for(group.expected, len(caps)))
-        else []
-    )
+    if caps == list(caps_for(group.expected, len(caps))):
+        who = "caps are made for the first two levels" if len(caps) > 1 else "the cap is made"
+        said.append(f"{who} to leave about one missing value in a hundred")
     return f"; {listed(said)}" if said else ""
 
 

@@ -227,6 +227,11 @@ class Default:
     codes: tuple[int, ...] = ()
     looks: tuple[str, ...] = ()
 
+    @property
+    def seen(self) -> tuple[str, ...]:
+        """The columns that it is made of."""
+        return (*self.looks, *(() if self.by is None else (self.by,)))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CappedDonors:
@@ -255,9 +260,12 @@ class CappedDonors:
     @property
     def matched(self) -> frozenset[str]:
         """The columns that levels and defaults look at."""
-        on = {match.column for level in self.levels for match in level.on}
-        on |= {name for default in self.defaults for name in default.looks}
-        return frozenset(on | {default.by for default in self.defaults if default.by is not None})
+        return self.matched_on | {name for default in self.defaults for name in default.seen}
+
+    @property
+    def matched_on(self) -> frozenset[str]:
+        """The columns that levels look at."""
+        return frozenset(match.column for level in self.levels for match in level.on)
 
 
 MOST_RINGS = 20

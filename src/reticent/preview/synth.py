@@ -8,6 +8,7 @@ from reticent.exact import show
 from reticent.plan.plan import Plan
 from reticent.plan.synth import Synth, SyntheticTables
 from reticent.preview.foreseen import Foreseen
+from reticent.query.base import listed
 from reticent.release.product import Document, Grid, Line
 from reticent.synth.base import Foretold
 
@@ -41,8 +42,20 @@ def _section(synth: Synth, plan: Plan, first: int) -> dict[str, Any]:
         "determines": dict(synth.determines),
         **({"denial": synth.denial_words()} if synth.rules.denials else {}),
         "files": [f"{name}.csv" for name in synth.files(plan.release_id, first)],
+        **_dearer(synth, plan),
         **_effort(synth),
         **_asked(synth, plan),
+    }
+
+
+def _dearer(synth: Synth, plan: Plan) -> dict[str, str]:
+    """What donors cost a table of whole rows, and the way around: a synthesizer fills after the noise."""
+    names = [name for name in synth.domain.columns if name in plan.repair.filled()]
+    if synth.spend.stability == 1 or not names:
+        return {}
+    return {
+        "dearer": f"donors fill {listed(names)}, so one respondent counts as {synth.spend.stability}; without them as one, and "
+        "the synthesizer can fill missing values after the noise, which costs nothing"
     }
 
 
@@ -77,6 +90,8 @@ def _lines(told: Sequence[Document]) -> Iterator[Line]:
     for each in told:
         yield f"{each['name']}: {each['guarantee']}"
         yield f"  {each['words']}"
+        if "dearer" in each:
+            yield f"  {each['dearer']}"
         yield f"  will be written: {', '.join(each['files'])}, and the same as Parquet"
         yield from (f"  will be answered: {said}" for said in each.get("answers", ()))
         if "expected" in each:
