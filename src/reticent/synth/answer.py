@@ -8,6 +8,7 @@ fitted model is all there is; its number is told as *model only*, without an int
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import log, sqrt
+from numbers import Real
 from statistics import NormalDist
 
 import numpy as np
@@ -99,9 +100,9 @@ def answer_directly(
     `released`, with its degrees of freedom. Raises `NoInterval` where the tables do not have an answer. `lists` given as
     `MeasuredTables` are worked out once for many questions.
     """
-    if not 0 < level < 1:
+    if not (isinstance(level, Real) and 0 < level < 1):
         raise PlanError("lies between 0 and 1, such as 0.95", field="level")
-    if design_effect is not None and not 0.1 <= design_effect <= 1000:
+    if design_effect is not None and not (isinstance(design_effect, Real) and 0.1 <= design_effect <= 1000):
         raise PlanError("is a number from 0.1 to 1000, such as 1.6", field="design_effect")
     if lists is None:
         raise NoInterval("this method keeps no noisy tables; use mst, aim or pairs")

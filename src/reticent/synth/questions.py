@@ -97,6 +97,8 @@ class TableQuestion:
 
 def read_question(raw: Mapping[str, Any], domain: Domain, *, at: str = "query") -> TableQuestion:
     """The question that `raw` writes down; refused where the codebook or the synthetic table does not have its words."""
+    if not isinstance(raw, Mapping):
+        raise PlanError("""is a table such as { proportion = "sex = 'f'" }""", field=at)
     listed = {**raw, "on": [raw["on"]]} if isinstance(raw.get("on"), str) else dict(raw)
     section = fill(QuestionSection, listed, error=PlanError, at=at)
     asked = [kind for kind in KINDS if getattr(section, kind) is not None]
