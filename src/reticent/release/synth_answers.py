@@ -88,7 +88,10 @@ def meaning(answer: DirectAnswer) -> str:
         if answer.answered < 1
         else ""
     )
-    return f"{said}{_design_words(answer.design)}{missing}"
+    merged = (
+        f"; {answer.merged:.1%} of rows are in rare cells put together" if answer.merged >= 0.0005 else ""
+    )
+    return f"{said}{_design_words(answer.design)}{missing}{merged}"
 
 
 def _design_words(factor: DesignFactor | None) -> str:

@@ -7,7 +7,7 @@ fitted model is all there is; its number is told as *model only*, without an int
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import log, sqrt
+from math import log, nan, sqrt
 from numbers import Real
 from statistics import NormalDist
 
@@ -70,7 +70,10 @@ def answered(
     design_effect: float | None = None,
     released: DesignFactor | None = None,
 ) -> tuple[DirectAnswer, ...]:
-    """The answer from measured tables or, where these have none, the number that synthetic `rows` give, marked *model only*."""
+    """The answer from measured tables or, where these have none, the number that synthetic `rows` give, marked *model only*.
+
+    Not a number where the question asks who answered and synthetic rows are of complete respondents: it would always be 0 or 1.
+    """
     try:
         return answer_directly(question, lists, level=level, design_effect=design_effect, released=released)
     except NoInterval as why:
@@ -80,8 +83,11 @@ def answered(
     if estimate is not None:
         words = f"{question.words}, at the midpoints of bins"
         return (DirectAnswer(words=words, estimate=estimate, level=level, reason=reason),)
+    is_told = lists is None or lists.missing is MissingMethod.VALUES or not question.is_of_silence
     return tuple(
-        DirectAnswer(words=words, estimate=value, level=level, is_model_only=True, reason=reason)
+        DirectAnswer(
+            words=words, estimate=value if is_told else nan, level=level, is_model_only=True, reason=reason
+        )
         for words, value in rows_answer(question, rows(), question.schema)
     )
 
