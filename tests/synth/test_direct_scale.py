@@ -134,3 +134,6 @@ def test_what_bins_take_is_scaled_by_who_answers_in_its_own_block(missing):
     lists, whole = (exact(missing, asked=True, untold=untold) for untold in (0.6, 0.0))
     (told,), (true,) = (answer_directly(read_question(asked, each.domain), each) for each in (lists, whole))
     assert told.estimate == pytest.approx(true.estimate, abs=0.2)
+    assert told.answered == pytest.approx(
+        0.8, abs=0.02
+    )  # of the women that told their region it would be .32

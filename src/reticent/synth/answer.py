@@ -16,7 +16,7 @@ import numpy as np
 from reticent.errors import PlanError
 from reticent.refine.total import DesignFactor
 from reticent.synth.base import MissingMethod, Places
-from reticent.synth.direct import MeasuredTables, NoInterval, shares_of, variance_of
+from reticent.synth.direct import MeasuredTables, NoInterval, variance_of
 from reticent.synth.domain import Rows
 from reticent.synth.functionals import KINDS, variable_of
 from reticent.synth.lists import Lists
@@ -35,8 +35,8 @@ class DirectAnswer:
 
     `noise` and `sampling` are the standard errors of the two by themselves. `columns` name the tables it rests on,
     `deviation` is the noise of one of their cells in rows, `is_chosen` whether a look at the data decided that they were
-    measured, `answered` the share of rows that answered them. `design` is the factor that `sampling` was multiplied by, and
-    where it comes from; None where rows were taken to be drawn one by one.
+    measured, `answered` the share that answered them of those asked whom the question is about. `design` is the factor
+    that `sampling` was multiplied by, and where it comes from; None where rows were taken to be drawn one by one.
     """
 
     words: str
@@ -153,7 +153,9 @@ class _Teller:
         noise: float,
         sampling: float,
         places: Sequence[Places],
-        is_share: bool,
+        response: float,
+        *,
+        is_share: bool = False,
     ) -> DirectAnswer:
         sampling *= self._factor.effect
         half = self._half(noise, sampling)
@@ -175,7 +177,7 @@ class _Teller:
             columns=tuple(dict.fromkeys(domain.columns[place] for at in places for place in at)),
             deviation=max(each.deviation for each in lists),
             is_chosen=any(each.is_chosen for each in lists),
-            answered=min(float(shares_of(each, self.lists).response.min()) for each in lists),
+            answered=response,
             merged=max(self._merged(at) for at in places),
             design=self.design,
         )
@@ -212,7 +214,8 @@ def _one(question: TableQuestion, told: _Teller) -> DirectAnswer:
     noise = table.noise(made.gradient + made.residual_gradient) + made.noise
     sampling = table.sampling(made.gradient) + made.sampling
     is_share = question.kind == "proportion"
-    return told.tell(question.words, made.value, noise, sampling, [places], is_share)
+    response = float(table.own.response[made.gradient != 0].min(initial=1.0))
+    return told.tell(question.words, made.value, noise, sampling, [places], response, is_share=is_share)
 
 
 def _places(question: TableQuestion, lists: Lists) -> Places:
@@ -236,5 +239,5 @@ def _several(question: TableQuestion, told: _Teller) -> tuple[DirectAnswer, ...]
         response = min(float(told.tables.of(places).own.response.min()) for places in fit.sets)
         sampling = max(0.0, residual) * float(bread[at, at]) / (told.lists.total * response**2)
         words = f"coefficient of {variable.words}, {question.words}"
-        made.append(told.tell(words, float(coefficients[at]), noise, sampling, fit.sets, False))
+        made.append(told.tell(words, float(coefficients[at]), noise, sampling, fit.sets, response))
     return tuple(made)
