@@ -4,12 +4,14 @@ import csv
 import io
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from reticent import Curator, Release, Synthesizer
 from reticent.errors import PlanError, ReticentError
 from reticent.report.page import page
-from tests.release.synthetic import BOOK, TABLE, open_ledger, plan, rows, survey
+from tests.release.synthetic import BOOK, COLUMNS, TABLE, open_ledger, plan, rows, survey
+from tests.tables import book
 
 ASKED: list[dict[str, Any]] = [
     {"name": "women", "query": {"proportion": "sex = 'f'"}, "design_effect": "1.5"},
@@ -40,6 +42,7 @@ def test_a_release_tells_its_answers_and_takes_more_questions(tmp_path):
     assert told["women"]["rests_on"] == ["sex"]
     assert told["no effect"]["total_low"] is None and "design effect" in told["no effect"]["meaning"]
     assert told["three"]["model_only"] and "model only" in told["three"]["meaning"]
+    assert told["three"]["answered"] is None and 0 < told["women"]["answered"] < 1
     lines = list(csv.DictReader(io.StringIO((tmp_path / "s1.answers.csv").read_text())))
     assert [line["answer"].split(":")[0] for line in lines] == [each["name"] for each in ASKED]
     assert b"interval for sampling and noise" in page(made)
@@ -113,3 +116,40 @@ def test_a_plan_without_inference_keeps_its_tables_too(tmp_path):
     assert share.low is not None
     (mean,) = made.query({"mean": "age"}, design_effect=1.0)
     assert mean.low is None and "midpoints" in mean.words
+
+
+def test_an_ordinal_column_keeps_its_order_and_its_scale_in_a_release(tmp_path):
+    """A mean and a filter by order can be asked of the release as they can be in the plan, with the same answers."""
+    health = {"kind": "ordinal", "levels": ["bad", "fair", "good"], "positions": ["1", "2.5", "4"]}
+    codebook = book({**COLUMNS, "health": health})
+    given = rows(3000).append_column("health", pa.array(["good", "bad", "fair", "fair"] * 750))
+    asked = [
+        {"name": "mean", "query": {"mean": "health"}, "design_effect": "1"},
+        {"name": "well", "query": {"proportion": "health >= 'fair'"}, "design_effect": "1"},
+    ]
+    table = {
+        **{key: value for key, value in {**TABLE, **INFER}.items() if value is not None},
+        "answer": asked,
+    }
+    planned = survey(codebook=codebook).plan("s1", epsilon="9", synth=[table])
+    made = Curator(open_ledger(tmp_path)).release(planned, survey(given, codebook), tmp_path)
+    again = Release.from_bytes((tmp_path / "s1.json").read_bytes())
+    for each, told in zip(asked, made.document["synth"][0]["answers"], strict=True):
+        (found,) = again.query(each["query"], design_effect=1.0)
+        assert (found.estimate, found.low) == pytest.approx((told["estimate"], told["total_low"]))
+    mean, well = (told["estimate"] for told in made.document["synth"][0]["answers"])
+    assert abs(mean - 2.5) < 0.3 and abs(well - 0.75) < 0.1
+
+
+WRONG: tuple[tuple[Any, dict[str, Any], str], ...] = (
+    ("sex = 'f'", {}, "is a table such as"),
+    ({"mean": "age"}, {"level": "high"}, "lies between 0 and 1"),
+    ({"mean": "age"}, {"design_effect": "big"}, "0.1 to 1000"),
+)
+
+
+def test_what_is_asked_later_in_other_types_is_refused_in_words(tmp_path):
+    made = Curator(open_ledger(tmp_path)).release(inferring(answer=[]), survey(rows(50)), tmp_path)
+    for raw, more, words in WRONG:
+        with pytest.raises(PlanError, match=words):
+            made.query(raw, **more)

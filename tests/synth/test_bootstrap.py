@@ -69,11 +69,23 @@ def test_the_third_vector():
 
 
 @pytest.mark.parametrize(
-    ("copies", "words"), [([1.0] * 4, "fewer than 5"), ([1.0, 2.0, 3.0, 4.0, float("nan")], "no number")]
+    ("copies", "words"),
+    [
+        ([1.0] * 4, "fewer than 5"),
+        ([1.0, 2.0, 3.0, 4.0, float("nan")], "no number"),
+        (["a", "b", "c", "d", "e"], "no number"),
+        ([[1.0], [2.0], [3.0], [4.0], [5.0]], "no number"),
+    ],
 )
 def test_what_cannot_be_combined_is_refused(copies, words):
     with pytest.raises(PlanError, match=words):
         reticent.combine(1.0, copies)
+
+
+def test_copies_that_all_say_the_same_are_warned_of():
+    assert "tells nothing" in reticent.combine(0.3, [0.3] * 5).warning
+    with pytest.raises(PlanError, match=r"released.*no number"):
+        reticent.combine(float("inf"), [0.3] * 5)
 
 
 def test_a_model_without_tables_has_no_copies():

@@ -296,6 +296,12 @@ def test_what_has_no_interval_says_why():
             NoInterval, match="it asks who answered"
         ):  # of those who answered it would be none, or all
             ask(net.lists, {"proportion": asked})
+        (alone,) = answered(
+            read_question({"proportion": asked}, domain),
+            net.lists,
+            lambda: {n: np.zeros(5, np.int64) for n in domain.columns},
+        )
+        assert alone.is_model_only and np.isnan(alone.estimate)  # synthetic rows are complete
     tree = MST(iterations=1).fit(
         FitTask(
             counts, domain, MissingMethod.AVAILABLE, SPEND, noise=QuickSynthNoise(seed=3), step=lambda _: None

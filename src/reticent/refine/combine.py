@@ -6,10 +6,12 @@ imputed or fully synthetic data do not apply.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from math import isfinite, sqrt
+from math import sqrt
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reticent.errors import PlanError
 from reticent.refine.total import student_half_width
@@ -49,24 +51,23 @@ def combine(
     - `level`: of the interval.
     - `standard_errors`: of the single tables, if at hand: only to warn where copies vary less than these say.
     """
-    found = np.asarray(copies, dtype=np.float64)
+    found = _numbers(copies, "copies")
     if len(found) < FEWEST:
         raise PlanError(
             f"has {len(found)} estimates, and fewer than {FEWEST} tell too little", field="copies"
         )
-    if not (isfinite(released) and np.isfinite(found).all()):
-        raise PlanError("holds what is no number", field="copies")
+    _numbers([released], "released")
     if not 0 < level < 1:
         raise PlanError("lies between 0 and 1, such as 0.95", field="level")
     degrees, spread = len(found) - 1, float(found.std(ddof=1))
     error = spread * sqrt(1 + 1 / len(found))
     half = student_half_width(degrees, level) * error
-    usual = max(standard_errors, default=0.0)
-    warning = (
-        f"copies vary by {spread:.3g}, less than the standard error {usual:.3g} of one table"
-        if spread < usual
-        else ""
-    )
+    usual = float(_numbers(standard_errors, "standard_errors").max(initial=0.0))
+    warning = ""
+    if spread < usual:
+        warning = f"copies vary by {spread:.3g}, less than the standard error {usual:.3g} of one table"
+    elif (found == found[0]).all():
+        warning = "all copies say the same, so their spread tells nothing of how far the estimate may be off"
     return CombinedEstimate(
         estimate=float(released),
         low=float(released - half),
@@ -76,3 +77,12 @@ def combine(
         level=level,
         warning=warning,
     )
+
+
+def _numbers(given: Sequence[float], field: str) -> NDArray[np.float64]:
+    """One number after the other; refused where one is none."""
+    with suppress(TypeError, ValueError):
+        found = np.asarray(given, dtype=np.float64)
+        if found.ndim == 1 and np.isfinite(found).all():
+            return found
+    raise PlanError("holds what is no number", field=field)

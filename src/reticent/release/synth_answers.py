@@ -48,7 +48,7 @@ COLUMNS = (
 
 
 def direct_answer_section(name: str, answer: DirectAnswer) -> dict[str, Any]:
-    """One answer in a release."""
+    """One answer in a release. Of a table that was not measured nobody knows how many answered it."""
     return {
         "name": name,
         "words": answer.words,
@@ -62,7 +62,7 @@ def direct_answer_section(name: str, answer: DirectAnswer) -> dict[str, Any]:
         "rests_on": list(answer.columns),
         "noise_in_rows": _finite(answer.deviation),
         "chosen_from_data": answer.is_chosen,
-        "answered": answer.answered,
+        "answered": answer.answered if answer.columns else None,
         "merged": answer.merged,
         "model_only": answer.is_model_only,
         "meaning": meaning(answer),
@@ -88,7 +88,10 @@ def meaning(answer: DirectAnswer) -> str:
         if answer.answered < 1
         else ""
     )
-    return f"{said}{_design_words(answer.design)}{missing}"
+    merged = (
+        f"; {answer.merged:.1%} of rows are in rare cells put together" if answer.merged >= 0.0005 else ""
+    )
+    return f"{said}{_design_words(answer.design)}{missing}{merged}"
 
 
 def _design_words(factor: DesignFactor | None) -> str:
@@ -182,10 +185,17 @@ def _schema(table: Table) -> Schema:
     columns = {}
     for column in table["columns"]:
         if "levels" in column:
-            columns[column["name"]] = {"kind": "categorical", "levels": list(column["levels"]), "text": True}
+            columns[column["name"]] = {**_kind(column), "levels": list(column["levels"]), "text": True}
         else:
             columns[column["name"]] = {"kind": "decimal", "grid": column["grid"], "bounds": _bounds(column)}
     return schema_from({"survey": {"name": "release", "unit": "row"}, "columns": columns})
+
+
+def _kind(column: Mapping[str, Any]) -> dict[str, Any]:
+    """Categorical, or ordinal with the positions of its levels."""
+    if not column.get("ordered"):
+        return {"kind": "categorical"}
+    return {"kind": "ordinal", **({"positions": column["positions"]} if "positions" in column else {})}
 
 
 def _bounds(column: Mapping[str, Any]) -> list[str]:

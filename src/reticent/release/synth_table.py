@@ -86,8 +86,14 @@ def synths_section(
 def _column(column: Levels | Number, header: str) -> dict[str, Any]:
     common = {"name": column.name, "header": header, "low": column.low, "high": column.high}
     if isinstance(column, Levels):
-        return {**common, "levels": list(column.levels)}
+        return {**common, "levels": list(column.levels), **(_scale(column) if column.ordered else {})}
     return {**common, "grid": show(column.grid, digits=18), "unit": column.unit}
+
+
+def _scale(column: Levels) -> dict[str, Any]:
+    """The order of levels, and their places on a scale where they have any: for questions to the release."""
+    places = [show(position, digits=18) for position in column.positions]
+    return {"ordered": True, **({"positions": places} if places else {})}
 
 
 def _packed(rows: Rows, columns: Sequence[Levels | Number]) -> str:

@@ -7,7 +7,8 @@ fitted model is all there is; its number is told as *model only*, without an int
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import log, sqrt
+from math import log, nan, sqrt
+from numbers import Real
 from statistics import NormalDist
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 from reticent.errors import PlanError
 from reticent.refine.total import DesignFactor
 from reticent.synth.base import MissingMethod, Places
-from reticent.synth.direct import MeasuredTables, NoInterval, shares_of, variance_of
+from reticent.synth.direct import MeasuredTables, NoInterval, variance_of
 from reticent.synth.domain import Rows
 from reticent.synth.functionals import KINDS, variable_of
 from reticent.synth.lists import Lists
@@ -34,8 +35,8 @@ class DirectAnswer:
 
     `noise` and `sampling` are the standard errors of the two by themselves. `columns` name the tables it rests on,
     `deviation` is the noise of one of their cells in rows, `is_chosen` whether a look at the data decided that they were
-    measured, `answered` the share of rows that answered them. `design` is the factor that `sampling` was multiplied by, and
-    where it comes from; None where rows were taken to be drawn one by one.
+    measured, `answered` the share that answered them of those asked whom the question is about. `design` is the factor
+    that `sampling` was multiplied by, and where it comes from; None where rows were taken to be drawn one by one.
     """
 
     words: str
@@ -69,7 +70,10 @@ def answered(
     design_effect: float | None = None,
     released: DesignFactor | None = None,
 ) -> tuple[DirectAnswer, ...]:
-    """The answer from measured tables or, where these have none, the number that synthetic `rows` give, marked *model only*."""
+    """The answer from measured tables or, where these have none, the number that synthetic `rows` give, marked *model only*.
+
+    Not a number where the question asks who answered and synthetic rows are of complete respondents: it would always be 0 or 1.
+    """
     try:
         return answer_directly(question, lists, level=level, design_effect=design_effect, released=released)
     except NoInterval as why:
@@ -79,8 +83,11 @@ def answered(
     if estimate is not None:
         words = f"{question.words}, at the midpoints of bins"
         return (DirectAnswer(words=words, estimate=estimate, level=level, reason=reason),)
+    is_told = lists is None or lists.missing is MissingMethod.VALUES or not question.is_of_silence
     return tuple(
-        DirectAnswer(words=words, estimate=value, level=level, is_model_only=True, reason=reason)
+        DirectAnswer(
+            words=words, estimate=value if is_told else nan, level=level, is_model_only=True, reason=reason
+        )
         for words, value in rows_answer(question, rows(), question.schema)
     )
 
@@ -99,9 +106,9 @@ def answer_directly(
     `released`, with its degrees of freedom. Raises `NoInterval` where the tables do not have an answer. `lists` given as
     `MeasuredTables` are worked out once for many questions.
     """
-    if not 0 < level < 1:
+    if not (isinstance(level, Real) and 0 < level < 1):
         raise PlanError("lies between 0 and 1, such as 0.95", field="level")
-    if design_effect is not None and not 0.1 <= design_effect <= 1000:
+    if design_effect is not None and not (isinstance(design_effect, Real) and 0.1 <= design_effect <= 1000):
         raise PlanError("is a number from 0.1 to 1000, such as 1.6", field="design_effect")
     if lists is None:
         raise NoInterval("this method keeps no noisy tables; use mst, aim or pairs")
@@ -146,7 +153,9 @@ class _Teller:
         noise: float,
         sampling: float,
         places: Sequence[Places],
-        is_share: bool,
+        response: float,
+        *,
+        is_share: bool = False,
     ) -> DirectAnswer:
         sampling *= self._factor.effect
         half = self._half(noise, sampling)
@@ -168,7 +177,7 @@ class _Teller:
             columns=tuple(dict.fromkeys(domain.columns[place] for at in places for place in at)),
             deviation=max(each.deviation for each in lists),
             is_chosen=any(each.is_chosen for each in lists),
-            answered=min(float(shares_of(each, self.lists).response.min()) for each in lists),
+            answered=response,
             merged=max(self._merged(at) for at in places),
             design=self.design,
         )
@@ -205,7 +214,8 @@ def _one(question: TableQuestion, told: _Teller) -> DirectAnswer:
     noise = table.noise(made.gradient + made.residual_gradient) + made.noise
     sampling = table.sampling(made.gradient) + made.sampling
     is_share = question.kind == "proportion"
-    return told.tell(question.words, made.value, noise, sampling, [places], is_share)
+    response = float(table.own.response[made.gradient != 0].min(initial=1.0))
+    return told.tell(question.words, made.value, noise, sampling, [places], response, is_share=is_share)
 
 
 def _places(question: TableQuestion, lists: Lists) -> Places:
@@ -229,5 +239,5 @@ def _several(question: TableQuestion, told: _Teller) -> tuple[DirectAnswer, ...]
         response = min(float(told.tables.of(places).own.response.min()) for places in fit.sets)
         sampling = max(0.0, residual) * float(bread[at, at]) / (told.lists.total * response**2)
         words = f"coefficient of {variable.words}, {question.words}"
-        made.append(told.tell(words, float(coefficients[at]), noise, sampling, fit.sets, False))
+        made.append(told.tell(words, float(coefficients[at]), noise, sampling, fit.sets, response))
     return tuple(made)

@@ -205,16 +205,15 @@ def _residual(table: Estimated, column: str, where: Floats, mass: float, middle:
     weights = [1 / np.square(deviations) for _, deviations in kept]
     total = sum(weights, np.zeros_like(weights[0]))
     sums = sum((w * s for w, (s, _) in zip(weights, kept, strict=True)), np.zeros_like(total)) / total
-    here = _by_other(table, place, where)
-    response = table.own.response.min()
-    unit = grid_of(column, lists.domain.schema) / 2 / (lists.total * response * mass)
+    here = _by_other(table, place, where) / _answering(table, place)
+    unit = grid_of(column, lists.domain.schema) / 2 / (lists.total * mass)
     fine = next(each for each in fine_axes(lists.domain) if each.place == place)
     half = fine.most * grid_of(column, lists.domain.schema) / 2
     return TableFunctional(
         value=unit * float(here @ sums),
         gradient=none,
-        noise=unit**2 * float(here @ (1 / total)),
-        sampling=half**2 / (lists.total * response * mass),
+        noise=unit**2 * float(np.square(here) @ (1 / total)),
+        sampling=half**2 * float(here.max()) / (lists.total * mass),
     )
 
 
@@ -241,6 +240,14 @@ def _by_other(table: Estimated, place: int, where: Floats) -> Floats:
             "the group is made of the number's own bins, and residuals are summed over all of them"
         )
     return np.asarray(asked[0])
+
+
+def _answering(table: Estimated, place: int) -> Floats:
+    """For each residual of a list the share that answered, of the block that its rows are in: asked the number, and the other or not."""
+    at = table.places.index(place)
+    answers = table.lists.into(table.lists.of(table.places)[0])[at][0]
+    by_number = np.moveaxis(table.own.response.reshape(table.shape), at, 0)
+    return np.asarray(by_number[answers].ravel())
 
 
 def _answer_groups(table: Estimated, at: int) -> int:

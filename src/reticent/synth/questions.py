@@ -94,9 +94,19 @@ class TableQuestion:
         ]
         return tuple(dict.fromkeys([*found, *(name for group in self.groups for name in named(group))]))
 
+    @property
+    def is_of_silence(self) -> bool:
+        """Whether it asks who answered: rows of a model of complete respondents know nothing of that."""
+        variables = [
+            each.bound for each in (self.of, *self.on) if each is not None and each.bound is not None
+        ]
+        return any(map(asks_who_answered, (self.share, *self.groups, *variables)))
+
 
 def read_question(raw: Mapping[str, Any], domain: Domain, *, at: str = "query") -> TableQuestion:
     """The question that `raw` writes down; refused where the codebook or the synthetic table does not have its words."""
+    if not isinstance(raw, Mapping):
+        raise PlanError("""is a table such as { proportion = "sex = 'f'" }""", field=at)
     listed = {**raw, "on": [raw["on"]]} if isinstance(raw.get("on"), str) else dict(raw)
     section = fill(QuestionSection, listed, error=PlanError, at=at)
     asked = [kind for kind in KINDS if getattr(section, kind) is not None]

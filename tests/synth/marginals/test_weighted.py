@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from fractions import Fraction
-from itertools import product
+from itertools import combinations_with_replacement, product
 
 import numpy as np
 import pytest
@@ -92,6 +92,47 @@ def test_every_record_is_in_exactly_one_entry_of_a_list(runs):
             begun.hold([places])
             entries = begun._list(places)
             assert entries.sum() == 1 and entries.max() == 1
+
+
+def test_no_record_moves_the_score_of_a_fit_further_than_its_reach():
+    """All surveys of up to two records, and all records added or fallen silent: with a universe, runs, and weights of response.
+
+    The weights are those of a fit in progress to other rows, where b is missing most often where a is 1.
+    """
+    domain = toy([4, 3], universes={"b": "a = '0' or a = '1'"}, ordered=True)
+    rng, records = np.random.default_rng(1), list(product(*(range(size) for size in domain.shape)))
+    a = rng.choice(4, 20_000, p=[0.5, 0.3, 0.15, 0.05])
+    told = np.where(rng.random(len(a)) < np.where(a == 1, 0.6, 0.1), 3, rng.integers(0, 3, len(a)))
+    rows = np.stack([a, np.where(a < 2, told, domain.axes[1].unasked)], axis=1)
+    begun = study(ArrayCounts(rows, domain), runs=3)
+    begun.start(amount=begun.purse.total / 2, merge=0)
+    begun.measure((0, 1), amount=begun.purse.total / 4)
+    model = begun.counted(begun.fit(iterations=50).marginal((0, 1)), (0, 1))
+    relative = begun.tables.relative((0, 1))
+    assert relative is not None and relative.max() > 1.3 * relative.min()
+
+    def score(survey) -> int:
+        cells = np.array([records[each] for each in survey], dtype=np.int64).reshape(-1, 2)
+        begun.held, begun.counts = {}, ArrayCounts(cells, domain)
+        begun.hold([(0, 1)])
+        return begun.score((0, 1), model)
+
+    every = range(len(records))
+    scores = {s: score(s) for n in range(4) for s in combinations_with_replacement(every, n)}
+    moves = [
+        abs(scores[tuple(sorted((*s, new)))] - before)
+        for s, before in scores.items()
+        if len(s) < 3
+        for new in every
+    ]
+    silent = [(records.index((4, b)), records.index((a, 3))) for a, b in records]
+    hushed = [
+        abs(scores[tuple(sorted((*s[1:], new)))] - before)
+        for s, before in scores.items()
+        if s
+        for new in silent[s[0]]
+    ]
+    assert max(moves) == max(hushed) == begun.reach == SHARES
 
 
 class Shy(WeightedFit):
