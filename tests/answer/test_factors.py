@@ -16,6 +16,7 @@ from reticent.errors import PlanError
 from reticent.prepare.strata import BaseWeights, Strategy
 from reticent.query.base import Subpopulation
 from reticent.query.kinds import CrossTabulation, Mean, Proportion, Quantile, Variance
+from reticent.refine.total import SampleSize
 from reticent.schema.codebook import schema_from
 from reticent.schema.parse import parse
 from reticent.sensitivity.bounds import Neighbours, bound_sum, bound_table
@@ -145,6 +146,25 @@ def test_a_bin_too_small_joins_its_neighbour() -> None:
     assert made.bins == (0, 1, 1) and made.joined == 1
     assert made.factors[1] == made.factors[2]
     assert ENOUGH * 2 <= 450
+
+
+def test_unequal_factors_multiply_the_variance() -> None:
+    """Kish: the mean square of factors over the square of their mean, a record for each unit of base weight; 1 where they are alike."""
+    made = factors((900, 400, 300))
+    known = {
+        group: sum(t for t, g in zip(made.totals, made.bins, strict=True) if g == group)
+        for group in made.bins
+    }
+    held = {
+        group: sum(b for b, g in zip(made.noisy, made.bins, strict=True) if g == group) for group in made.bins
+    }
+    size = sum(held.values())
+    mean, square = (sum(held[g] * (known[g] / held[g]) ** k for g in held) / size for k in (1, 2))
+    assert made.effect == pytest.approx(float(square / mean**2)) and made.effect > 1.1
+    alike = factors(tuple(int(9 * each) for each in STRATEGY.totals))
+    assert alike.effect == pytest.approx(1.0)
+    size_of = SampleSize(respondents=600.0, weights={"post": 60.0}, effects={"post": 1.5})
+    assert size_of.heads(30.0, "post") == pytest.approx(200.0) and size_of.heads(30.0, None) == 30.0
 
 
 def test_replacement_needs_twice_the_noise() -> None:

@@ -13,8 +13,9 @@ import pytest
 import typer
 
 from reticent.cli.main import app
-from reticent.cli.show import show_coarse
+from reticent.cli.show import show_coarse, show_lines
 from reticent.privacy.ledger import Ledger
+from reticent.release.product import Grid
 from tests.badinput.house import House, assert_refused, run
 from tests.doubles import passed
 
@@ -293,3 +294,18 @@ def _read(handle: int) -> bytes:
         return os.read(handle, 65536)
     except OSError:  # the other end is closed
         return b""
+
+
+def test_no_number_on_the_terminal_is_cut_off(capsys, monkeypatch):
+    """A table that does not fit gives its numbers their room; where even they do not fit, it is wider than the terminal."""
+    numbers = ("12,626,708,250", "12,357,092,339 to 12,896,324,160", "11,381,982,432 to 13,871,434,068")
+    grid = Grid(
+        headings=("name", "value", "noise", "total", "mark"),
+        rows=[("of all adults " * 2, *numbers, "use with caution")],
+    )
+    for room in (200, 80, 40):
+        monkeypatch.setenv("COLUMNS", str(room))
+        show_lines([grid])
+        said = capsys.readouterr().out
+        assert "…" not in said and all(word in said for each in numbers for word in each.split())
+        assert room < 80 or max(map(len, said.splitlines())) <= room

@@ -90,19 +90,61 @@ def first(made: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def test_one_factor_serves_every_statistic() -> None:
-    """Shares, weighted or not, means with a released variance, counts, tables and differences get a total; others say why not."""
+    """Shares, means with a released variance, counts, tables and differences get a total; others say why not."""
     made = told(plan_of(design=POOLED), people())
-    for name in ("y", "z", "heavy y", "mean", "count", "table", "gap"):
+    for name in ("y", "z", "mean", "count", "table", "gap"):
         each = first(made, name)
         assert each["total_low"] < each["value"] < each["total_high"], name
         assert each["total_margin"] >= max(each["value"] - each["privacy_low"], 0) and each["cv"] > 0
         assert not each["empty"]
-    for name, why in (("total", "sampling = { epsilon"), ("median", "bought with its interval")):
+    empty = (
+        ("total", "sampling = { epsilon"),
+        ("median", "bought with its interval"),
+        ("heavy y", "from items"),
+    )
+    for name, why in empty:
         each = first(made, name)
         assert each["total_low"] is None and each["total_margin"] is None and why in each["empty"]
     assert made["sampling"]["source"] == "bought" and made["sampling"]["design_effect"] > 2
     assert made["sampling"]["units"] == UNITS and made["sampling"]["groups"] == 20
     assert made["sampling"]["respondents"] == 2000
+
+
+def test_a_factor_from_items_without_a_weight_is_not_one_for_weighted_statistics() -> None:
+    """It knows nothing of unequal weights, so their totals would be too short; items with the weight give them one."""
+    asks = [*ASKS, {"name": "heavy z", "query": {"proportion": "z = 'yes'", "weight": "w"}, "epsilon": "1"}]
+    plain = told(plan_of(asks, design=POOLED), people())
+    heavy = told(plan_of(asks, design={**POOLED, "items": ["heavy y", "heavy z"]}), people())
+    assert plain["sampling"]["weights"] == {} and list(heavy["sampling"]["weights"]) == ["w"]
+    for name in ("heavy y", "heavy z"):
+        assert (
+            first(plain, name)["total_low"] is None
+            and "items with this weight" in first(plain, name)["empty"]
+        )
+        assert (
+            first(heavy, name)["total_low"] < first(heavy, name)["value"] < first(heavy, name)["total_high"]
+        )
+
+
+def test_a_ratio_to_nobody_is_flagged_and_says_why() -> None:
+    """Nobody is above 100: no interval, no coefficient of variation, and no other reason than the true one. A difference of
+    nothing has an interval, and no coefficient of variation either."""
+    asks = [
+        {"name": "nobody", "query": {"count": "*", "where": "x > 100"}, "epsilon": "1"},
+        {"name": "no one", "query": {"count": "*", "where": "x < 0"}, "epsilon": "1"},
+        {"name": "ratio", "query": {"ratio": ["nobody", "no one"]}},
+        {"name": "gap", "query": {"difference": ["nobody", "no one"]}},
+    ]
+    made = told(plan_of(asks, design={"design_effect": "2"}, expect={"rows": 2000}), people())
+    ratio, gap = first(made, "ratio"), first(made, "gap")
+    assert ratio["total_low"] is ratio["total_high"] is ratio["total_margin"] is ratio["cv"] is None
+    assert ratio["reliability"] == "unreliable" and "may be 0" in ratio["empty"]
+    assert gap["total_low"] < 0 < gap["total_high"] and gap["value"] == 0
+    assert gap["cv"] is None and gap["reliability"] == "unreliable" and not gap["empty"]
+    shares = told(
+        plan_of([*ASKS[:2], {"name": "r", "query": {"ratio": ["y", "z"]}}], design=POOLED), people()
+    )
+    assert 0 < first(shares, "r")["cv"] < 0.333 and not first(shares, "r")["empty"]
 
 
 def test_a_clustered_survey_has_wider_totals_than_a_simple_one() -> None:

@@ -4,6 +4,7 @@ import re
 from fractions import Fraction
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from reticent.errors import PlanError
@@ -48,6 +49,20 @@ def test_a_variance_as_uncertain_as_all_it_can_be_is_warned_of() -> None:
     (bad,) = expectations(plan_of([asked], expect={"rows": 20}))
     (good,) = expectations(plan_of([{**asked, "epsilon": "1"}], expect={"rows": 2000}))
     assert "as wide as the variance's own range, 0 to 2500" in bad.warning and not good.warning
+
+
+def test_a_variance_is_foretold_near_the_widest_that_can_come_out() -> None:
+    """Half of the answers at either end: the half-width that a release has is about what was foretold; formerly four times as
+    much was, for a variance of the square of the range, which none can have."""
+    asked = {"name": "spread", "query": {"variance": "x"}, "epsilon": "1"}
+    plan, rows = plan_of([asked], expect={"rows": 2000}), people()
+    place = rows.column_names.index("x")
+    apart = rows.set_column(place, "x", [pa.array([0, 100] * 1000)])
+    (made,) = told(plan, apart, ZeroNoise())["statistics"][0]["estimates"]
+    (foretold,) = expectations(plan)
+    assert foretold.margin is not None
+    below = made["value"] - made["privacy_low"]
+    assert 0.7 * below < float(foretold.margin) < 1.5 * below
 
 
 def test_the_design_is_said_in_words() -> None:

@@ -22,6 +22,7 @@ from reticent.plan.plan import Plan, plan_from
 from reticent.plan.regression import Regressions
 from reticent.privacy.ledger import Ledger
 from reticent.python.private_regression import PrivateRegression
+from reticent.refine.total import reliability
 from reticent.release import regression
 from reticent.release.curator import Curator
 from reticent.release.models import design_of, sums_of
@@ -459,6 +460,22 @@ def test_the_margins_of_a_preview_are_those_of_respondents_spread_evenly():
 # --- what is shown ------------------------------------------------------------------------------------------------------
 
 
+def test_the_csv_has_margins_flags_and_what_totals_mean():
+    """As the CSV of statistics has: the total margin is the half-width, and every flag is that of its coefficient of variation."""
+    plan = planned({**LINE, "by": ["sex"], "x": ["age"]}, design={"design_effect": "2"})
+    release = Release(told(plan, people(8000)))
+    lines = list(csv.DictReader(io.StringIO(regression_csv(release.document).decode())))
+    assert {line["cell"] for line in lines} >= {"sex = f", "sex = m"}
+    held = [line for line in lines if line["total_low"]]
+    assert len(held) >= 4 and all(line["total_meaning"].startswith("sampling") for line in held)
+    for line in held:
+        value, low, high, margin = (
+            float(line[key]) for key in ("value", "total_low", "total_high", "total_margin")
+        )
+        assert margin == pytest.approx((high - low) / 2, rel=1e-4) and low < value < high
+        assert line["reliability"] == reliability(float(line["cv"]))
+
+
 def test_page_terminal_csv_and_preview_tell_the_same(capsys):
     """Every coefficient with its interval; totals are empty, and the reason is on the page."""
     plan = planned(LINE, expect={"rows": 8000})
@@ -470,6 +487,7 @@ def test_page_terminal_csv_and_preview_tell_the_same(capsys):
         assert float(line["privacy_low"]) <= each["value"] <= float(line["privacy_high"])
         assert line["total_low"] == line["total_high"] == "" and each["total_low"] is None
     text = page(release).decode()
+    assert all(line["total_meaning"] == f"empty: {NO_DESIGN}" for line in lines)
     assert NO_DESIGN in text and "sex = m" in text and "Regressions" in text
     show_release(release)
     show_preview(plan, "", as_json=False)

@@ -175,9 +175,7 @@ class Running:
 PAGELESS = "from reticent.web.worker import Worker\nmade = Worker.__init__\nWorker.__init__ = lambda self: made(self, endings=())\n"
 """Files that are drawn of a release take a process each; only some tests want them."""
 
-SIGNALLED = (
-    "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL); signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-)
+SIGNALLED = "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL); signal.signal(signal.SIGINT, signal.default_int_handler)\n"
 """Tests may run where these are ignored, as under `nohup` or behind `&`, and a process inherits that."""
 
 READY = multiprocessing.get_context("forkserver")

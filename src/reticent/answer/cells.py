@@ -57,7 +57,7 @@ class TwoSums:
         if size is None or not whole or wider is None:
             return None
         p, q = (max(0.0, each.value) * float(self.step) / whole for each in (self.top, self.bottom))
-        n = max(1.0, size.respondents)
+        n = max(1.0, size.effective(self.counted.weight))
         held = (min(1.0, p + q) * n + 2) / (n + 4)  # as `share_variance`, above 0 where nobody was counted
         return whole**2 / n * max(0.0, held - (p - q) ** 2) * wider
 

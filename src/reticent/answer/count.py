@@ -93,7 +93,7 @@ def spread_of_total(
             return None
         part, mean = min(1.0, among / whole), float(total) / whole
         about = float(total) / among
-        return whole**2 / held.respondents * max(0.0, part * (spread + about**2) - mean**2)
+        return whole**2 / held.effective(weight) * max(0.0, part * (spread + about**2) - mean**2)
 
     return sampled
 
@@ -106,7 +106,7 @@ def binomial(count: Fraction, rows: int | None, weight: str | None = None) -> Sa
         whole = None if held is None else held.whole(weight)
         if held is None or not whole:
             return None
-        return whole**2 * share_variance(float(count) / whole, held.respondents)
+        return whole**2 * share_variance(float(count) / whole, held.effective(weight))
 
     return variance
 

@@ -71,6 +71,18 @@ class Factors:
         """How many bins were put together with others."""
         return len(self.totals) - len(set(self.bins))
 
+    @property
+    def effect(self) -> float:
+        """What unequal factors multiply the variance with, of answers that have nothing to do with the bins (Kish).
+
+        B (sum of N^2/B over the bins) / N^2, from what was released; at least 1.
+        """
+        least = self.bought.base.heaviest * self.bought.base.unit
+        known, held = _by_group(self.totals, self.noisy, self.bins)
+        sizes = {group: max(each, least) for group, each in held.items()}
+        spread = sum((known[group] ** 2 / size for group, size in sizes.items()), Fraction(0))
+        return max(1.0, float(spread * sum(sizes.values()) / sum(self.totals) ** 2))
+
     def schema(self, schema: Schema) -> Schema:
         """The codebook with the weight as a base weight: what statistics and their bounds are told."""
         return self.bought.declared(schema, self.heaviest, self.unit * self.bought.base.unit)
@@ -249,12 +261,20 @@ def _ratios(
     totals: Sequence[Fraction], noisy: Sequence[Fraction], into: Sequence[int], heaviest: Fraction
 ) -> list[Fraction]:
     """N/max(B, G) of the group that every bin is in."""
+    known, held = _by_group(totals, noisy, into)
+    return [known[group] / max(held[group], heaviest) for group in into]
+
+
+def _by_group(
+    totals: Sequence[Fraction], noisy: Sequence[Fraction], into: Sequence[int]
+) -> tuple[dict[int, Fraction], dict[int, Fraction]]:
+    """The known total of every group, and its released base weight."""
     known: dict[int, Fraction] = {}
     held: dict[int, Fraction] = {}
     for group, total, weight in zip(into, totals, noisy, strict=True):
         known[group] = known.get(group, Fraction(0)) + total
         held[group] = held.get(group, Fraction(0)) + weight
-    return [known[group] / max(held[group], heaviest) for group in into]
+    return known, held
 
 
 def whole_factors(ratios: Sequence[Fraction], heaviest: int) -> tuple[tuple[int, ...], Fraction]:

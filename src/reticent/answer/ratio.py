@@ -11,6 +11,7 @@ from functools import lru_cache
 from math import floor, hypot
 
 from reticent.answer.context import Context, count_bound, noisy, split, weight_of
+from reticent.answer.expect import Noises
 from reticent.answer.parts import (
     RATIO_WORDS,
     Answer,
@@ -350,6 +351,17 @@ class VarianceRoute(_QuotientOfSums[Variance]):
     def centre(self) -> Fraction:
         """Squares have none."""
         return Fraction(0)
+
+    def margin(self, parts: Noises) -> Fraction | None:
+        """At its widest: with the mean at one end the variance is 0, and squares about it move by h^2; with the mean in the
+        middle it is at most h^2/4, and so is what one square moves."""
+        size, level = self.divisor, self.statistic.level
+        if not size or self.statistic.expected is not None:
+            return super().margin(parts)
+        column = self.query.number(self.setting.schema)
+        squares, most = float(parts[-1].half_width(level)), float(column.upper - column.lower) ** 2 / 4
+        counted = float(parts[0].half_width(level)) * most if parts[0].what == "count" else 0.0
+        return Fraction(max(squares, hypot(squares / 4, counted))) / size
 
     @property
     def parts(self) -> tuple[Measurement, ...]:

@@ -6,12 +6,14 @@ made; after a release, which bins were used. What `check` shows goes to the term
 
 import json
 import re
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import typer
+from rich.cells import cell_len
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from reticent.engine.confidential import Finding, Patterns
@@ -26,7 +28,7 @@ from reticent.privacy.claim import in_words
 from reticent.release.check import Gaps
 from reticent.release.document import drawn_section, public_files_section, wave_section, weight_words
 from reticent.release.doubts import Doubt
-from reticent.release.product import Line
+from reticent.release.product import Grid, Line
 from reticent.release.release import Release
 from reticent.report.pages import drawings
 from reticent.schema.public_files import published_words
@@ -113,19 +115,50 @@ def show_preview(plan: Plan, target: str, *, as_json: bool) -> None:
     show_drawn(plan)
     show_files(plan)
     for each in foreseen:
-        _print(each.lines)
+        show_lines(each.lines)
 
 
-def _print(lines: Iterable[Line]) -> None:
+def show_lines(lines: Iterable[Line]) -> None:
     """Sentences as they are; tables drawn as wide as the terminal."""
     for line in lines:
         if isinstance(line, str):
             typer.echo(line)
             continue
-        table = Table(*line.headings)
-        for row in line.rows:
-            table.add_row(*(Text(text) for text in row))
-        Console().print(table)
+        _print_grid(line)
+
+
+CROPPED = "…"
+
+
+def _print_grid(grid: Grid) -> None:
+    """As wide as the terminal; a number is never cut off, so columns of text give way first, and then the terminal's width."""
+    console = Console()
+    with console.capture() as drawn:
+        console.print(_table(grid, [None] * len(grid.headings)))
+    if CROPPED not in drawn.get() or any(CROPPED in text for row in grid.rows for text in row):
+        sys.stdout.write(drawn.get())
+        return
+    frame = 3 * len(grid.headings) + 1
+    widths = column_widths(grid, console.width - frame)
+    Console(width=max(console.width, sum(widths) + frame)).print(_table(grid, widths))
+
+
+def _table(grid: Grid, widths: Sequence[int | None]) -> Table:
+    table = Table(*(Column(each, width=width) for each, width in zip(grid.headings, widths, strict=True)))
+    for row in grid.rows:
+        table.add_row(*(Text(text) for text in row))
+    return table
+
+
+def column_widths(grid: Grid, room: int) -> list[int]:
+    """As wide as its longest word, every column; what room is left goes to those that lack most."""
+    columns = list(zip(grid.headings, *grid.rows, strict=True))
+    widths = [max(cell_len(word) for text in column for word in (text.split() or [""])) for column in columns]
+    whole = [max(cell_len(row) for text in column for row in text.split("\n")) for column in columns]
+    for _ in range(room - sum(widths)):
+        place = max(range(len(widths)), key=lambda each: whole[each] - widths[each])
+        widths[place] += 1
+    return widths
 
 
 def show_files(plan: Plan) -> None:
@@ -147,7 +180,7 @@ def _cv(target: str) -> float:
 def show_release(release: Release) -> None:
     """What was released, section by section, and the guarantee; the files hold all of it."""
     for drawing in drawings(release.document):
-        _print(drawing.lines(release.document))
+        show_lines(drawing.lines(release.document))
     typer.echo(str(release.document["guarantee"]["words"]))
 
 

@@ -194,7 +194,7 @@ class _Reader:
             items=items,
             basis=basis,
             epsilon=read_epsilon(section.epsilon, field="design.epsilon"),
-            weight=_weight(items, asks, self.schema),
+            weight=_weight(items),
             respondents=self.schema.sample_size,
         )
 
@@ -312,13 +312,10 @@ def _check_weight(basis: SamplingBasis, shape: CodedSum | CodedMean, at: str) ->
         )
 
 
-def _weight(items: Mapping[str, CodedMean], asks: Sequence[Statistic], schema: Schema) -> str | None:
-    """The one base weight that items, or else other statistics, use."""
+def _weight(items: Mapping[str, CodedMean]) -> str | None:
+    """The one base weight that items use. A factor from items without it knows nothing of unequal weights."""
     used = {weight_in(item) for item in items.values()}
     if len(used) > 1:
         raise PlanError("use one base weight, the same in all, or none", field="design.items")
-    of_others = {ask.query.weight for ask in asks if ask.query.weight in schema.coded}
     (own,) = used
-    if own is None and len(of_others) == 1:
-        return str(of_others.pop())
     return own

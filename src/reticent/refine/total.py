@@ -76,21 +76,29 @@ def released_design_factor(released: Mapping[str, Any]) -> DesignFactor | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleSize:
-    """How many respondents a sample has, and what they weigh in all, by the name of a weight. Public, or released."""
+    """How many respondents a sample has, and what they weigh in all, by the name of a weight. Public, or released.
+
+    `effects` says of a weight what its inequality multiplies variances with, where no design factor holds it (Kish).
+    """
 
     respondents: float
     weights: Mapping[str, float] = field(default_factory=dict)
+    effects: Mapping[str, float] = field(default_factory=dict)
 
     def whole(self, weight: str | None) -> float | None:
         """All respondents, or all of their weight; None where that is not known."""
         return self.respondents if weight is None else self.weights.get(weight)
+
+    def effective(self, weight: str | None) -> float:
+        """As many respondents of equal weight as say what these do."""
+        return self.respondents / (self.effects.get(weight, 1.0) if weight else 1.0)
 
     def heads(self, among: float, weight: str | None) -> float | None:
         """How many respondents so much weight stands for; a number of respondents stands for itself."""
         if weight is None:
             return among
         whole = self.weights.get(weight)
-        return None if not whole else among * self.respondents / whole
+        return None if not whole else among * self.effective(weight) / whole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +114,11 @@ class TotalError:
     margin: float
     cv: float | None
     is_unreliable: bool = False
+
+    @property
+    def has_end(self) -> bool:
+        """Whether one of its ends is somewhere."""
+        return isfinite(self.low) or isfinite(self.high)
 
     def whole(self) -> "TotalError":
         """The same with ends that are whole numbers, rounded away: of a number of respondents."""

@@ -306,7 +306,8 @@ def _answer(
     claim = claim_of_parts(route, answer.parts, plan.change)
     places = range(len(answer.estimates))
     totals = [sampled.total(ask, answers, place) if sampled else None for place in places]
-    empty = why_empty(sampled, ask, answers) if sampled and not any(totals) else NO_FACTOR
+    is_empty = not any(total is not None and total.has_end for total in totals)
+    empty = why_empty(sampled, ask, answers) if sampled and is_empty else NO_FACTOR
     return {
         "name": ask.name,
         "query": {key: _plain(value) for key, value in ask.written.items()},
@@ -327,7 +328,7 @@ def _answer(
             "meaning": _total_words(
                 ask, answer, plan, is_own=sampled is not None and ask.name in sampled.own
             ),
-            **({} if any(totals) else {"empty": empty}),
+            **({"empty": empty} if is_empty else {}),
         },
         "estimates": [
             _estimate(estimate, ask, total) for estimate, total in zip(answer.estimates, totals, strict=True)

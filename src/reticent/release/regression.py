@@ -39,9 +39,22 @@ LINE = (
     "noise_sd",
     "total_low",
     "total_high",
+    "total_margin",
     "cv",
+    "reliability",
     "guarantee",
     "meaning",
+    "total_meaning",
+)
+NUMBERS = (
+    "privacy_low",
+    "privacy_high",
+    "noise_sd",
+    "total_low",
+    "total_high",
+    "total_margin",
+    "cv",
+    "reliability",
 )
 INTERCEPT = "(intercept)"
 NO_FILLED = (
@@ -270,7 +283,7 @@ def _total(
 ) -> dict[str, Any]:
     """Sampling and noise together, where both are known: half-widths add as the root of their squares."""
     if sd is None or error is None or factor is None:
-        return {"total_low": None, "total_high": None, "cv": None, "reliability": None}
+        return dict.fromkeys(("total_low", "total_high", "total_margin", "cv", "reliability"))
     half = reach(level) * sd
     found = total_interval(
         value,
@@ -283,6 +296,7 @@ def _total(
     return {
         "total_low": _digits(found.low),
         "total_high": _digits(found.high),
+        "total_margin": _digits(found.margin),
         "cv": None if found.cv is None else round(found.cv, 4),
         "reliability": found.reliability,
     }
@@ -311,17 +325,15 @@ def regression_csv(document: Document) -> bytes:
 
 def _lines(told: Document, release_id: str) -> Iterator[list[Any]]:
     meaning = told["meaning"] or told["no_privacy_interval"]
+    empty = told.get("no_total_interval")
+    total = f"empty: {empty}" if empty else told.get("total_meaning", "")
     for each in told["coefficients"]:
-        cell = "; ".join(f"{name}={level}" for name, level in each.get("cell", {}).items())
-        keys = ("privacy_low", "privacy_high", "noise_sd", "total_low", "total_high", "cv")
+        cell = "; ".join(f"{name} = {level}" for name, level in each.get("cell", {}).items())
+        numbers = ("" if each.get(key) is None else each[key] for key in NUMBERS)
         yield [
             *(release_id, told["name"], told["response"], cell, each["term"], each["against"], each["value"]),
-            *(told["level"], *(_or_empty(each[key]) for key in keys), told["guarantee"]["words"], meaning),
+            *(told["level"], *numbers, told["guarantee"]["words"], meaning, total),
         ]
-
-
-def _or_empty(value: float | None) -> float | str:
-    return "" if value is None else value
 
 
 def _rows(told: Document) -> list[dict[str, Any]]:

@@ -8,13 +8,14 @@ the release says why.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import isfinite
+from math import inf, isfinite
 from typing import Any
 
 from reticent.answer.context import rests_on_caps
 from reticent.answer.count import widening
 from reticent.answer.design import BoughtDesign, SamplingError
 from reticent.answer.design_domains import DomainErrors, DomainSampling
+from reticent.answer.factors import Factors
 from reticent.answer.parts import UNBOUNDED, Answer, Estimate, Interval, Measurement
 from reticent.answer.statistic import Statistic
 from reticent.answer.unit_sums import ReleasedValue
@@ -54,16 +55,21 @@ NO_SIZE = "how many respondents were drawn is not known: write rows under [expec
 NO_WEIGHT = "what its weight stands for in respondents is not known: buy the design factor with [design], from items with this weight"
 OF_THE_FILLING = "it tells of this filling of this sample, not of a population"
 OF_ITS_PARTS = "a statistic that it is made of has none"
+BY_ZERO = "what it is divided by may be 0, so the ratio may be anything"
 TO_KNOWN_TOTALS = "weights made of who answered have no sampling error here; with factors = { epsilon = ... } under [weight] they have"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampled:
-    """What is known of the sampling error of a plan's statistics. All of it is public or was paid for."""
+    """What is known of the sampling error of a plan's statistics. All of it is public or was paid for.
+
+    `factors` are those of weights to known totals, where they are released.
+    """
 
     plan: Plan
     bought: BoughtDesign | None = None
     own: Mapping[str, SamplingError | DomainSampling] = field(default_factory=dict)
+    factors: Factors | None = None
 
     @property
     def measured(self) -> dict[str, tuple[Measurement, ...]]:
@@ -102,10 +108,24 @@ class Sampled:
         if heads is None:
             return None
         weights = dict(self.bought.size.weights) if self.bought is not None else {}
-        if self.plan.weight is not None:
-            totals = self.plan.weight.candidates.strategies[0].totals
-            weights[self.plan.weight.name] = float(sum(totals))
-        return SampleSize(respondents=float(heads), weights=weights)
+        if self.plan.weight is None or not self._knows_the_base:
+            return SampleSize(respondents=float(heads), weights=weights)
+        name, totals = self.plan.weight.name, self.plan.weight.candidates.strategies[0].totals
+        weights[name] = float(sum(totals))
+        return SampleSize(respondents=float(heads), weights=weights, effects=self.unequal)
+
+    @property
+    def _knows_the_base(self) -> bool:
+        """Whether the design factor holds what base weights do that factors are multiplied with; a declared one does."""
+        base = None if self.factors is None else self.factors.bought.column
+        return base is None or self.bought is None or base in self.bought.size.weights
+
+    @property
+    def unequal(self) -> dict[str, float]:
+        """What unequal factors multiply variances with, beside a design factor that was bought from items without them."""
+        if self.factors is None or self.bought is None:
+            return {}
+        return {self.factors.bought.name: self.factors.effect}
 
     def factor(self, name: str) -> DesignFactor | None:
         """The design factor of a statistic; None where none is known."""
@@ -165,16 +185,18 @@ class Sampled:
     ) -> TotalError | None:
         """From the totals of both parts, each at half the allowed chance of error, whatever they have to do with each other."""
         by_name, each = {one.name: one for one in self.plan.asks}, 1 - (1 - level) / 2
-        ends: list[Interval] = []
-        for name in ask.query.uses:
-            held = self._at(by_name[name], answers[name].estimates[0], answers, each)
-            if held is None:
-                return None
-            ends.append((Fraction(held.low), Fraction(held.high)))
-        if estimate.combine is None:
+        parts = [
+            self._at(by_name[name], answers[name].estimates[0], answers, each) for name in ask.query.uses
+        ]
+        held = [part for part in parts if part is not None]
+        if len(held) < len(parts) or estimate.combine is None:
             return None
-        joined = estimate.combine(ends[0], ends[1])
-        return None if max(map(abs, joined)) >= UNBOUNDED else _of_interval(estimate, joined, level)
+        if not all(isfinite(part.high - part.low) for part in held):
+            return _of_ends(estimate, (-inf, inf), level)
+        left, right = ((Fraction(part.low), Fraction(part.high)) for part in held)
+        low, high = estimate.combine(left, right)
+        is_open = max(abs(low), abs(high)) >= UNBOUNDED
+        return _of_ends(estimate, (-inf, inf) if is_open else (float(low), float(high)), level)
 
     def _spread(self, name: str, estimate: Estimate) -> tuple[float, DesignFactor] | None:
         """The variance of sampling and the factor to take with it: the statistic's own, or the survey's."""
@@ -203,6 +225,7 @@ class Sampled:
                 **self.bought.basis,
                 "respondents": round(self.bought.size.respondents, 1),
                 "weights": {name: round(each, 3) for name, each in self.bought.size.weights.items()},
+                **({"unequal_factors": _rounded(self.unequal)} if self.unequal else {}),
                 "cautions": list(self.bought.factor.cautions),
             }
         elif design.declared is not None:
@@ -218,6 +241,10 @@ class Sampled:
                 **({"own": own} if own else {}),
             }
         }
+
+
+def _rounded(effects: Mapping[str, float]) -> dict[str, float]:
+    return {name: round(each, 4) for name, each in effects.items()}
 
 
 def _own_error_section(each: SamplingError | DomainSampling) -> dict[str, Any]:
@@ -238,12 +265,14 @@ def _of_interval(estimate: Estimate, ends: Interval, level: Fraction) -> TotalEr
 
 
 def _of_ends(estimate: Estimate, ends: tuple[float, float], level: Fraction) -> TotalError:
-    """With the coefficient of variation that a normal law of its width has; none where an end is nowhere."""
+    """With the coefficient of variation that a normal law of its width has; none where an end is nowhere, or of an estimate
+    of 0."""
     value, (low, high) = float(estimate.value), ends
     spread = (high - low) / 2 / DesignFactor(deft=1).quantile(float(level))
-    cv = spread / abs(value) if value and isfinite(spread) else None
-    margin, is_open = max(high - value, value - low), not isfinite(high - low)
-    return TotalError(low=low, high=high, margin=margin, cv=cv, is_unreliable=is_open)
+    is_unreliable = not isfinite(spread) or (not value and spread > 0)
+    cv = spread / abs(value) if value and not is_unreliable else None
+    margin = max(high - value, value - low)
+    return TotalError(low=low, high=high, margin=margin, cv=cv, is_unreliable=is_unreliable)
 
 
 def buy_design(
@@ -309,7 +338,8 @@ def _unknown(sampled: Sampled, ask: Statistic, answers: Mapping[str, Answer]) ->
     if query.uses_cells:
         return _of_cells(ask, answers, sampled)
     if query.uses:
-        return OF_ITS_PARTS
+        parts = [ask for ask in plan.asks if ask.name in query.uses]
+        return BY_ZERO if all(sampled.total(each, answers, 0) for each in parts) else OF_ITS_PARTS
     if isinstance(query, UnservedRecipients):
         return OF_THE_FILLING
     if ask.weighted:

@@ -157,6 +157,7 @@ def evaluate_sampled(
     """
     answers: dict[str, Answer] = {}
     weighed = weighed or weigh_plan(plan, tallies, noise)
+    factors = weighed.factors if weighed else None
     setting, tallies = _weighted(plan, weighed, tallies)
     routes = [route_of(ask, setting) for ask in plan.asks]
     context = Context(
@@ -178,11 +179,13 @@ def evaluate_sampled(
     items = plan.design.pooled.items if plan.design.pooled else {}
     _answer([route for route in routes if route.statistic.name in items], context, answers, step)
     bought = buy_design(plan, answers, tallies, noise)
-    context = replace(context, known=context.book, design=Sampled(plan=plan, bought=bought))
+    context = replace(context, known=context.book, design=Sampled(plan=plan, bought=bought, factors=factors))
     if bought is not None:
         context = replace(context, effect=bought.factor.effect)
     _answer([route for route in routes if route.statistic.name not in items], context, answers, step)
-    sampled = Sampled(plan=plan, bought=bought, own=buy_errors(plan, answers, tallies, noise))
+    sampled = Sampled(
+        plan=plan, bought=bought, own=buy_errors(plan, answers, tallies, noise), factors=factors
+    )
     return Evaluated(answers={ask.name: answers[ask.name] for ask in plan.asks}, sampled=sampled)
 
 
