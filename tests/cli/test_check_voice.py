@@ -74,6 +74,9 @@ def lines(*cells: str, header: str = "pay;age;town") -> str:
         (lines("1,5;2;bonn", "2,5;3;bonn"), DIALECT, 'pay holds numbers with a comma, which do not fit: say [survey.csv] decimal = ","'),
         (lines("1.234,5;2;bonn"), DIALECT, '[survey.csv] decimal = "," and thousands = "." in the codebook'),
         (lines("1,234;2;bonn", "2,500;2;bonn"), DIALECT, 'say [survey.csv] thousands = "," in the codebook'),
+        (lines("0,500;2;bonn", "12,250;2;bonn"), DIALECT, 'pay holds numbers with a comma, which do not fit: say [survey.csv] decimal = "," in'),
+        (lines("-0,500;2;bonn"), DIALECT + 'thousands = ","\n', 'say [survey.csv] decimal = "," in place of thousands = ","'),
+        (lines("0.500;2;bonn"), DIALECT + 'decimal = ","\nthousands = "."\n', "pay holds numbers with a decimal point"),
         (lines("1.234,5;2;bonn"), DIALECT + 'decimal = ","\n', 'say [survey.csv] thousands = "." in the codebook'),
         (lines("1;12.500;bonn", "2;30.000;bonn"), DIALECT, "others were read a thousand times too small"),
         (lines("12.500;2;bonn"), DIALECT + 'decimal = ","\n', 'say [survey.csv] thousands = "." in the codebook'),
@@ -98,6 +101,12 @@ def test_a_file_that_fits_gives_no_warning(tmp_path: Path) -> None:
     book.write_text(book.read_text(encoding="utf-8") + 'ignore = ["case", "spacing"]\n', encoding="utf-8")
     said = ran(place, "check")
     assert "WARNING" not in said and "100.0%" not in said
+
+
+def test_three_digits_after_a_zero_are_no_thousands(tmp_path: Path) -> None:
+    """An age of 0.500 is no five hundred, and nothing was read a thousand times too small."""
+    place = folder_of(tmp_path, lines("1;0.500;bonn", "2;30;bonn"), csv=DIALECT)
+    assert "thousand times too small" not in ran(place, "check")
 
 
 def test_a_mass_at_one_value_is_told_before_a_regression_goes_through_it(tmp_path: Path) -> None:

@@ -102,6 +102,13 @@ def test_a_cell_of_another_writing_is_no_number_and_keeps_its_text(cell: str) ->
     assert made.endswith(cell) and made != cell
 
 
+@pytest.mark.parametrize("cell", ["0,500", "-0,500", "00,500", "0,500.5"])
+def test_thousands_begin_with_no_zero(cell: str) -> None:
+    """A half that is written 0,500 is not five hundred."""
+    assert plain_numbers(pa.array([cell]), CsvDialect(thousands=",")).to_pylist() == [cell]
+    assert plain_numbers(pa.array(["1,500"]), CsvDialect(thousands=",")).to_pylist() == ["1500"]
+
+
 @given(binary(max_size=60))
 def test_a_code_page_keeps_lines_and_separators(data: bytes) -> None:
     """Whatever the bytes: no byte reaches over a separator or the end of its line."""

@@ -146,6 +146,39 @@ def test_a_format_that_nobody_chose_is_a_guess(tmp_path: Path) -> None:
     assert 'grid = "0.01"    # as it is printed\n' in pay
 
 
+@pytest.mark.parametrize(
+    ("labels", "is_guess"),
+    [
+        ({1: "yes"}, True),
+        ({0: "not at all", 10: "very"}, True),
+        ({1: "yes", 2: "no"}, False),
+        ({"m": "male"}, True),
+    ],
+)
+@pytest.mark.parametrize("measure", ["nominal", "ordinal"])
+def test_labels_that_leave_room_for_other_answers_are_a_guess(
+    tmp_path: Path, labels: dict[Any, str], is_guess: bool, measure: Any
+) -> None:
+    """Of a single label, or of labels at both ends, nobody knows that they are all answers; of 1 and 2 they may be."""
+    path = tmp_path / "survey.sav"
+    frame = pd.DataFrame({"asked": [*labels] * 2})
+    pyreadstat.write_sav(
+        frame, str(path), variable_value_labels={"asked": labels}, variable_measure={"asked": measure}
+    )
+    columns, text = drafted(path)
+    assert len(columns["asked"]["levels"]) == len(labels)
+    assert ("TODO: the file labels these alone" in text) == is_guess
+
+
+def test_a_number_with_a_single_label_is_a_guess_where_no_measurement_is_known(tmp_path: Path) -> None:
+    path = tmp_path / "survey.dta"
+    frame = pd.DataFrame({"hours": [40, 38, 0]}).astype("int8")
+    pyreadstat.write_dta(frame, str(path), variable_value_labels={"hours": {0: "none"}})
+    columns, text = drafted(path)
+    assert columns["hours"]["kind"] == "integer" and "levels" not in columns["hours"]
+    assert "# TODO: labelled values of a number; missing_codes? 0 none" in text
+
+
 def test_the_header_of_a_text_file_tells_no_kind(tmp_path: Path) -> None:
     (tmp_path / "rows.tsv").write_text("age\ttown\n3\tbonn\n", encoding="utf-8")
     columns, text = drafted(tmp_path / "rows.tsv")

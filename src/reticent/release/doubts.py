@@ -20,9 +20,10 @@ from reticent.schema.schema import CsvDialect
 MASS = 0.2
 """A single value with more than this share of the answers is a mass that a line does not go through."""
 COMMA = re.compile(r"[+-]?[0-9]{1,3}([.' ]?[0-9]{3})*,[0-9]+|[+-]?[0-9]+,[0-9]+")
-TRIPLES = re.compile(r"[+-]?[0-9]{1,3}(\.[0-9]{3})+")
-GROUPED = re.compile(r"[+-]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]+)?")
-POINTED = re.compile(r"[+-]?[0-9]{1,3}(\.[0-9]{3})+,[0-9]+|[+-]?[0-9]{1,3}(\.[0-9]{3}){2,}")
+# Groups of thousands begin with no zero: 0,500 is a half.
+TRIPLES = re.compile(r"[+-]?[1-9][0-9]{0,2}(\.[0-9]{3})+")
+GROUPED = re.compile(r"[+-]?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]+)?")
+POINTED = re.compile(r"[+-]?[1-9][0-9]{0,2}(\.[0-9]{3})+,[0-9]+|[+-]?[1-9][0-9]{0,2}(\.[0-9]{3}){2,}")
 PLAIN = re.compile(r"[+-]?([0-9]+\.[0-9]*|\.[0-9]+)")
 
 
@@ -74,6 +75,7 @@ def _written(found: Finding, dialect: CsvDialect) -> Iterator[Doubt]:
     elif any(COMMA.fullmatch(each) for each in cells):
         key = 'thousands = ","' if all(GROUPED.fullmatch(each) for each in cells) else 'decimal = ","'
         key += ' and thousands = "."' if any(POINTED.fullmatch(each) for each in cells) else ""
+        key += ' in place of thousands = ","' if dialect.thousands == "," else ""
         yield Doubt(
             column=found.column,
             words=f"holds numbers with a comma, which do not fit: say [survey.csv] {key} in the codebook",

@@ -25,12 +25,12 @@ def plain_numbers(cells: pa.Array, dialect: CsvDialect) -> pa.Array:
     """Numbers as they are written everywhere else: no thousands mark, a point before the decimals.
 
     A cell that is not written so in this dialect, such as `3.5` where the comma is declared, is no number: a mark before it
-    says so, and it counts as missing.
+    says so, and it counts as missing. Thousands begin with no zero: `0,500` is a half in another dialect, and no 500 in this.
     """
     if not dialect.has_numbers:
         return cells
     mark, point = (_one_of(text) for text in (dialect.thousands, dialect.decimal))
-    whole = f"[0-9]{{1,3}}({mark}[0-9]{{3}})+|[0-9]+" if mark else "[0-9]+"
+    whole = f"[1-9][0-9]{{0,2}}({mark}[0-9]{{3}})+|[0-9]+" if mark else "[0-9]+"
     pattern = f"^[ \\t]*[+-]?(({whole})({point}[0-9]*)?|{point}[0-9]+)([eE][+-]?[0-9]+)?[ \\t]*$"
     bare = pc.replace_substring(cells, dialect.thousands, "") if mark else cells
     bare = pc.replace_substring(bare, dialect.decimal, ".")

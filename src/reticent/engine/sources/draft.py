@@ -222,10 +222,21 @@ def _levels(found: FileVariable) -> list[str]:
         "" if found.measure in ("nominal", "ordinal") else "    # TODO: or ordinal, if these have an order"
     )
     lines = [f'kind = "{kind}"{guess}', f"levels = [{codes}]", f"labels = {{ {labels} }}"]
+    if _leaves_room(list(found.answers)):
+        lines.append(
+            "# TODO: the file labels these alone; list every other possible answer, or write a number with bounds"
+        )
     doubtful = [f"{_code(code)} {label}" for code, label in found.answers.items() if SILENT.search(label)]
     if doubtful:
         lines.append(f"# TODO: missing_codes rather than levels? {_plain('; '.join(doubtful))}")
     return lines
+
+
+def _leaves_room(codes: list[Any]) -> bool:
+    """Whether labelled codes look like a part of all: a single one, or whole numbers with others between them."""
+    numbers = [code for code in codes if isinstance(code, int | float)]
+    has_holes = len(numbers) == len(codes) and max(codes) - min(codes) >= len(codes)
+    return len(codes) == 1 or has_holes
 
 
 def _number(found: FileVariable) -> list[str]:
