@@ -9,6 +9,7 @@ the curator's is changed. Master, jars and options are the curator's: none comes
 import logging
 import os
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -71,6 +72,14 @@ def unheard() -> Iterator[None]:
         os.close(nothing)
 
 
+@contextmanager
+def unwarned() -> Iterator[None]:
+    """Without Spark's words on the next pandas, which nobody here uses with it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        yield
+
+
 def own_session() -> Any:
     """The session that the curator's configuration describes (SPARK_HOME, SPARK_CONF_DIR), with UI and event log off."""
     if os.environ.get("SPARK_REMOTE"):
@@ -79,12 +88,13 @@ def own_session() -> Any:
         )
     session = None
     with suppress(Exception):  # what Java or a missing package says may name the machine's paths
-        from pyspark.sql import SparkSession
+        with unwarned():
+            from pyspark.sql import SparkSession
 
         builder = SparkSession.builder.appName("reticent")
         for name, value in (OURS | ({} if configured() else ALONE)).items():
             builder = builder.config(name, value)
-        with unheard():
+        with unheard(), unwarned():
             session = builder.getOrCreate()
     if session is None:
         raise SourceError(NO_SPARK, field="source")
