@@ -13,7 +13,7 @@ import pytest
 from reticent.engine.sources import arrow as statistical
 from reticent.engine.sources.arrow import ArrowFile
 from reticent.engine.sources.draft import draft_codebook
-from reticent.engine.sources.open import open_frame, open_path
+from reticent.engine.sources.open import open_frame, open_path, open_source
 from reticent.engine.wants import Key, Rows, Sum, Table
 from reticent.errors import EngineError, SourceError
 from reticent.schema.codebook import schema_from
@@ -187,3 +187,26 @@ def test_without_the_extra_it_says_how_to_get_it(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyreadstat", None)
     with pytest.raises(SourceError, match="pip install"):
         open_path(str(tmp_path / "rows.sav")).types()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "postgresql://ann:hunter2@db/people",
+        "postgres:",
+        "host=db dbname=people password=hunter2",
+        "postgres://db/x.csv",
+    ],
+)
+@pytest.mark.parametrize("door", [open_path, open_source, draft_codebook])
+def test_the_address_of_a_server_is_refused_and_not_repeated(text, door):
+    """By every door, drafts too: who tries one is told where it belongs."""
+    with pytest.raises(SourceError, match="service file") as problem:
+        door(text)
+    assert "hunter2" not in str(problem.value) and "db/" not in str(problem.value)
+
+
+@pytest.mark.parametrize("source", ["postgres:census", "spark"])
+def test_a_table_elsewhere_wants_its_name(source):
+    with pytest.raises(SourceError, match="--relation"):
+        open_source(source)

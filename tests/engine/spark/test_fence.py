@@ -168,6 +168,17 @@ def test_a_cell_that_a_statement_fails_on_is_in_no_text_and_no_log(tmp_path: Pat
     assert SECRET in said and SECRET in events
 
 
+def test_what_spark_sorts_is_in_no_folder_that_others_may_read(session: Any):
+    """Codes of all respondents are there. Spark itself, the naive twin, leaves its folders to the machine's other users."""
+    folders = [each for each in fenced.sorted_in(session.sparkContext) if each.stat().st_uid == os.getuid()]
+    for folder in folders:
+        os.chmod(folder, 0o755)
+    engine = open_engine(RemoteTable(engine="spark", given=held(pa.table({"name": ["a"]}))))
+    assert folders and {folder.stat().st_mode & 0o777 for folder in folders} == {0o700}
+    assert [path for path in (engine._local, *folders) if path.stat().st_mode & 0o077] == []  # type: ignore[attr-defined]
+    engine.close()
+
+
 def test_the_curators_session_keeps_its_views_settings_and_log(
     session: Any, capfd: pytest.CaptureFixture[str]
 ):

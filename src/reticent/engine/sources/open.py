@@ -74,7 +74,10 @@ def located(folder: Path, source: str) -> str:
 def remote_table(source: str, relation: str | None) -> RemoteTable:
     """The table that a plan names, of a `source` that is remote."""
     if not relation:
-        raise SourceError("is a database; say which table: relation = 'schema.name'", field="source")
+        raise SourceError(
+            "is no file; say which table: relation = 'schema.name' in a plan, --relation schema.name in a command",
+            field="source",
+        )
     engine, _, service = source.partition(":")
     return RemoteTable(engine=engine, relation=relation, service=service)
 
@@ -185,15 +188,18 @@ TEXT_FILES = (".csv", ".tsv", ".txt")
 
 def open_source(text: str, *, table: str | None = None, schema: Schema | None = None) -> Source | RemoteTable:
     """The source behind a path or a glob, or the table elsewhere that the text names; CSV as the codebook `schema` says."""
-    if is_remote(text):
-        return remote_table(text, table)
+    return remote_table(text, table) if is_remote(text) else open_path(text, table=table, schema=schema)
+
+
+def check_no_address(text: str) -> None:
+    """Refuse what looks like the address of a server, without repeating it: it may hold a password."""
     if ADDRESS.search(text) and not os.path.exists(text):
-        raise SourceError(IS_ADDRESS, field="source")  # without the address, which may hold a password
-    return open_path(text, table=table, schema=schema)
+        raise SourceError(IS_ADDRESS, field="source")
 
 
 def open_path(text: str, *, table: str | None = None, schema: Schema | None = None) -> Source:
     """The source behind a path or a glob, judged by its ending."""
+    check_no_address(text)
     paths = _paths(text)
     endings = {path.suffix.lower() for path in paths}
     if len(endings) > 1:

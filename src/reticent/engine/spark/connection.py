@@ -19,7 +19,7 @@ from sqlglot import exp
 
 from reticent.engine.duckdb.engine import private_folder
 from reticent.engine.sources.open import RemoteTable
-from reticent.engine.spark.session import Quiet, beside, own_session, stage_root
+from reticent.engine.spark.session import Quiet, beside, own_session, stage_root, unwarned
 from reticent.engine.spark.words import SPARK
 from reticent.engine.sql import build as sql
 from reticent.engine.sql.build import Values
@@ -255,7 +255,7 @@ class SparkConnection:
     def _quiet(self, work: Any, refused: str | None = None) -> Any:
         """What `work` gives. What Spark says of a failure may hold a respondent's answer, so nobody hears it."""
         found = None
-        with Quiet(self._context), suppress(Exception):
+        with Quiet(self._context), unwarned(), suppress(Exception):
             found = work()
         if found is None and refused is not None:
             raise SourceError(refused, field="source")

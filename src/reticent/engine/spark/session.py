@@ -9,8 +9,10 @@ the curator's is changed. Master, jars and options are the curator's: none comes
 import logging
 import os
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 from reticent.errors import SourceError
@@ -70,6 +72,14 @@ def unheard() -> Iterator[None]:
         os.close(nothing)
 
 
+@contextmanager
+def unwarned() -> Iterator[None]:
+    """Without Spark's words on the next pandas, which nobody here uses with it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        yield
+
+
 def own_session() -> Any:
     """The session that the curator's configuration describes (SPARK_HOME, SPARK_CONF_DIR), with UI and event log off."""
     if os.environ.get("SPARK_REMOTE"):
@@ -78,12 +88,13 @@ def own_session() -> Any:
         )
     session = None
     with suppress(Exception):  # what Java or a missing package says may name the machine's paths
-        from pyspark.sql import SparkSession
+        with unwarned():
+            from pyspark.sql import SparkSession
 
         builder = SparkSession.builder.appName("reticent")
         for name, value in (OURS | ({} if configured() else ALONE)).items():
             builder = builder.config(name, value)
-        with unheard():
+        with unheard(), unwarned():
             session = builder.getOrCreate()
     if session is None:
         raise SourceError(NO_SPARK, field="source")
@@ -96,6 +107,7 @@ def beside(session: Any) -> Any:
     if context is None:
         raise SourceError("is a Spark Connect session; use a classic one", field="source")
     check_logs(context)
+    close_folders(context)
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):  # they print the text of an error
         logging.getLogger(name).disabled = True
     ours = session.newSession()
@@ -124,6 +136,35 @@ def check_logs(context: Any) -> None:
             )
 
 
+def close_folders(context: Any) -> None:
+    """Let nobody else into the folders where a session of this machine keeps what it sorts: Spark leaves them open to all."""
+    if not is_alone(context):
+        return
+    closed = False
+    with suppress(Exception):  # what it says names the machine's paths
+        for folder in sorted_in(context):
+            with suppress(FileNotFoundError):  # of a session that has ended meanwhile
+                if folder.stat().st_uid == os.getuid():
+                    folder.chmod(0o700)
+                    closed = True
+    if not closed:
+        raise SourceError(
+            "the session's folders for temporary files cannot be closed to others; start it as the same user",
+            field="source",
+        )
+
+
+def sorted_in(context: Any) -> list[Path]:
+    """The folders of a session of this machine for what it sorts; those of this user's other sessions may be among them."""
+    roots = context._jvm.org.apache.spark.util.Utils.getConfiguredLocalDirs(context._jsc.sc().conf())
+    return [folder for root in list(roots) for folder in Path(str(root)).glob("blockmgr-*")]
+
+
+def is_alone(context: Any) -> bool:
+    """Whether a session is of this machine alone."""
+    return str(context.master).startswith("local[") or context.master == "local"
+
+
 class Quiet:
     """The driver's own log, silenced while rows are read: what Spark says of a failure may hold a respondent's answer."""
 
@@ -147,7 +188,7 @@ def stage_root(context: Any) -> str | None:
     named = context.getConf().get(STAGE, "")
     if named:
         return str(named)
-    if str(context.master).startswith("local[") or context.master == "local":
+    if is_alone(context):
         return None
     raise SourceError(
         f"rows are read once, and their codes staged where all executors see them; set {STAGE} to a private folder "
