@@ -67,7 +67,14 @@ def test_a_row_without_a_command_or_with_another_status_is_refused():
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [(".17", 0.17), ("5/1000", 0.005), ("33×10⁻⁶", 3.3e-5), ("3.9×10⁵", 390_000), ("389899.14", 389899.14)],
+    [
+        (".17", 0.17),
+        ("5/1000", 0.005),
+        ("33×10⁻⁶", 3.3e-5),
+        ("3.9×10⁵", 390_000),
+        ("100k", 100_000),
+        ("389899.14", 389899.14),
+    ],
 )
 def test_digits_are_worth_what_they_say_and_are_kept(text, value):
     made = Printed(text, "thesis, Table 5.1")
@@ -155,6 +162,17 @@ def test_every_number_of_the_table_is_in_a_row_where_its_experiment_only_compute
     for each in items():
         name = each.command.removeprefix("reticent lab run ")
         assert name not in shown or stated(each) <= shown[name], each.item
+
+
+def test_what_measured_rows_call_printed_stands_in_the_table_of_facts():
+    """The rows behind the pages, each document with its own digits."""
+    known = set().union(*(stated(each) for each in items()))
+    made = [json.loads(path.read_text(encoding="utf-8"))["rows"] for path in (DOCS / "lab").glob("*.json")]
+    rows = [row for each in made for row in each if row.get("printed") is not None]
+    assert len(rows) > 40
+    for row in rows:
+        assert (row["stands_in"], row["printed_digits"]) in known, row
+        assert Printed(row["printed_digits"], row["stands_in"]) == row["printed"], row
 
 
 def test_the_command_lists_them_and_refuses_another_name():

@@ -217,6 +217,7 @@ def test_pieces_together_are_as_anonymous_as_the_worst_and_not_as_close():
         for what in ("k", "distinct l"):
             pieces = [found[f"{what}, piece {n + 1}", way] for n in range(anonymity.PIECES)]
             assert found[f"{what}, pieces put together", way] >= min(pieces)
+    assert max(found[f"distinct l, piece {n + 1}", "local recoding"] for n in range(anonymity.PIECES)) > 1
     closest = max(found[f"t, piece {n + 1}", "local recoding"] for n in range(anonymity.PIECES))
     assert found["t, pieces put together", "local recoding"] > closest
     told = {item: value for (item, _), value in found.items()}

@@ -201,9 +201,27 @@ def test_findings_are_read_off_the_rows():
     complete = found["complete rows of Adult, MCAR 20 %, about"]
     assert (complete["value"], complete["printed"]) == (1068, 1000)
     assert not any("F1" in item for item in found)
-    judged = [row("no-missing", 0.1, 0.8, 3.0), row("complete", 0.2, 0.6, 3.0)]
-    lost, _ = [r["value"] for r in findings(judged) if "loss of F1" in r["item"]]
-    assert lost == pytest.approx(25) and findings([]) == []
+    assert findings([]) == []
+
+
+def test_findings_on_f1_are_read_at_the_document_s_own_setting():
+    """Over every column, a tenth missing, each pair at its epsilon; one target with a fifth missing is another number."""
+    tenth = {"rate": 0.1}
+    rows = [
+        {**row("no-missing", 0.1, 0.9), "f1_every": 0.8},
+        {**row("complete", 0.2, 0.1), **tenth, "f1_every": 0.6},
+        {**row("available", 0.2), **tenth, "f1_every": 0.75},
+        {**row("complete", 0.2), "f1_every": 0.3},
+        {**row("no-missing", 0.1, epsilon=3.0), "method": "dpautogan", "f1_every": 0.5},
+        {**row("complete", 0.1, epsilon=3.0), **tenth, "method": "dpautogan", "f1_every": 0.45},
+    ]
+    found = {r["item"]: r for r in findings(rows)}
+    lost = [found[f"Finding: loss of F1 at 10 % missing, {end}"] for end in ("from", "to")]
+    assert [r["value"] for r in lost] == pytest.approx([10, 25])
+    assert [r["printed"].digits for r in lost] == ["4", "18.5"]
+    assert found["Finding: gain by adaptive methods, F1, up to"]["value"] == pytest.approx(25)
+    single = [row("no-missing", 0.1, 0.8, 3.0), row("complete", 0.2, 0.6, 3.0)]
+    assert not any("F1" in r["item"] for r in findings(single))
 
 
 def test_findings_on_the_adaptive_methods_are_read_at_a_tenth_missing():

@@ -43,7 +43,7 @@ PRINTED_ALPHA, OUR_ALPHA = (
     200,
 )  # at epsilon 0.01: the published price is 2 alpha Delta, the true one alpha Delta
 ONE = Fraction(1)
-THESIS, SECTION = "thesis", "Section 7.4"
+THESIS, SECTION, TABLES = "thesis", "Section 7.4", "Figures 7.5 and 7.6"
 
 UNIONS = ((0,), (1,), (2,), (3,), (4,), MINORS, ADULTS, tuple(range(5)))
 """The bins of Figures 7.5 and 7.6, in their order."""
@@ -54,7 +54,7 @@ NOT_PRIVATE = "not private: exact counts decide"
 
 def run(index: int, seed: int) -> list[Outcome]:
     """All items; neither argument matters. `query` says why numbers differ."""
-    return [*_prices(), *(line for name in SAMPLES for line in _sample(name)), *_rungs()]
+    return [*_prices(), *_population(), *(line for name in SAMPLES for line in _sample(name)), *_rungs()]
 
 
 def _prices() -> Iterator[Outcome]:
@@ -74,6 +74,12 @@ def _prices() -> Iterator[Outcome]:
         yield Outcome(
             item=f"cut-off, {what}", printed=printed(THESIS, of, what), value=float(value), query=NOT_PRIVATE
         )
+
+
+def _population() -> Iterator[Outcome]:
+    """The first line of Figures 7.5 and 7.6."""
+    for block, members, people in zip(BLOCKS, UNIONS, several(THESIS, TABLES, "population"), strict=True):
+        yield Outcome(item=f"population, {block}", printed=people, value=float(len(members) * BLOCK))
 
 
 def _sample(name: str) -> Iterator[Outcome]:
@@ -103,8 +109,7 @@ def _figure(
 
 def _blocks(name: str) -> Iterator[Outcome]:
     """Figures 7.5 and 7.6: people of each bin in the sample, and the weight of each of them."""
-    figures = "Figures 7.5 and 7.6"
-    counts, weights = (several(THESIS, figures, f"{what} {name}") for what in ("in sample", "weights,"))
+    counts, weights = (several(THESIS, TABLES, f"{what} {name}") for what in ("in sample", "weights,"))
     for block, members, count, weight in zip(BLOCKS, UNIONS, counts, weights, strict=True):
         people, held = len(members) * BLOCK, sum(SAMPLES[name][each] for each in members)
         yield Outcome(item=f"in sample {name}, {block}", printed=count, value=float(held))

@@ -61,7 +61,7 @@ def items() -> tuple[PaperItem, ...]:
 
 
 class Printed(float):
-    """A number as it stands in a document: .17, 4/143 or 33×10⁻⁶. It keeps these digits, and where they stand.
+    """A number as it stands in a document: .17, 4/143, 100k or 33×10⁻⁶. It keeps these digits, and where they stand.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class Printed(float):
     stands_in: str
 
     def __new__(cls, digits: str, stands_in: str) -> Self:
-        made = super().__new__(cls, Fraction(digits.replace("×10", "e").translate(RAISED)))
+        made = super().__new__(cls, Fraction(digits.replace("×10", "e").replace("k", "e3").translate(RAISED)))
         made.digits, made.stands_in = digits, stands_in
         return made
 
