@@ -204,7 +204,7 @@ def test_what_is_expected_is_written_key_by_key_and_comments_stay(schema):
     bare = plan_text.with_keys("format = 2\n", ("expect",), forms.expectation({"rows": ["5"]}, schema))
     assert plan_text.plan_data(bare)["expect"] == {"rows": 5}
     assert plan_text.with_keys("format = 2\n", ("expect",), forms.expectation({}, schema)) == "format = 2\n"
-    for odd in ("expect = { rows = 5 }\n", "[expect.missing]\nwage = 0.1\n"):
+    for odd in ("expect = 5\n", "expect = []\n", "expect = { rows = 5 }\n", "[expect.missing]\nwage = 0.1\n"):
         with pytest.raises(PlanError, match="no form can change"):
             plan_text.with_keys(odd, ("expect",), {"missing": {"wage": "0.3"}})
     for form in (
@@ -231,6 +231,9 @@ def test_an_expected_value_has_a_field_of_its_own():
     text = planning._with_amounts(sized, {**field, "expect-size": ["7"]}, plan_text.plan_data(sized))
     assert plan_text.plan_data(text)["statistic"][0]["expect"] == {"value": "900", "size": 40}
     assert planning._with_amounts(sized, field, base) == sized
+    odd = PLAN.replace("epsilon = 0.5\n", "epsilon = 0.5\nexpect = 5\n", 1)
+    text = planning._with_amounts(odd, field, plan_text.plan_data(odd))
+    assert plan_text.plan_data(text)["statistic"][0]["expect"] == {"value": "900"}
     with pytest.raises(PlanError):
         planning._with_amounts(PLAN, {"expected-statistic-0": ["x"]}, base)
 
