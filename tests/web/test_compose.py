@@ -217,6 +217,13 @@ def test_what_is_expected_is_written_key_by_key_and_comments_stay(schema):
             forms.expectation(form, schema)
 
 
+def test_what_is_assumed_of_a_count_is_shown(desk):
+    """Everybody, where nothing is expected of it: its field says so, and of a mean nothing."""
+    page = planning.show_plan(asked_of(desk, "waves")).body.decode()
+    assert 'value="" placeholder="20000" title="Assumed where nothing is typed"' in page
+    assert "Assumed" not in planning.show_plan(asked_of(desk, "donors")).body.decode()
+
+
 def test_an_expected_value_has_a_field_of_its_own():
     """Typed, it stands in the text; what else is expected stays; emptied, it goes. A changed text is left alone."""
     base = plan_text.plan_data(PLAN)
