@@ -204,7 +204,7 @@ def test_what_is_expected_is_written_key_by_key_and_comments_stay(schema):
     bare = plan_text.with_keys("format = 2\n", ("expect",), forms.expectation({"rows": ["5"]}, schema))
     assert plan_text.plan_data(bare)["expect"] == {"rows": 5}
     assert plan_text.with_keys("format = 2\n", ("expect",), forms.expectation({}, schema)) == "format = 2\n"
-    for odd in ("expect = { rows = 5 }\n", "[expect.missing]\nwage = 0.1\n"):
+    for odd in ("expect = 5\n", "expect = []\n", "expect = { rows = 5 }\n", "[expect.missing]\nwage = 0.1\n"):
         with pytest.raises(PlanError, match="no form can change"):
             plan_text.with_keys(odd, ("expect",), {"missing": {"wage": "0.3"}})
     for form in (
@@ -215,6 +215,13 @@ def test_what_is_expected_is_written_key_by_key_and_comments_stay(schema):
     ):
         with pytest.raises(ReticentError):
             forms.expectation(form, schema)
+
+
+def test_what_is_assumed_of_a_count_is_shown(desk):
+    """Everybody, where nothing is expected of it: its field says so, and of a mean nothing."""
+    page = planning.show_plan(asked_of(desk, "waves")).body.decode()
+    assert 'value="" placeholder="20000" title="Assumed where nothing is typed"' in page
+    assert "Assumed" not in planning.show_plan(asked_of(desk, "donors")).body.decode()
 
 
 def test_an_expected_value_has_a_field_of_its_own():
@@ -231,6 +238,9 @@ def test_an_expected_value_has_a_field_of_its_own():
     text = planning._with_amounts(sized, {**field, "expect-size": ["7"]}, plan_text.plan_data(sized))
     assert plan_text.plan_data(text)["statistic"][0]["expect"] == {"value": "900", "size": 40}
     assert planning._with_amounts(sized, field, base) == sized
+    odd = PLAN.replace("epsilon = 0.5\n", "epsilon = 0.5\nexpect = 5\n", 1)
+    text = planning._with_amounts(odd, field, plan_text.plan_data(odd))
+    assert plan_text.plan_data(text)["statistic"][0]["expect"] == {"value": "900"}
     with pytest.raises(PlanError):
         planning._with_amounts(PLAN, {"expected-statistic-0": ["x"]}, base)
 

@@ -400,7 +400,7 @@ def test_from_rows_alone_to_a_plan(tmp_path):
         assert desk.post("/plans", frame).headers["location"] == "/plans/new-1.toml/survey"
         assert desk.post("/plans/new-1.toml/survey", {}).status == 303
         page = desk.get("/plans/new-1.toml/codebook")
-        assert "TODO" in page.text
+        assert "TODO" in page.text and "TODO left, in lines" in page.text
         base = desk.field("/plans/new-1.toml/codebook", "base")
         saved = desk.post("/plans/new-1.toml/codebook", {"do": "save", "base": base, "text": CODEBOOK})
         assert saved.status == 303

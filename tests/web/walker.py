@@ -6,14 +6,14 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.web.house import Running
+from tests.web.house import LONG, Running
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs requirements/browser.lock")
-playwright.expect.set_options(timeout=120_000)
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="needs Debian's chromium")
-PATIENCE = 120_000
-"""Milliseconds to wait for what must come: only a broken desk waits that long, however busy the machine."""
+PATIENCE = 1000 * LONG
+"""In the milliseconds of a browser."""
+playwright.expect.set_options(timeout=PATIENCE)
 LISTEN = """
 window.__seen = [];
 document.addEventListener("securitypolicyviolation", (e) => window.__seen.push(e.violatedDirective + " " + e.blockedURI));

@@ -52,31 +52,8 @@ def _elsewhere(source: str, relation: str | None) -> Mapping[str, str] | None:
 def check(file: Annotated[Path, typer.Argument(metavar="CODEBOOK", help="The codebook file.")]) -> None:
     """Say whether a codebook is complete and consistent: nothing is finished while a TODO is left in it."""
     from reticent.errors import SchemaError
-    from reticent.schema import read_schema
+    from reticent.files import read_text
+    from reticent.workflow.codebooks import codebook_state
 
-    left = _left(_todo(file))
-    try:
-        schema = read_schema(file)
-    except SchemaError as refused:  # a draft is refused for what its TODOs ask; say how many there are
-        if not left:
-            raise
-        raise SchemaError(f"{refused.args[0]} ({file.name}: {left})", field=refused.field) from None
-    state = left or ("finished" if schema.finished else "still marked unfinished")
-    typer.echo(f"{schema.name}: {len(schema.columns)} columns, unit {schema.unit}; {state}")
-
-
-def _left(lines: list[int]) -> str:
-    """How many TODOs are left and where the first of them stand; nothing where there are none."""
-    shown = ", ".join(map(str, lines[:10])) + (", ..." if len(lines) > 10 else "")
-    return f"not finished: {len(lines)} TODO left, in lines {shown}" if lines else ""
-
-
-def _todo(file: Path) -> list[int]:
-    """The numbers of the lines that still say TODO."""
-    try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        return []  # what reads the codebook says it better
-    lines = enumerate(text.splitlines(), start=1)
-    # The drafted head speaks of every TODO; that sentence is none.
-    return [number for number, line in lines if "TODO" in line and "Every TODO" not in line]
+    state, _ = codebook_state(read_text(file, error=SchemaError), file.name)
+    typer.echo(state)

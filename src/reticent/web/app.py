@@ -1,6 +1,7 @@
 """The desk's addresses, its door, and the one place where a refusal becomes a page (W10 to W12)."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from importlib.resources import files
 from typing import Any
 
@@ -47,6 +48,7 @@ def make_app(desk: Desk, sessions: Sessions) -> Starlette:
         routes=[
             get("/login", login),
             get("/static/{name}", static),
+            get("/favicon.ico", icon),
             Route(
                 "/again", _endpoint(again, desk, sessions), methods=["POST"]
             ),  # there is no session whose word it could carry
@@ -162,3 +164,8 @@ def static(asked: Asked) -> Response:
         else files("reticent.web") / "static" / name
     )
     return Response(place.read_bytes(), media_type=STATIC[name])
+
+
+def icon(asked: Asked) -> Response:
+    """What a browser asks for where a page names none, as a report does."""
+    return static(replace(asked, params={"name": "icon.svg"}))

@@ -49,6 +49,7 @@ def toml(value: Any) -> str:
 
 
 def toml_key(key: str) -> str:
+    """A key as TOML, in quotes where it needs them."""
     return key if PLAIN.fullmatch(key) else json.dumps(key, ensure_ascii=False)
 
 

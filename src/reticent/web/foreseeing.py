@@ -43,6 +43,7 @@ class StatisticAhead:
     how: str
     warning: str
     wanted: str = ""
+    assumed: str = ""
     curve: Curve = ()
 
     @property
@@ -147,6 +148,7 @@ def ahead(text: str, path: Path, cv: float = 0.0) -> PlanAhead:
 def _statistic(each: Expectation, route: Route, plan: Plan, cv: float, curve: Curve) -> StatisticAhead:
     wanted = route.epsilon_for(cv) if cv else None
     total, total_of = _total(each, route, plan)
+    assumed = route.query.expected(plan.rows) if route.statistic.expected is None else None
     return StatisticAhead(
         name=each.name,
         words=each.words,
@@ -157,6 +159,7 @@ def _statistic(each: Expectation, route: Route, plan: Plan, cv: float, curve: Cu
         how=each.how,
         warning=each.warning,
         wanted=show(wanted) if wanted else "",
+        assumed="" if assumed is None else show(assumed),
         curve=curve,
     )
 

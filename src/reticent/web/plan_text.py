@@ -111,6 +111,8 @@ def with_keys(text: str, at: Path, values: Mapping[str, Any]) -> str:
     if inner is None:
         wanted = {key: each for key, each in values.items() if each not in EMPTY}
         return with_block(text, block(f"[{at[0]}]", wanted)) if wanted else text
+    if not isinstance(inner, dict):
+        raise PlanError(NO_FORM, field=str(at[0]))
     for key, value in values.items():
         was = inner.get(key)
         if value in EMPTY:

@@ -146,8 +146,9 @@ def _with_amounts(text: str, form: compose.Form, base: Mapping[str, Any] | None 
 
 def _expected(data: Mapping[str, Any], at: Path, form: compose.Form, name: str) -> dict[str, Any]:
     """The `expect` of a statistic with the value of a field; what else stands in it stays, and an empty field takes it out."""
-    held: Any = data[str(at[0])][at[1]].get("expect", {})
-    kept = {key: written(each) if isinstance(each, Decimal) else each for key, each in held.items()}
+    held: Any = data[str(at[0])][at[1]].get("expect")
+    found = held.items() if isinstance(held, Mapping) else ()
+    kept = {key: written(each) if isinstance(each, Decimal) else each for key, each in found}
     return {**kept, **new} if (new := compose.expected(form, name, "")) else {}
 
 

@@ -12,16 +12,16 @@ from reticent.engine.sources.draft import draft_codebook, header_of
 from reticent.engine.sources.open import is_remote, remote_table
 from reticent.errors import ReticentError, SchemaError
 from reticent.exact import show
-from reticent.files import parse_toml, read_text, write_new
+from reticent.files import read_text, write_new
 from reticent.privacy.claim import Change
 from reticent.privacy.ledger.store import ledger_service
 from reticent.schema import Levels, Number, Schema
-from reticent.schema.codebook import schema_from
 from reticent.schema.columns import Column
 from reticent.web import compose
 from reticent.web.asked import Asked, elsewhere
 from reticent.web.budgets import view_of
 from reticent.web.desk import ROWS, PlanFile, plain_text, text_digest
+from reticent.workflow.codebooks import codebook_state
 from reticent.workflow.releasing import WARNING, RowCheck, check_rows
 
 MOST_LEVELS, MOST_PATTERNS, MOST_PAIRS = 200, 12, 8
@@ -271,7 +271,12 @@ def save_codebook(asked: Asked) -> Response:
 def _codebook_page(
     asked: Asked, plan: PlanFile, path: Path, text: str, *, base: str, problem: str = "", status: int = 200
 ) -> Response:
-    said = "" if problem else _checked(text, path.name)
+    done = ""
+    try:
+        state, is_finished = codebook_state(text, path.name)
+        done, problem = (state, problem) if is_finished and not problem else ("", problem or state)
+    except ReticentError as refused:
+        problem = problem or refused.told
     return asked.page(
         "codebook.html.j2",
         status=status,
@@ -279,26 +284,9 @@ def _codebook_page(
         text=text,
         base=base,
         name=path.name,
-        problem=problem or ("" if said.endswith("finished") and "not" not in said else said),
-        done=said if said.endswith("; finished") else "",
+        problem=problem,
+        done=done,
     )
-
-
-def _checked(text: str, name: str) -> str:
-    """What `reticent codebook check` would say."""
-    try:
-        schema = schema_from(parse_toml(text, name, error=SchemaError))
-    except ReticentError as problem:
-        return problem.told
-    left = [
-        number
-        for number, line in enumerate(text.splitlines(), 1)
-        if "TODO" in line and "Every TODO" not in line
-    ]
-    state = "finished" if schema.finished else "still marked unfinished"
-    if left:
-        state = f"not finished: {len(left)} TODO left, in lines {', '.join(map(str, left[:10]))}"
-    return f"{schema.name}: {len(schema.columns)} columns, unit {schema.unit}; {state}"
 
 
 def missing(asked: Asked) -> Response:
