@@ -84,6 +84,10 @@ REFUSED = (
     ({"answer": [{"name": "x", "query": {"mean": "sex"}}]}, "ask for a proportion"),
     ({"answer": [{"name": "x", "query": {"mean": "age", "on": ["sex"]}}]}, "does not go with"),
     ({"answer": [{"name": "x", "query": {"difference": "age"}}]}, "needs 'between'"),
+    (
+        {"answer": [{"name": "x", "query": {"difference": "age", "between": ["sex = 'f'"]}}]},
+        "needs two groups",
+    ),
     ({"answer": [{"name": "x", "query": {}}]}, "asks for one of"),
     ({"answer": [{"name": "x", "query": {"mean": "w"}}]}, "not among the columns"),
     ({"answer": [{"name": "x", "query": {"mean": "age"}, "design_effect": "0"}]}, "0.1 to 1000"),

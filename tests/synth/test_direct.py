@@ -12,7 +12,7 @@ from reticent.schema.codebook import schema_from
 from reticent.synth.answer import answer_directly, answered
 from reticent.synth.base import FitTask, MissingMethod, Spend
 from reticent.synth.direct import NoInterval, estimated, shares_of
-from reticent.synth.domain import domain_of
+from reticent.synth.domain import HOLE, domain_of
 from reticent.synth.lists import Lists, ListsPart, NoisyList, lists_from, lists_section
 from reticent.synth.marginals.mst import MST
 from reticent.synth.marginals.pairs import AllPairs
@@ -302,6 +302,16 @@ def test_what_has_no_interval_says_why():
             lambda: {n: np.zeros(5, np.int64) for n in domain.columns},
         )
         assert alone.is_model_only and np.isnan(alone.estimate)  # synthetic rows are complete
+        for cell, is_number in (
+            (0, False),
+            (HOLE, True),
+        ):  # without tables the rows themselves say whether they are
+            (alone,) = answered(
+                read_question({"proportion": asked}, domain),
+                None,
+                lambda cell=cell: {n: np.full(5, cell) for n in domain.columns},
+            )
+            assert np.isfinite(alone.estimate) == is_number
     tree = MST(iterations=1).fit(
         FitTask(
             counts, domain, MissingMethod.AVAILABLE, SPEND, noise=QuickSynthNoise(seed=3), step=lambda _: None

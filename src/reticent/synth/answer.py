@@ -17,7 +17,7 @@ from reticent.errors import PlanError
 from reticent.refine.total import DesignFactor
 from reticent.synth.base import MissingMethod, Places
 from reticent.synth.direct import MeasuredTables, NoInterval, variance_of
-from reticent.synth.domain import Rows
+from reticent.synth.domain import HOLE, Rows
 from reticent.synth.functionals import KINDS, variable_of
 from reticent.synth.lists import Lists
 from reticent.synth.model_only import rows_answer
@@ -83,13 +83,21 @@ def answered(
     if estimate is not None:
         words = f"{question.words}, at the midpoints of bins"
         return (DirectAnswer(words=words, estimate=estimate, level=level, reason=reason),)
-    is_told = lists is None or lists.missing is MissingMethod.VALUES or not question.is_of_silence
+    drawn = rows()
+    is_told = not question.is_of_silence or _has_silence(lists, drawn)
     return tuple(
         DirectAnswer(
             words=words, estimate=value if is_told else nan, level=level, is_model_only=True, reason=reason
         )
-        for words, value in rows_answer(question, rows(), question.schema)
+        for words, value in rows_answer(question, drawn, question.schema)
     )
+
+
+def _has_silence(lists: Lists | MeasuredTables | None, rows: Rows) -> bool:
+    """Whether synthetic rows may lack answers: by the strategy, or, where that is not known, because some do."""
+    if lists is not None:
+        return lists.missing is MissingMethod.VALUES
+    return any(bool((codes == HOLE).any()) for codes in rows.values())
 
 
 def answer_directly(

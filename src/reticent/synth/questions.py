@@ -107,6 +107,8 @@ def read_question(raw: Mapping[str, Any], domain: Domain, *, at: str = "query") 
     """The question that `raw` writes down; refused where the codebook or the synthetic table does not have its words."""
     if not isinstance(raw, Mapping):
         raise PlanError("""is a table such as { proportion = "sex = 'f'" }""", field=at)
+    if isinstance(raw.get("between"), list) and len(raw["between"]) != 2:
+        raise PlanError("""needs two groups, such as between = ["sex = 'f'", "sex = 'm'"]""", field=at)
     listed = {**raw, "on": [raw["on"]]} if isinstance(raw.get("on"), str) else dict(raw)
     section = fill(QuestionSection, listed, error=PlanError, at=at)
     asked = [kind for kind in KINDS if getattr(section, kind) is not None]

@@ -68,19 +68,25 @@ PIECES = (
     ),
     *(
         f"adult/{silence}/{method}/1"
-        for method in ("pairs", "mst")
+        for method in ("pairs", "mst", "aim")
         for silence in ("category", "MAR-category", "MAR")
     ),
     *(
         f"adult/{silence}/{method}-laplace/1"
-        for method in ("pairs", "mst")
+        for method in ("pairs", "mst", "aim")
         for silence in ("complete", "MCAR")
     ),
     *(
         f"{name}/{silence}/{method}/1"
         for name in ("census", "national")
-        for method in ("pairs", "mst")
+        for method in ("pairs", "mst", "aim")
         for silence in ("complete", "MCAR", "MAR-category")
+    ),
+    *(
+        f"{name}/{silence}/{method}/3"
+        for name in ("census", "national")
+        for method in ("pairs", "mst", "aim")
+        for silence in ("complete", "MCAR")
     ),
     *(f"adult/{silence}/mst-copies/1" for silence in ("complete", "MCAR")),
 )
