@@ -466,11 +466,11 @@ def _check_delta(plan: Plan, allowed: Fraction | None) -> None:
 
 
 def _change(text: str, schema: Schema) -> Change:
-    try:
-        change = Change(text)
-    except ValueError:
-        listed = " or ".join(repr(c.value) for c in Change)
-        raise PlanError(f"is {listed}", field="protect.change") from None
+    """The change that must stay hidden; a household may be written where it is the unit."""
+    own = {each.value.replace("one respondent", f"one {schema.unit_name}"): each for each in Change}
+    change = {**{each.value: each for each in Change}, **own}.get(text)
+    if change is None:
+        raise PlanError(f"is {' or '.join(map(repr, own))}", field="protect.change")
     if schema.sample_size is not None and change is Change.ADD_REMOVE:
         raise PlanError(f"a public sample size goes with {Change.REPLACE.value!r}", field="protect.change")
     return change
