@@ -172,8 +172,10 @@ class Plan:
             return False
         if weight is None or (bought is not None and weight == bought.weight):
             return True
-        released = self.weight is not None and weight == self.weight.name
-        return released and (bought is not None or self.rows is not None)
+        if self.weight is None or weight != self.weight.name:
+            return False
+        base = self.weight.factors.column if self.weight.factors else None
+        return self.rows is not None if bought is None else base in (None, bought.weight)
 
     @property
     def routes(self) -> tuple[Route, ...]:
