@@ -73,8 +73,8 @@ def plan_of(asks: list[dict[str, Any]] = ASKS, book: dict[str, Any] = BOOK, **se
     return survey.plan("r-1", epsilon="40", statistics=asks, **sections, protect={"accept_large": True})
 
 
-def told(plan: Plan, rows: pa.Table, noise: Any = None) -> dict[str, Any]:
-    engine = Survey(rows, codebook=BOOK).open()
+def told(plan: Plan, rows: pa.Table, noise: Any = None, book: dict[str, Any] = BOOK) -> dict[str, Any]:
+    engine = Survey(rows, codebook=book).open()
     try:
         tallies = engine.tally(plan.schema, wants_of(plan), plan.repair)
     finally:
@@ -145,6 +145,20 @@ def test_a_ratio_to_nobody_is_flagged_and_says_why() -> None:
         plan_of([*ASKS[:2], {"name": "r", "query": {"ratio": ["y", "z"]}}], design=POOLED), people()
     )
     assert 0 < first(shares, "r")["cv"] < 0.333 and not first(shares, "r")["empty"]
+
+
+def test_a_quantile_that_every_end_agrees_on_varies_by_half_a_step() -> None:
+    """Of bands a median is told by a position: 40 from 40 to 40 is no coefficient of variation of 0. A median of 0 has none."""
+    levels = {"kind": "ordinal", "levels": ["low", "middle", "high"], "positions": [0, 40, 100]}
+    book = {**BOOK, "columns": {**BOOK["columns"], "y": levels}}
+    asks = [{"name": "m", "query": {"median": "y"}, "epsilon": "2", "interval": {"epsilon": "9"}}]
+    for answer, cv in (("middle", 60 / 2 / 1.959964 / 40), ("low", None)):
+        rows = people()
+        rows = rows.set_column(rows.column_names.index("y"), "y", pa.array([answer] * len(rows)))
+        found = first(told(plan_of(asks, book=book, design={"design_effect": "2"}), rows, book=book), "m")
+        assert found["total_low"] == found["total_high"] == found["value"]
+        assert found["cv"] == (None if cv is None else pytest.approx(cv, abs=1e-4))
+        assert (found["reliability"] is None) == (cv is None)
 
 
 def test_a_clustered_survey_has_wider_totals_than_a_simple_one() -> None:

@@ -1,6 +1,7 @@
 """Released factors in plans: tables, medians, domains and variances weighted to known totals, charged once, bounded by what was released."""
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from reticent.errors import PlanError
 from reticent.plan.plan import Plan
 from reticent.privacy.ledger import Ledger
 from reticent.release.curator import Curator
-from reticent.release.statistics import evaluate, wants_of
+from reticent.release.statistics import evaluate, evaluate_sampled, wants_of
 from reticent.release.survey import Survey
 from tests.doubles import FrozenNoise, ZeroNoise
 from tests.tables import ADD
@@ -199,3 +200,43 @@ def test_complete_rows_beside_it_are_those_of_the_codebook(query: dict[str, Any]
     found = [evaluate(plan, tallies(plan, people()), ZeroNoise())["plain"] for plan in (beside, alone)]
     values = [[each.value for each in answer.estimates] for answer in found]
     assert values[0] == values[1]
+
+
+def test_totals_are_widened_for_unequal_factors_and_need_items_with_the_base_weight() -> None:
+    """With items that know the base weight, as many respondents as say what these do, in shares, counts and medians; with
+    others nothing is known of unequal weights, so nothing is told, and a median pays for no total."""
+    item = {"name": "men", "query": {"proportion": "sex = 'm'", "weight": "w"}, "epsilon": "1"}
+    plain = {**item, "name": "plain men", "query": {"proportion": "sex = 'm'"}}
+    share = {"name": "north", "query": {"proportion": "region = 'n'", **POST}, "epsilon": "8"}
+    median = {**ASKS[3], "interval": {"epsilon": "1"}}
+    weight = {**WEIGHT, "totals": [{"sex": "f", "total": 9000}, {"sex": "m", "total": 1000}]}
+    found = {}
+    for name in ("men", "plain men"):
+        design = {"items": [name], "epsilon": "1"}
+        psu = {"kind": "categorical", "role": "psu", "dealt": 60}
+        book = {**BOOK, "columns": {**BOOK["columns"], "dealt": psu}}
+        survey = Survey(people(), codebook=book)
+        asks = [item, plain, share, {**ASKS[0], "epsilon": "8"}, median]
+        given: dict[str, Any] = {"epsilon": "30", "protect": {"accept_large": True}, "expect": {"rows": 1500}}
+        plan = survey.plan("r-1", statistics=asks, weight=weight, design=design, **given)
+        engine = survey.open()
+        try:
+            tallied = engine.tally(plan.schema, wants_of(plan), plan.repair)
+        finally:
+            engine.close()
+        found[name] = (plan, evaluate_sampled(plan, tallied, ZeroNoise()))
+    plan, made = found["men"]
+    assert (
+        made.sampled is not None
+        and made.sampled.section()["sampling"]["unequal_factors"]["poststratified"] > 1.5
+    )
+    effect = made.sampled.unequal["poststratified"]
+    narrow = replace(made.sampled, factors=None)
+    for place, name in ((2, "north"), (3, "count")):
+        wide, short = (each.total(plan.asks[place], made.answers, 0) for each in (made.sampled, narrow))
+        assert wide is not None and short is not None
+        assert wide.margin == pytest.approx(short.margin * effect**0.5, rel=0.02), name
+    assert len(plan.routes[4].parts) == 6
+    plan, made = found["plain men"]
+    assert made.sampled is not None and len(plan.routes[4].parts) == 3
+    assert all(made.sampled.total(plan.asks[place], made.answers, 0) is None for place in (2, 3, 4))

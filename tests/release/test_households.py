@@ -61,6 +61,20 @@ def plan_of(asks: list[dict[str, Any]] = ASKS, book: dict[str, Any] = BOOK, **se
 ROOMS = {"total": "rooms", "per": "household"}
 
 
+def test_a_plan_may_say_household_where_it_is_the_unit() -> None:
+    """The ledger and the release say so, and their words can be written back; another unit's name is no change."""
+    survey, given = Survey(frame(tuple(HOMES)), codebook=BOOK), {"epsilon": "9", "statistics": ASKS[:1]}
+    plain, own = (
+        survey.plan("h-1", protect={"change": f"one {unit} added or removed"}, **given)
+        for unit in ("respondent", "household")
+    )
+    assert own.change is plain.change and own.worded(own.claim) == plain.worded(plain.claim)
+    replaced = survey.plan("h-1", protect={"change": "one household's answers replaced"}, **given)
+    assert "one household's answers replaced" in replaced.worded(replaced.claim)
+    with pytest.raises(PlanError, match="is 'one household added or removed' or"):
+        survey.plan("h-1", protect={"change": "one school added or removed"}, **given)
+
+
 def replace_asks(plan: Plan, asks: list[dict[str, Any]]) -> Plan:
     """The same change protected, other statistics."""
     survey = Survey(frame(tuple(HOMES)), codebook=BOOK)

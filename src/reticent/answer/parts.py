@@ -250,7 +250,8 @@ class Estimate:
     noise is confidential. `total` is an interval for sampling and noise that was bought with the estimate. An estimate that
     is derived from two others says how their intervals `combine`, and one that is another in a different form, such as a ratio
     of a share, that its total is `carried` over from there. `size` is what it was divided by, respondents or their
-    weight, and outside `limits` it cannot lie.
+    weight, and outside `limits` it cannot lie. One that is chosen among candidates may be off by half of `grain`, how far they
+    lie apart around it.
     """
 
     value: Fraction
@@ -263,6 +264,7 @@ class Estimate:
     carried: "tuple[Estimate, Callable[[float], float]] | None" = None
     size: Fraction | None = None
     limits: tuple[Fraction | None, Fraction | None] = (None, None)
+    grain: Fraction = Fraction(0)
     cell: tuple[tuple[str, str], ...] = ()
 
     def scaled(self, scale: Fraction) -> "Estimate":

@@ -3,8 +3,9 @@
 An interval costs two more choices.
 """
 
+from collections.abc import Sequence
 from fractions import Fraction
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from math import ceil, log
 
 from reticent.answer.context import (
@@ -179,6 +180,7 @@ def answer_quantile(
         noise_sd=float("nan"),
         has_interval=bool(bar),
         total=totally if has_total else None,
+        grain=_grain(values, point),
     )
     rate = rate_of(epsilon, in_rho=context.in_rho)
     meaning = SELECTED_WORDS if bar else _rank_words(len(cells), one, rate, level, query, schema)
@@ -187,6 +189,13 @@ def answer_quantile(
     parts = quantile_parts(query, epsilon, bar, one, size=size, copies=copies, in_rho=context.in_rho)
     said = WOODRUFF_WORDS if has_total else ""
     return Answer(estimates=(estimate,), parts=parts, meaning=meaning, total_meaning=said)
+
+
+def _grain(values: Sequence[Fraction], point: Fraction) -> Fraction:
+    """How far the candidates around a chosen one lie apart, on the side where they are farther."""
+    place = values.index(point)
+    around = values[max(0, place - 1) : place + 2]
+    return max((high - low for low, high in pairwise(around)), default=Fraction(0))
 
 
 def _size_task(query: Quantile, schema: Schema, neighbours: Neighbours, repair: Repair) -> SumSpec:

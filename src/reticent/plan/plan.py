@@ -172,8 +172,10 @@ class Plan:
             return False
         if weight is None or (bought is not None and weight == bought.weight):
             return True
-        released = self.weight is not None and weight == self.weight.name
-        return released and (bought is not None or self.rows is not None)
+        if self.weight is None or weight != self.weight.name:
+            return False
+        base = self.weight.factors.column if self.weight.factors else None
+        return self.rows is not None if bought is None else base in (None, bought.weight)
 
     @property
     def routes(self) -> tuple[Route, ...]:
@@ -466,11 +468,11 @@ def _check_delta(plan: Plan, allowed: Fraction | None) -> None:
 
 
 def _change(text: str, schema: Schema) -> Change:
-    try:
-        change = Change(text)
-    except ValueError:
-        listed = " or ".join(repr(c.value) for c in Change)
-        raise PlanError(f"is {listed}", field="protect.change") from None
+    """The change that must stay hidden; a household may be written where it is the unit."""
+    own = {each.value.replace("one respondent", f"one {schema.unit_name}"): each for each in Change}
+    change = {**{each.value: each for each in Change}, **own}.get(text)
+    if change is None:
+        raise PlanError(f"is {' or '.join(map(repr, own))}", field="protect.change")
     if schema.sample_size is not None and change is Change.ADD_REMOVE:
         raise PlanError(f"a public sample size goes with {Change.REPLACE.value!r}", field="protect.change")
     return change

@@ -266,10 +266,10 @@ def _of_interval(estimate: Estimate, ends: Interval, level: Fraction) -> TotalEr
 
 def _of_ends(estimate: Estimate, ends: tuple[float, float], level: Fraction) -> TotalError:
     """With the coefficient of variation that a normal law of its width has; none where an end is nowhere, or of an estimate
-    of 0."""
+    of 0. Of candidates half of what lies between them counts on either side, so one alone has no variation of 0."""
     value, (low, high) = float(estimate.value), ends
-    spread = (high - low) / 2 / DesignFactor(deft=1).quantile(float(level))
-    is_unreliable = not isfinite(spread) or (not value and spread > 0)
+    spread = (high - low + float(estimate.grain)) / 2 / DesignFactor(deft=1).quantile(float(level))
+    is_unreliable = not isfinite(spread) or (not value and high > low)
     cv = spread / abs(value) if value and not is_unreliable else None
     margin = max(high - value, value - low)
     return TotalError(low=low, high=high, margin=margin, cv=cv, is_unreliable=is_unreliable)
