@@ -71,7 +71,7 @@ def test_a_notebook_shows_every_table_under_its_keys() -> None:
         "margins": [{"columns": ["area"], "lines": [line]}],
     }
     slope = {"term": "age", "against": "", "value": 0.25, "privacy_low": 0.2, "privacy_high": 0.3}
-    fit = {"name": "line", "response": "pay", "coefficients": [slope]}
+    fit = {"name": "line", "response": "pay", "level": 0.9, "coefficients": [slope]}
     shown = made(
         statistics=[answer("all", [estimate(30)]), answer("by area", cells, table=["area"])],
         tables=[table],
@@ -80,10 +80,11 @@ def test_a_notebook_shows_every_table_under_its_keys() -> None:
         labels={"area": {"label": "Area", "levels": {"1": "North"}}},
     )
     text = " ".join(re.sub("<[^>]+>", " ", shown._repr_html_()).split())
-    assert "by area (respondents) Area estimate interval for privacy noise" in text
+    assert "by area (respondents) Area estimate 95 % interval for privacy noise" in text
     assert "North 10 5 to 15" in text and "who (people) Area" in text and "(all) 30 28 to 33" in text
     assert (
         "line: pay on term against" in text
+        and "against estimate 90 % interval for privacy noise" in text
         and "age 0.250 0.200 to 0.300" in text
         and "also holds: synth" in text
     )
