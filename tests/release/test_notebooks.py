@@ -259,6 +259,15 @@ def test_missingness_is_drawn_with_one_denominator() -> None:
     assert "0.2" not in repr(pictures)
 
 
+def test_columns_of_one_label_have_lines_of_their_own_where_missing_answers_are_drawn() -> None:
+    """And the page has the labels, with the names under them."""
+    columns = {name: {**each, "label": "Question 1"} for name, each in BOOK["columns"].items()}
+    pictures = reticent.draw_missing(reticent.Survey(rows(), codebook={**BOOK, "columns": columns}))
+    values = pictures.charts[0].spec["data"]["values"]
+    assert {each["label"] for each in values} == {f"Question 1 ({name})" for name in BOOK["columns"]}
+    assert '>Question 1 <span class="unit">pay</span>' in pictures.page().decode()
+
+
 def test_the_example_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every cell in order, in a folder of its own; the last value of a cell must be able to show itself."""
     monkeypatch.chdir(tmp_path)

@@ -54,7 +54,8 @@ def test_every_csv_of_estimates_has_metadata_beside_it() -> None:
         "guarantee": MADE.document["guarantee"],
         "margins": [{"columns": ["area"], "lines": [line]}],
     }
-    made = csvw(release(tables=[table], labels=LABELS))
+    synthetic = {"name": "rows", "files": [f"{MADE.id}.1.synth"], "columns": [], "tables": []}
+    made = csvw(release(tables=[table], labels=LABELS, synth=[synthetic]))
     assert set(made) == {f"{MADE.id}.csv-metadata.json", f"{MADE.id}.tables.csv-metadata.json"}
     told = json.loads(made[f"{MADE.id}.tables.csv-metadata.json"])
     assert told["url"] == f"{MADE.id}.tables.csv"

@@ -50,7 +50,8 @@ def csvw(release: Release) -> dict[str, bytes]:
 
     Synthetic rows are left out: their columns are those of the codebook.
     """
-    rows = {file for table in release.document.get("synth") or [] for file in table.get("files") or []}
+    synthetic = release.document.get("synth") or []
+    rows = {f"{file}{CSV}" for table in synthetic for file in table.get("files") or []}
     found = {
         f"{release.id}{ending}": make for ending, make in files_of(release).items() if ending.endswith(CSV)
     }
