@@ -218,7 +218,7 @@ def test_bounds_are_said_in_one_way_and_regression_has_standard_errors() -> None
     y = 0.2 + 0.5 * x[:, 0]
     line = reticent.PrivateRegression(epsilon="10", bounds=[(0, 1), (0, 1)]).fit(x, y)
     assert line.stderr_.shape == (2,) and (line.stderr_ > 0).all()
-    assert line.score(x, y) > 0.9 and "interval for privacy noise" in line.summary()
+    assert line.score(x, y) > 0.9 and "95 % interval for privacy noise" in line.summary()
     with pytest.raises(PlanError, match="bounds"):
         reticent.PrivateRegression(epsilon="1", bounds=[(0, 1), (0, 1)], bounds_y=(0, 1))
     with pytest.raises(PlanError, match="bounds"):
