@@ -124,7 +124,9 @@ def _listed(table: Table, labels: Labels) -> tuple[str, Spec]:
         for place, cell in enumerate(columns["cell"])
     ]
     plot = marks.bars(rows, str(table.get("unit") or "estimate"))
-    return _told(table), {"data": {"values": rows}, **plot}
+    named = _intervals(table)
+    caption = f"Of each cell a {named}, where one is given." if named else _told(table)
+    return caption, {"data": {"values": rows}, **plot}
 
 
 def _histogram(table: Table, values: list[float]) -> tuple[str, Spec]:
