@@ -8,6 +8,9 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping
 
+REQUIRED = "is not given, and has no default"
+"""Of a key that a section needs."""
+
 
 class ReticentError(Exception):
     """Any refusal of ours: `error: <field>: <what to do>`."""

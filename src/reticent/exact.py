@@ -5,7 +5,7 @@ A ball holds the true value of a rational at whatever precision is set.
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
 from math import floor, isfinite, log10
@@ -69,6 +69,12 @@ def margin_text(margin: float) -> str:
     if not isfinite(margin):
         return "without end"
     return rounded_up(margin, DIGITS - 1 - floor(log10(margin)) if margin > 0 else 0)
+
+
+def level_words(levels: Iterable[float | None]) -> str:
+    """`95 % `, to stand before the word interval, where all that have a level have the same; nothing where they differ."""
+    told = {float(level) for level in levels if level is not None}
+    return f"{100 * told.pop():g} % " if len(told) == 1 else ""
 
 
 def rounded(value: float | None, places: int = MOST_PLACES) -> str:

@@ -22,7 +22,7 @@ from typing import Annotated, Any, TypeVar, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
-from reticent.errors import PlanError, ResourceError, ReticentError, nearest
+from reticent.errors import REQUIRED, PlanError, ResourceError, ReticentError, nearest
 
 PRIVATE, PUBLISHED = 0o600, 0o644
 
@@ -264,7 +264,8 @@ def fill(
         listed = ", ".join(sorted(known))
         hint = nearest(word, known, cutoff=0.7) or f"; known here: {listed}"
         raise error(f"is not a known key{hint}", field=place)
-    raise error(first["msg"].removeprefix("Value error, ")[:300], field=place)
+    said = REQUIRED if first["type"] == "missing" else first["msg"].removeprefix("Value error, ")
+    raise error(said[:300], field=place)
 
 
 def _place(at: str, parts: tuple[int | str, ...]) -> str:

@@ -145,7 +145,10 @@ def test_the_plan_costs_its_lines_and_its_asks() -> None:
     with pytest.raises(PlanError, match="plan needs 5"):
         plan_of(HOURS, PAY, protect={"change": ADD, "epsilon": "5.7"})
     said = [each.words for each in expectations(plan)]
-    assert all("missing values of pay filled from a private line" in words for words in said[:4])
+    assert all(
+        "missing values of pay were filled from a private line and count as answers" in words
+        for words in said[:4]
+    )
     assert "private line" not in said[4]
 
 

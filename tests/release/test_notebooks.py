@@ -71,7 +71,7 @@ def test_a_notebook_shows_every_table_under_its_keys() -> None:
         "margins": [{"columns": ["area"], "lines": [line]}],
     }
     slope = {"term": "age", "against": "", "value": 0.25, "privacy_low": 0.2, "privacy_high": 0.3}
-    fit = {"name": "line", "response": "pay", "coefficients": [slope]}
+    fit = {"name": "line", "response": "pay", "level": 0.9, "coefficients": [slope]}
     shown = made(
         statistics=[answer("all", [estimate(30)]), answer("by area", cells, table=["area"])],
         tables=[table],
@@ -80,10 +80,11 @@ def test_a_notebook_shows_every_table_under_its_keys() -> None:
         labels={"area": {"label": "Area", "levels": {"1": "North"}}},
     )
     text = " ".join(re.sub("<[^>]+>", " ", shown._repr_html_()).split())
-    assert "by area (respondents) Area estimate interval for privacy noise" in text
+    assert "by area (respondents) Area estimate 95 % interval for privacy noise" in text
     assert "North 10 5 to 15" in text and "who (people) Area" in text and "(all) 30 28 to 33" in text
     assert (
         "line: pay on term against" in text
+        and "against estimate 90 % interval for privacy noise" in text
         and "age 0.250 0.200 to 0.300" in text
         and "also holds: synth" in text
     )
@@ -217,7 +218,7 @@ def test_bounds_are_said_in_one_way_and_regression_has_standard_errors() -> None
     y = 0.2 + 0.5 * x[:, 0]
     line = reticent.PrivateRegression(epsilon="10", bounds=[(0, 1), (0, 1)]).fit(x, y)
     assert line.stderr_.shape == (2,) and (line.stderr_ > 0).all()
-    assert line.score(x, y) > 0.9 and "interval for privacy noise" in line.summary()
+    assert line.score(x, y) > 0.9 and "95 % interval for privacy noise" in line.summary()
     with pytest.raises(PlanError, match="bounds"):
         reticent.PrivateRegression(epsilon="1", bounds=[(0, 1), (0, 1)], bounds_y=(0, 1))
     with pytest.raises(PlanError, match="bounds"):
@@ -256,6 +257,15 @@ def test_missingness_is_drawn_with_one_denominator() -> None:
     assert "CONFIDENTIAL" in pictures._repr_html_() and "of those asked" in pictures._repr_html_()
     assert [chart.title for chart in pictures.charts][-1] == "Missing by area" and "20.0%" in pictures.text
     assert "0.2" not in repr(pictures)
+
+
+def test_columns_of_one_label_have_lines_of_their_own_where_missing_answers_are_drawn() -> None:
+    """And the page has the labels, with the names under them."""
+    columns = {name: {**each, "label": "Question 1"} for name, each in BOOK["columns"].items()}
+    pictures = reticent.draw_missing(reticent.Survey(rows(), codebook={**BOOK, "columns": columns}))
+    values = pictures.charts[0].spec["data"]["values"]
+    assert {each["label"] for each in values} == {f"Question 1 ({name})" for name in BOOK["columns"]}
+    assert '>Question 1 <span class="unit">pay</span>' in pictures.page().decode()
 
 
 def test_the_example_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -390,7 +390,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"estimator": "centered"}, "did you mean 'centred'"),
     ({"delta": "0.000001"}, "guarantees epsilon alone; leave it out, or write estimator = 'adassp'"),
     ({"level": "95"}, "decimal from 0.5 to 0.9999"),
-    ({"epsilon": None}, r"regression\[0\].epsilon: Field required"),
+    ({"epsilon": None}, r"regression\[0\].epsilon: is not given"),
     ({"epsilon": "0"}, "must be positive"),
     ({"rho": "0.1", "epsilon": None}, 'measure = "zcdp"'),
     ({"weight": "w"}, "weight"),

@@ -79,7 +79,7 @@ REFUSED = (
     ({"method": "privbayes"}, "keeps no noisy tables"),
     ({"pairs": "chosen"}, "those of mst or aim"),
     ({"inference": False, "method": "mst", "pairs": "all"}, "inference = true"),
-    ({"inference": False}, "Field required"),
+    ({"inference": False}, "is not given"),
     ({"missing": "impute-mean"}, "changes rows"),
     ({"answer": [{"name": "x", "query": {"mean": "sex"}}]}, "ask for a proportion"),
     ({"answer": [{"name": "x", "query": {"mean": "age", "on": ["sex"]}}]}, "does not go with"),

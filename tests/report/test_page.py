@@ -119,7 +119,8 @@ def test_naive_twin_is_caught():
 def test_names_stay_text_in_drawings(name):
     """The drawing escapes them too: no element is in the page that a harmless name does not bring."""
     tags = Tags(page(hostile_release(name)))
-    assert set(tags.names) <= set(Tags(page(hostile_release("plain"))).names)
+    lines_of_text = {"tspan"}  # a long name is broken into lines
+    assert set(tags.names) - lines_of_text <= set(Tags(page(hostile_release("plain"))).names)
     assert not [key for key, _ in tags.attributes if key.startswith("on")]
 
 

@@ -19,7 +19,7 @@ from pydantic import Field
 
 from reticent.answer.parts import AnyMeasurement
 from reticent.answer.weighting import Weighting
-from reticent.errors import PlanError, nearest
+from reticent.errors import REQUIRED, PlanError, nearest
 from reticent.exact import show
 from reticent.files import Section, fill
 from reticent.plan.sections import ProtectSection
@@ -74,7 +74,7 @@ def read_protection(section: ProtectSection) -> Protection:
     if section.rho is not None:
         raise PlanError('goes with measure = "zcdp"; write both, or epsilon alone', field="protect.rho")
     if section.epsilon is None:
-        raise PlanError("Field required", field="protect.epsilon")
+        raise PlanError(REQUIRED, field="protect.epsilon")
     cap = read_epsilon(section.epsilon, field="protect.epsilon")
     if cap > LARGE and not section.accept_large:
         raise PlanError(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pydantic import Field
 
 from reticent.answer.statistic import DOMAINS
-from reticent.errors import PlanError
+from reticent.errors import REQUIRED, PlanError
 from reticent.exact import read_decimal, show
 from reticent.files import Amount, Section, fill, is_printable
 from reticent.plan.budgets import Given, Product
@@ -150,7 +150,7 @@ class AskedRegression:
         """`wage on age and hours, least squares over all respondents who answered wage, age and hours (centred)`."""
         names = self.model.predictors
         by = f", by {' and '.join(self.sides.columns)}" if self.sides.columns else ""
-        filled = "; missing answers filled from donors" if self.donees else ""
+        filled = "; missing answers were filled from donors and count as answers" if self.donees else ""
         over = self.among.words((self.model.column, *names))
         return f"{self.model.column} on {listed(names)}, least squares over {over} ({self.model.estimator}){by}{filled}"
 
@@ -220,7 +220,7 @@ def _read(section: RegressionSection, given: Given, at: str) -> AskedRegression:
 def _model(section: RegressionSection, given: Given, at: str) -> ModelRepair:
     """The line's columns with their public bounds, and its price."""
     if section.epsilon is None and section.rho is None:
-        raise PlanError("Field required", field=f"{at}.epsilon")
+        raise PlanError(REQUIRED, field=f"{at}.epsilon")
     epsilon, _ = read_spent(section.epsilon, section.rho, unit=given.unit, no_rho=NO_RHO, at=at)
     check_estimator(section.estimator, field=f"{at}.estimator")
     response = _response(section.y, given.schema, f"{at}.y")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import Field
 
 from reticent.engine.wants import Coding, Key, check_coding
-from reticent.errors import PlanError, nearest
+from reticent.errors import REQUIRED, PlanError, nearest
 from reticent.exact import read_decimal, show
 from reticent.files import Amount, Section, fill, is_printable
 from reticent.plan.budgets import LARGEST_DELTA, Given, Product
@@ -383,7 +383,7 @@ def _method(section: SynthSection, at: str) -> SynthesisMethod:
             if section.pairs is not None:
                 raise PlanError("goes with inference = true alone; remove it", field="pairs")
             if section.method is None:
-                raise PlanError("Field required", field="method")
+                raise PlanError(REQUIRED, field="method")
             return find(section.method)
         return with_intervals(section.method, section.pairs)
 
@@ -492,7 +492,7 @@ def _missing_method(word: str | None, method: SynthesisMethod, field: str) -> Mi
 def _spend(section: SynthSection, unit: Unit, at: str) -> Spend:
     """Epsilon, epsilon and delta, or rho."""
     if section.epsilon is None and section.rho is None and unit == "epsilon":
-        raise PlanError("Field required", field=f"{at}.epsilon")
+        raise PlanError(REQUIRED, field=f"{at}.epsilon")
     spent, is_rho = read_spent(section.epsilon, section.rho, unit=unit, no_rho="", at=at)
     delta = _delta(section.delta, f"{at}.delta")
     if is_rho and delta:

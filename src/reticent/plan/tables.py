@@ -11,7 +11,7 @@ from pydantic import Field
 from reticent.answer.add_up import MarginTables
 from reticent.answer.parts import AnyMeasurement
 from reticent.engine.wants import MOST_CELLS
-from reticent.errors import PlanError
+from reticent.errors import REQUIRED, PlanError
 from reticent.exact import LIMIT, read_decimal
 from reticent.files import Amount, Section, fill, is_printable
 from reticent.plan.budgets import Given, Product
@@ -103,7 +103,7 @@ def read_tables(raw: Sequence[Mapping[str, Any]], given: Given) -> AddUpTables:
 def _read(section: TablesSection, given: Given, at: str) -> MarginTables:
     schema = given.weight.told(given.schema) if given.weight else given.schema
     if section.epsilon is None and section.rho is None and given.unit == "epsilon":
-        raise PlanError("Field required", field=f"{at}.epsilon")
+        raise PlanError(REQUIRED, field=f"{at}.epsilon")
     spent, in_rho = read_spent(section.epsilon, section.rho, unit=given.unit, no_rho="", at=at)
     if not is_printable(section.name):
         raise PlanError("holds a control character", field=f"{at}.name")

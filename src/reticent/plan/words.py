@@ -77,11 +77,14 @@ def _default(name: str, default: Default, schema: Schema) -> str:
 
 def ask_words(query: Query, schema: Schema, repair: Repair, models: Sequence[AnyModel] = ()) -> str:
     """The ask in words, with the columns whose missing values were filled."""
-    filled = [role.column for role in roles(query, schema, repair)]
-    said = query.words(schema)
-    said = f"{said}, missing values of {listed(filled)} filled from donors" if filled else said
-    lined = predicted(query, schema, models)
-    return f"{said}, missing values of {listed(lined)} filled from a private line" if lined else said
+    said = filled_words(query.words(schema), [role.column for role in roles(query, schema, repair)], "donors")
+    return filled_words(said, predicted(query, schema, models), "a private line")
+
+
+def filled_words(said: str, filled: Sequence[str], source: str) -> str:
+    """What is asked, and that those who did not answer these columns are in it too, by what they were filled from."""
+    told = f"; missing values of {listed(list(filled))} were filled from {source} and count as answers"
+    return f"{said}{told}" if filled else said
 
 
 def bar_words(query: Query, schema: Schema, models: Sequence[AnyModel], *, bought: bool = False) -> str:

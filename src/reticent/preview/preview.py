@@ -58,6 +58,7 @@ class Expectation:
     warning: str = ""
     weighing: "Weighing | None" = None
     unit: Unit = "epsilon"
+    level: Fraction = Fraction(95, 100)
 
 
 LEGEND = {
@@ -94,6 +95,7 @@ def _expect(route: Route, plan: Plan) -> Expectation:
         epsilon=sum((part.amount for part in parts), Fraction(0)),
         unit="rho" if ask.in_rho else "epsilon",
         parts=parts,
+        level=ask.level,
         margin=expected.margin,
         how=_how(route, expected) if isinstance(route, BaseRoute) else expected.how,
         assumed=expected.assumed,

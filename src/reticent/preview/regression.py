@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from math import ceil
 from typing import Any
 
-from reticent.exact import margin_text
+from reticent.exact import level_words, margin_text
 from reticent.plan.plan import Plan
 from reticent.plan.regression import AskedRegression, Regressions, spent_words
 from reticent.preview.foreseen import Foreseen
@@ -12,7 +12,6 @@ from reticent.release.product import Document, Grid, Line
 from reticent.release.regression import INTERCEPT
 from reticent.release.regression_noise import ForeseenLine, foresee_line
 
-HEADINGS = ("regression", "coefficient", "margin of noise, about")
 NO_ROWS = "say [expect] rows to see how noisy coefficients will be"
 NO_SUMS = "the noise of this estimator depends on the answers, so its size cannot be foreseen"
 CROWDED = "the noise may be too large to tell intervals; give it more epsilon, or fewer predictors or levels of them"
@@ -58,14 +57,18 @@ def _needed(least: float) -> str:
 
 
 def _lines(told: Sequence[Document]) -> Iterator[Line]:
-    yield Grid(headings=HEADINGS, rows=[row for each in told for row in _rows(each)])
+    level = level_words(each["level"] for each in told)
+    headings = ("regression", "coefficient", f"{level}margin of noise, about")
+    yield Grid(headings=headings, rows=[row for each in told for row in _rows(each, not level)])
     for each in told:
         yield f"{each['name']}: {each['guarantee']}"
         yield f"  {each['words']}"
         yield f"  {each['remark']}"
 
 
-def _rows(each: Document) -> Iterator[tuple[str, ...]]:
+def _rows(each: Document, has_level: bool) -> Iterator[tuple[str, ...]]:
+    """Every coefficient; with its level, where levels differ."""
+    own = f" ({level_words([each['level']]).strip()})" if has_level else ""
     for line in each["coefficients"]:
-        margin = "" if line["margin"] is None else f"± {margin_text(line['margin'])}"
+        margin = "" if line["margin"] is None else f"± {margin_text(line['margin'])}{own}"
         yield each["name"], line["term"], margin

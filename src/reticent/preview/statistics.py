@@ -10,7 +10,7 @@ from math import isfinite
 from reticent.answer.expect import Assumed
 from reticent.answer.expect_donors import ASSUMED_HUB, HUBS, NOBODY
 from reticent.answer.parts import AnyMeasurement, HiddenScale
-from reticent.exact import margin_text, show
+from reticent.exact import level_words, margin_text, show
 from reticent.plan.plan import Plan
 from reticent.plan.statistics import Statistics
 from reticent.preview.domains import alike
@@ -66,9 +66,11 @@ def assumed_dicts(expectation: Expectation) -> list[dict[str, object]]:
 
 def _lines(found: Foretold, *, target: bool) -> Iterator[Line]:
     named = " or ".join(dict.fromkeys(each.unit for each, _ in found)) or "epsilon"
-    headings = ("statistic", named, "parts", "margin of noise", "kind")
+    level = level_words(float(each.level) for each, _ in found)
+    headings = ("statistic", named, "parts", f"{level}margin of noise", "kind")
     extra = (f"{named} for target",) if target else ()
-    yield Grid(headings=(*headings, *extra), rows=[_row(each, wanted, target) for each, wanted in found])
+    rows = [_row(each, wanted, target, not level) for each, wanted in found]
+    yield Grid(headings=(*headings, *extra), rows=rows)
     for kind in dict.fromkeys(each.how for each, _ in found):
         yield f"{kind}: {LEGEND[kind]}"
     yield from _weighings([(each.name, each.weighing) for each, _ in found if each.weighing])
@@ -93,9 +95,11 @@ def _margin(margin: Fraction | None) -> str:
     return "" if margin is None else f"± {margin_text(float(margin))}"
 
 
-def _row(expectation: Expectation, wanted: Fraction | None, target: bool) -> tuple[str, ...]:
+def _row(expectation: Expectation, wanted: Fraction | None, target: bool, has_level: bool) -> tuple[str, ...]:
+    """One statistic; its margin with the level, where levels differ."""
     parts = ", ".join(f"{part.what} {show(part.amount)}" for part in expectation.parts)
-    margin = _margin(expectation.margin)
+    margin, level = _margin(expectation.margin), level_words([float(expectation.level)]).strip()
+    margin = f"{margin} ({level})" if margin and has_level else margin
     extra = (show(wanted) if wanted else "not known",) if target else ()
     cost = f"rho {show(expectation.epsilon)}" if expectation.unit == "rho" else show(expectation.epsilon)
     return (expectation.name, cost, parts, margin, expectation.how, *extra)

@@ -4,14 +4,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from reticent.answer.add_up import MarginTables
-from reticent.exact import margin_text, show
+from reticent.exact import level_words, margin_text, show
 from reticent.plan.plan import Plan
 from reticent.plan.tables import AddUpTables
 from reticent.preview.foreseen import Foreseen
 from reticent.refine.residuals import Agreement
 from reticent.release.product import Document, Grid, Line
 
-HEADINGS = ("table", "margin", "cells", "margin of noise, cell", "margin of noise, total")
+HEADINGS = ("margin of noise, cell", "margin of noise, total")
 
 
 def foresee_tables(asked: AddUpTables, plan: Plan, cv: float = 0.0) -> Foreseen:
@@ -47,15 +47,19 @@ def _section(table: MarginTables, plan: Plan) -> dict[str, Any]:
 
 
 def _lines(told: Sequence[Document]) -> Iterator[Line]:
-    yield Grid(headings=HEADINGS, rows=[row for each in told for row in _rows(each)])
+    level = level_words(each["level"] for each in told)
+    headings = ("table", "margin", "cells", *(f"{level}{words}" for words in HEADINGS))
+    yield Grid(headings=headings, rows=[row for each in told for row in _rows(each, not level)])
     for each in told:
         yield f"{each['name']}: {each['guarantee']}"
         yield f"  {each['words']}"
         yield f"  measured: {'; '.join(each['measured'])}"
 
 
-def _rows(each: Document) -> Iterator[tuple[str, ...]]:
+def _rows(each: Document, has_level: bool) -> Iterator[tuple[str, ...]]:
+    """Every margin; with its level, where levels differ."""
+    own = f" ({level_words([each['level']]).strip()})" if has_level else ""
     for margin in each["margins"]:
         over = " by ".join(margin["columns"])
-        cell, total = (f"± {margin_text(margin[key])}" for key in ("margin", "total_margin_of_noise"))
+        cell, total = (f"± {margin_text(margin[key])}{own}" for key in ("margin", "total_margin_of_noise"))
         yield each["name"], over, f"{margin['cells']:,}", cell, total

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import PlanError
-from reticent.exact import BARE, places_for, read_decimal, rounded, rounded_down, rounded_up, show
+from reticent.exact import BARE, level_words, places_for, read_decimal, rounded, rounded_down, rounded_up
 from reticent.models.design import Bounded, RegressionDesign, floats, records
 from reticent.models.fit import Estimator, Fit, ModelNoise, SystemModelNoise
 from reticent.models.intervals import MEANING, ReleasedLine, fit_line, reach
@@ -141,9 +141,8 @@ class PrivateRegression(Params):
         factor = _declared(design_effect)
         errors = self._line.sampling_sds if factor is not None else None
         told = "; total interval" if errors else ""
-        lines = [
-            f"{'':<{wide}}{'value':>14}{'noise sd':>14}   interval for privacy noise, level {show(share)}{told}"
-        ]
+        stated = level_words([float(share)])
+        lines = [f"{'':<{wide}}{'value':>14}{'noise sd':>14}   {stated}interval for privacy noise{told}"]
         for place, (name, value) in enumerate(zip(names, values, strict=True)):
             if place or self.fit_intercept:
                 line = _summed_up(f"{name:<{wide}}", value, sds[place] if sds else None, reach(float(share)))

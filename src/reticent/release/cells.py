@@ -10,19 +10,19 @@ import numpy as np
 from reticent.engine.wants import PointsByCell as Want
 from reticent.engine.wants import Tallies
 from reticent.errors import ResourceError
-from reticent.files import tidy_csv
 from reticent.noise.bits import Bits
 from reticent.plan.cells import CellTables
 from reticent.plan.plan import Plan
 from reticent.privacy.claim import Claim
 from reticent.release.labels import Labels
-from reticent.release.product import Document, PlanRun, Producer, ReleasedSection, Result
+from reticent.release.product import Document, PlanRun, Producer, ReleasedSection, Result, Tidy
 from reticent.schema.predicate import columns_used
 from reticent.smallcells.cells import SmallCells
 from reticent.smallcells.points import GridPoints
-from reticent.smallcells.table import LINE, CellTable, described, lines, rows
+from reticent.smallcells.table import COLUMNS, LINE, CellTable, described, lines, rows
 
 CSV = ".cells.csv"
+NUMBERS = frozenset((*COLUMNS, "level")) - {"cell"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,19 +126,24 @@ def run_cells(
     return made
 
 
-def cells_csv(document: Document) -> bytes:
+def cells_tidy(document: Document) -> Tidy:
     """One line for each cell of each table, ready for a regression; the cell's label last, where cells have labels."""
     tables, labels = document.get("cells", []), Labels.of(document)
-    lined = ((table, line) for table in tables for line in lines(table, str(document["id"])))
+    lined = [(table, line) for table in tables for line in lines(table, str(document["id"]))]
     if not any(labels.levels(table["cell"]) for table in tables):
-        return tidy_csv(LINE, (line for _, line in lined))
+        return Tidy(header=LINE, lines=[line for _, line in lined], numbers=NUMBERS)
     place = LINE.index("cell")
-    labelled = ([*line, labels.level(table["cell"], line[place])] for table, line in lined)
-    return tidy_csv((*LINE, "cell_label"), labelled)
+    labelled = [[*line, labels.level(table["cell"], line[place])] for table, line in lined]
+    return Tidy(header=(*LINE, "cell_label"), lines=labelled, numbers=NUMBERS)
+
+
+def cells_csv(document: Document) -> bytes:
+    """The same as a file."""
+    return cells_tidy(document).to_csv()
 
 
 def _files(document: Document) -> dict[str, Callable[[Document], bytes]]:
     return {CSV: cells_csv}
 
 
-CELLS = ReleasedSection(rows=rows, files=_files)
+CELLS = ReleasedSection(rows=rows, files=_files, tidy=cells_tidy)

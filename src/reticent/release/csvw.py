@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from reticent.release.labels import Labels
-from reticent.release.release import CSV, DECIMALS, Release, files_of
+from reticent.release.release import CSV, Release, files_of
 
 MEANINGS = {
     "release": "the id of the release",
@@ -39,9 +39,10 @@ MEANINGS = {
     "regression": "the regression, by its name in the plan",
     "response": "what is regressed",
     "term": "the predictor, or a level of one",
+    "term_label": "the predictor or level as a reader sees it",
     "against": "the level that it is compared with",
+    "against_label": "that level as a reader sees it",
 }
-NUMBERS = {*DECIMALS, "noise_sd", "estimate", "noise_variance", "standard_error", "low", "high", "count"}
 
 
 def csvw(release: Release) -> dict[str, bytes]:
@@ -49,7 +50,8 @@ def csvw(release: Release) -> dict[str, bytes]:
 
     Synthetic rows are left out: their columns are those of the codebook.
     """
-    rows = {file for table in release.document.get("synth") or [] for file in table.get("files") or []}
+    synthetic = release.document.get("synth") or []
+    rows = {f"{file}{CSV}" for table in synthetic for file in table.get("files") or []}
     found = {
         f"{release.id}{ending}": make for ending, make in files_of(release).items() if ending.endswith(CSV)
     }
@@ -64,24 +66,27 @@ def csvw(release: Release) -> dict[str, bytes]:
 
 def _described(release: Release, name: str, header: list[str]) -> bytes:
     labels, document = Labels.of(release.document), release.document
+    tidy = (release.tidy(part) for part in release.parts)
+    numbers = next((each.numbers for each in tidy if list(each.header) == header), frozenset[str]())
     told = {
         "@context": ["http://www.w3.org/ns/csvw", {"@language": "en"}],
         "url": name,
         "dc:title": str(document.get("title") or release.id),
         "dc:description": str((document.get("guarantee") or {}).get("words") or ""),
         "dialect": {"delimiter": ",", "encoding": "utf-8", "header": True},
-        "tableSchema": {"columns": [_csvw_column(column, labels) for column in header]},
+        "tableSchema": {"columns": [_csvw_column(column, labels, column in numbers) for column in header]},
     }
     return (json.dumps(told, ensure_ascii=False, indent=1) + "\n").encode()
 
 
-def _csvw_column(name: str, labels: Labels) -> dict[str, Any]:
-    known = labels.levels(name)
+def _csvw_column(name: str, labels: Labels, is_number: bool) -> dict[str, Any]:
+    known, of = labels.levels(name), name.removesuffix("_label")
     # A name begins with no underscore: those are the model's own.
     plain = re.sub(r"[^A-Za-z0-9_]", "_", name).lstrip("_") or "column"
     told: dict[str, Any] = {"name": plain, "titles": name}
-    told["datatype"] = "double" if name in NUMBERS else "string"
+    told["datatype"] = "double" if is_number else "string"
     said = MEANINGS.get(name) or (labels.column(name) if name in labels.told else "")
+    said = said or (f"the label of {of}" if of in labels.told else "")
     told |= {"dc:description": said} if said else {}
     told |= {"rdfs:comment": "; ".join(f"{code}: {text}" for code, text in known.items())} if known else {}
     return told

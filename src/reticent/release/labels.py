@@ -65,6 +65,15 @@ class Labels:
         """A level of a column as a reader sees it."""
         return str(self.levels(name).get(str(level)) or level)
 
+    def term(self, term: str) -> str:
+        """A term of a regression as a reader sees it: `Region = New England` for `region = 1`; a number by its label."""
+        column, mark, level = term.partition(" = ")
+        return f"{self.column(column)} = {self.level(column, level)}" if mark else self.column(term)
+
+    def against(self, term: str, level: str) -> str:
+        """What a term is compared with, as a reader sees it; nothing where it is compared with nothing."""
+        return self.level(term.partition(" = ")[0], level) if level else ""
+
     def levels(self, name: str) -> Mapping[str, str]:
         """The labels of the levels of a column, by level; empty where it has none."""
         return (self.told.get(name) or {}).get("levels") or {}

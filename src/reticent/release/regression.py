@@ -9,15 +9,15 @@ from typing import Any
 
 from reticent.engine.wants import Aggregate, Rows, SufficientStatistics, Sum, Table
 from reticent.errors import PlanError, ResourceError
-from reticent.files import tidy_csv
 from reticent.models.fit import ModelNoise, SystemModelNoise
 from reticent.models.intervals import MEANING, ReleasedLine, fit_line, reach
 from reticent.plan.plan import Plan
 from reticent.plan.regression import AskedRegression, Regressions, spent_words
 from reticent.privacy.claim import Claim
 from reticent.refine.total import DesignFactor, total_interval
+from reticent.release.labels import KeyColumns, Labels, keys_of
 from reticent.release.models import ESTIMATORS, Wanted, design_of, products, sums_of
-from reticent.release.product import Document, PlanRun, Producer, ReleasedSection, Result
+from reticent.release.product import Document, PlanRun, Producer, ReleasedSection, Result, Tidy
 from reticent.release.regression_noise import check_drowned
 from reticent.release.sampling import FILLED_TOTAL
 from reticent.release.statistics import StatisticsResult
@@ -31,7 +31,9 @@ LINE = (
     "response",
     "cell",
     "term",
+    "term_label",
     "against",
+    "against_label",
     "value",
     "level",
     "privacy_low",
@@ -46,16 +48,9 @@ LINE = (
     "meaning",
     "total_meaning",
 )
-NUMBERS = (
-    "privacy_low",
-    "privacy_high",
-    "noise_sd",
-    "total_low",
-    "total_high",
-    "total_margin",
-    "cv",
-    "reliability",
-)
+KEYS = LINE.index("term")  # where a column for each key of domains stands
+TOLD = LINE[LINE.index("privacy_low") : LINE.index("guarantee")]
+NUMBERS = frozenset(("value", "level", *TOLD)) - {"reliability"}
 INTERCEPT = "(intercept)"
 NO_FILLED = (
     "missing answers were filled from donors, and a sampling error is computed only where the response alone is filled, the finest "
@@ -317,22 +312,38 @@ def _digits(value: float, digits: int = 6) -> float:
     return float(f"{value:.{digits}g}")
 
 
+def regression_tidy(document: Document) -> Tidy:
+    """One line for each coefficient of each regression, labels beside codes, and a column for each key of its domains."""
+    told, labels = document.get("regression", []), Labels.of(document)
+    domains = (each.get("cell") or {} for line in told for each in line["coefficients"])
+    keys = KeyColumns(names=keys_of(domains), labels=labels, taken=LINE)
+    lines = [line for each in told for line in _lines(each, str(document["id"]), keys)]
+    return Tidy(header=[*LINE[:KEYS], *keys.header, *LINE[KEYS:]], lines=lines, numbers=NUMBERS)
+
+
 def regression_csv(document: Document) -> bytes:
-    """One line for each coefficient of each regression."""
-    told = document.get("regression", [])
-    return tidy_csv(LINE, (line for each in told for line in _lines(each, str(document["id"]))))
+    """The same as a file."""
+    return regression_tidy(document).to_csv()
 
 
-def _lines(told: Document, release_id: str) -> Iterator[list[Any]]:
-    meaning = told["meaning"] or told["no_privacy_interval"]
-    empty = told.get("no_total_interval")
-    total = f"empty: {empty}" if empty else told.get("total_meaning", "")
+def _lines(told: Document, release_id: str, keys: KeyColumns) -> Iterator[list[Any]]:
+    meaning = told["meaning"] or f"empty: {told['no_privacy_interval']}"
+    why = told["no_total_interval"]
+    tail = (told["guarantee"]["words"], meaning, f"empty: {why}" if why else told["total_meaning"])
     for each in told["coefficients"]:
-        cell = "; ".join(f"{name} = {level}" for name, level in each.get("cell", {}).items())
-        numbers = ("" if each.get(key) is None else each[key] for key in NUMBERS)
+        domain, term, against = each.get("cell") or {}, each["term"], each["against"]
+        cell = "; ".join(f"{name} = {level}" for name, level in domain.items())
+        named = (term, keys.labels.term(term), against, keys.labels.against(term, against))
+        numbers = (each["value"], told["level"], *(each.get(key) for key in TOLD))
         yield [
-            *(release_id, told["name"], told["response"], cell, each["term"], each["against"], each["value"]),
-            *(told["level"], *numbers, told["guarantee"]["words"], meaning, total),
+            release_id,
+            told["name"],
+            told["response"],
+            cell,
+            *keys.values(domain),
+            *named,
+            *numbers,
+            *tail,
         ]
 
 
@@ -344,4 +355,4 @@ def _files(document: Document) -> dict[str, Callable[[Document], bytes]]:
     return {CSV: regression_csv}
 
 
-REGRESSION = ReleasedSection(rows=_rows, files=_files)
+REGRESSION = ReleasedSection(rows=_rows, files=_files, tidy=regression_tidy)

@@ -11,7 +11,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from reticent.errors import ReticentError
-from reticent.files import tidy_csv
 from reticent.plan.budgets import Product
 from reticent.plan.cells import CellTables
 from reticent.plan.models import ImputationModels
@@ -26,7 +25,7 @@ from reticent.release.format import FORMAT
 from reticent.release.former_release import FORMER, in_todays_words
 from reticent.release.labels import KeyColumns, Labels, keys_of
 from reticent.release.models import ModelsProducer
-from reticent.release.product import Document, Producer, ReleasedSection
+from reticent.release.product import Document, Producer, ReleasedSection, Tidy
 from reticent.release.regression import REGRESSION, RegressionProducer
 from reticent.release.shown import release_html
 from reticent.release.statistics import STATISTICS, StatisticsProducer
@@ -163,27 +162,45 @@ class Release:
     def _repr_html_(self) -> str:
         return release_html(self.document, list(RELEASED))
 
-    def to_arrow(self) -> "pa.Table":
-        """The estimates as an Arrow table: the columns of the CSV, numbers as numbers, nothing where there is none."""
-        import pyarrow as pa  # slow to load: only where somebody asks for a table
+    def to_arrow(self, of: str = "statistics") -> "pa.Table":
+        """The estimates as an Arrow table: the columns of the CSV, numbers as numbers, nothing where there is none.
 
-        lines = list(self.lines())
-        columns = {name: [line[place] for line in lines] for place, name in enumerate(self.header)}
-        return pa.table({name: _array(name, values) for name, values in columns.items()})
+        **Parameters**
 
-    def to_pandas(self) -> Any:
+        - `of`: `"statistics"`, or another part of the release: `"tables"`, `"cells"` or `"regression"`.
+        """
+        return self.tidy(of).to_arrow()
+
+    def to_pandas(self, of: str = "statistics") -> Any:
         """The same as a pandas frame."""
-        return self.to_arrow().to_pandas()
+        return self.to_arrow(of).to_pandas()
 
-    def to_polars(self) -> Any:
+    def to_polars(self, of: str = "statistics") -> Any:
         """The same as a Polars frame."""
         import polars  # the caller's own: no part of this library needs it
 
-        return polars.from_arrow(self.to_arrow())
+        return polars.from_arrow(self.to_arrow(of))
 
     def to_csv(self) -> bytes:
         """One line per estimate. Text that a spreadsheet would execute is defused by a leading quote (T28)."""
-        return tidy_csv(self.header, self.lines())
+        return self.tidy().to_csv()
+
+    def tidy(self, of: str = "statistics") -> Tidy:
+        """A part of the release with a line for each of its numbers: `"statistics"`, `"tables"`, `"cells"` or `"regression"`."""
+        if of == "statistics":
+            return Tidy(header=self.header, lines=list(self.lines()), numbers=frozenset(DECIMALS))
+        held = self.parts[1:]
+        section = RELEASED[of] if of in held else None
+        if section is None or section.tidy is None:
+            rows = "; synthetic rows are had by synthetic(name)" if self.document.get("synth") else ""
+            raise ReticentError(f"is one of {', '.join(self.parts)}{rows}", field="of")
+        return section.tidy(self.document)
+
+    @property
+    def parts(self) -> list[str]:
+        """The parts that `tidy` and the frames know: the statistics first, then what else the release holds."""
+        held = [key for key, section in RELEASED.items() if section.tidy and self.document.get(key)]
+        return ["statistics", *held]
 
     @property
     def header(self) -> list[str]:
@@ -225,15 +242,6 @@ class Release:
 
 
 DECIMALS = ("value", "level", *NUMBERS[: NUMBERS.index("reliability")])
-
-
-def _array(name: str, values: list[Any]) -> "pa.Array":
-    """Numbers as doubles under the columns that hold numbers, text elsewhere."""
-    import pyarrow as pa
-
-    if name in DECIMALS:
-        return pa.array([None if each is None else float(each) for each in values], pa.float64())
-    return pa.array([None if each is None else str(each) for each in values], pa.string())
 
 
 def asked_keys(answer: Mapping[str, Any]) -> list[str]:

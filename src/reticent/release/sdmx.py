@@ -98,7 +98,7 @@ def dataflows(document: Document) -> list[Dataflow]:
     """The tables of which every key has a concept."""
     concepts = {name: each.get("concept") for name, each in (document.get("labels") or {}).items()}
     found: list[Dataflow] = []
-    for answer in document.get("statistics") or []:
+    for answer in [*(document.get("statistics") or []), *_margins(document)]:
         cells = [each.get("cell") or {} for each in answer.get("estimates") or []]
         asked = [key for key in asked_keys(answer) if any(key in cell for cell in cells)]
         keys = asked or list(cells[0] if cells else ())
@@ -115,6 +115,19 @@ def dataflows(document: Document) -> list[Dataflow]:
             field="--as sdmx",
         )
     return found
+
+
+def _margins(document: Document) -> Iterator[Document]:
+    """Every margin of tables that add up, told as a statistic is."""
+    for table in document.get("tables") or []:
+        for margin in table["margins"]:
+            yield {
+                "name": f"{table['name']}: {' by '.join(margin['columns'])}",
+                "query": {"table": list(margin["columns"])},
+                "estimates": margin["lines"],
+                "interval": {"level": table["level"]},
+                "unit": table["unit"],
+            }
 
 
 def _check(flow: Dataflow) -> None:

@@ -10,13 +10,12 @@ from reticent.answer.add_up import MarginAnswer, MarginTables, TableLine, answer
 from reticent.engine.wants import Aggregate, Tallies
 from reticent.errors import PlanError, ResourceError
 from reticent.exact import show
-from reticent.files import tidy_csv
 from reticent.plan.plan import Plan
 from reticent.plan.tables import AddUpTables
 from reticent.privacy.claim import Claim
 from reticent.release.document import sampling_section
 from reticent.release.labels import KeyColumns, Labels
-from reticent.release.product import Document, PlanRun, Producer, ReleasedSection, Result
+from reticent.release.product import Document, PlanRun, Producer, ReleasedSection, Result, Tidy
 from reticent.release.sampling import Sampled
 from reticent.release.statistics import StatisticsResult, asked_of_engine
 from reticent.release.table_totals import FINE, TOTAL_COLUMNS, total_section, total_told
@@ -40,6 +39,7 @@ LINE = (
     "total_meaning",
 )
 KEYS = LINE.index("value")  # where a column for each key stands
+NUMBERS = frozenset(LINE[KEYS : LINE.index("guarantee")]) - {"unit", "reliability"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,14 +176,19 @@ def _privacy_told(line: TableLine, *, whole: bool) -> dict[str, float]:
     }
 
 
-def tables_csv(document: Document) -> bytes:
+def tables_tidy(document: Document) -> Tidy:
     """One line for each cell and total of each margin, with a column for each key; a key that was summed over is (all)."""
     tables = document.get("tables", [])
     names = [name for table in tables for margin in table["margins"] for name in margin["columns"]]
     keys = KeyColumns(names=list(dict.fromkeys(names)), labels=Labels.of(document), taken=LINE)
     header = [*LINE[:KEYS], *keys.header, *LINE[KEYS:]]
-    lines = (line for table in tables for line in _lines(table, str(document["id"]), keys))
-    return tidy_csv(header, lines)
+    lines = [line for table in tables for line in _lines(table, str(document["id"]), keys)]
+    return Tidy(header=header, lines=lines, numbers=NUMBERS)
+
+
+def tables_csv(document: Document) -> bytes:
+    """The same as a file."""
+    return tables_tidy(document).to_csv()
 
 
 def _lines(table: Document, release_id: str, keys: KeyColumns) -> Iterator[list[Any]]:
@@ -218,4 +223,4 @@ def _files(document: Document) -> dict[str, Callable[[Document], bytes]]:
     return {CSV: tables_csv}
 
 
-TABLES = ReleasedSection(rows=_rows, files=_files)
+TABLES = ReleasedSection(rows=_rows, files=_files, tidy=tables_tidy)

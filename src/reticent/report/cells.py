@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from math import sqrt
 from typing import Any
 
+from reticent.exact import level_words
 from reticent.release.labels import Labels
 from reticent.release.product import Line
 from reticent.report import marks
@@ -27,6 +28,10 @@ def cell_tables(document: Mapping[str, Any]) -> list[dict[str, Any]]:
             "chi": {group: scale_text(chi) for group, chi in (table.get("chi") or {}).items()},
             "cell": labels.column(table["cell"]),
             "error_of": error_of(table),
+            "intervals": _intervals(table),
+            "told": _told(table),
+            "has_errors": any(error is not None for error in table["columns"]["standard_error"]),
+            "has_counts": any(count is not None for count in table["columns"]["count"]),
             "total": len(table["columns"]["cell"]),
             "lines": _lines(table, labels),
         }
@@ -46,12 +51,25 @@ def error_of(table: Table) -> str:
     )
 
 
+def _intervals(table: Table) -> str:
+    """What the intervals of a table are, at which level; nothing where it has none."""
+    has_any = any(low is not None for low in table["columns"]["low"])
+    return f"{level_words([table['level']])}interval for {error_of(table)}" if has_any else ""
+
+
+def _told(table: Table) -> str:
+    """What is said of the intervals, or why there are none."""
+    meaning = f"; {table['meaning']}" if table.get("meaning") else ""
+    named = _intervals(table)
+    return f"Of each cell a {named}{meaning}." if named else f"No intervals{meaning}."
+
+
 def cell_intervals(document: Mapping[str, Any]) -> list[dict[str, str]]:
     """What the intervals of each table cover, where it has any."""
     return [
         {"name": titled(table), "covers": error_of(table)}
         for table in document.get("cells") or []
-        if any(low is not None for low in table["columns"]["low"])
+        if _intervals(table)
     ]
 
 
@@ -105,12 +123,10 @@ def _listed(table: Table, labels: Labels) -> tuple[str, Spec]:
         }
         for place, cell in enumerate(columns["cell"])
     ]
-    level = f"{100 * table['level']:g} %"
     plot = marks.bars(rows, str(table.get("unit") or "estimate"))
-    return f"Intervals for {error_of(table)} at {level}, where one is given.", {
-        "data": {"values": rows},
-        **plot,
-    }
+    named = _intervals(table)
+    caption = f"Of each cell a {named}, where one is given." if named else _told(table)
+    return caption, {"data": {"values": rows}, **plot}
 
 
 def _histogram(table: Table, values: list[float]) -> tuple[str, Spec]:
@@ -177,6 +193,7 @@ def cell_lines(document: Mapping[str, Any]) -> Iterator[Line]:
         count, place = len(table["columns"]["cell"]), f"{document['id']}.cells.csv"
         yield f"{table['name']}: {count:,} cells by method {table['method']} in {place}"
         yield f"  {table['label'] or table['guarantee']['words']}"
+        yield f"  {_told(table)}"
         yield from (f"  not protected: {said}" for said in table["unprotected"])
 
 

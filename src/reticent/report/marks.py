@@ -19,6 +19,7 @@ RATINGS = {
     "not rated": "square",
 }
 WIDE, BESIDE = 430, 150  # the whole chart, and the labels beside its bars
+LETTERS = 34  # of a title in bold, in one line of the narrowest chart
 PADDING = {"left": 22, "right": 14, "top": 6, "bottom": 6}  # a reader's font may be wider than ours
 IN_ORDER = {"field": "place", "op": "min"}
 Spec = dict[str, Any]
@@ -56,7 +57,8 @@ class AxisScale:
             "tickCount": 5,
             "labelExpr": f"format(datum.value / {self.by}, ',~g')",
             "labelOverlap": True,
-            "labelSeparation": 8,
+            "labelSeparation": 12,
+            "labelFlush": False,
         }
 
 
@@ -124,21 +126,29 @@ def line(rows: list[dict[str, Any]], unit: str, title: str) -> Spec:
 
 def lines_in_groups(plot: Spec) -> Spec:
     """The same line chart once for each `group`, one under the other, on the same axes so that they can be compared."""
-    header = {"title": None, "labelOrient": "top", "labelAnchor": "start", "labelFontWeight": "bold"}
-    facet = {"row": {"field": "group", "type": "nominal", "sort": IN_ORDER, "header": header}}
-    return {"facet": facet, "spec": {**plot, "height": 110}, "spacing": 12}
+    return {"facet": _facet(), "spec": {**plot, "height": 110}, "spacing": 12}
 
 
 def in_groups(plot: Spec) -> Spec:
     """The same plot once for each `group`, one under the other, on one axis."""
+    return {"facet": _facet(), "spec": plot, "spacing": 12, "resolve": {"scale": {"y": "independent"}}}
+
+
+def _facet() -> Spec:
+    """A part for each group, its name above it in as many lines as it needs."""
     header = {"title": None, "labelOrient": "top", "labelAnchor": "start", "labelFontWeight": "bold"}
-    facet = {"row": {"field": "group", "type": "nominal", "sort": IN_ORDER, "header": header}}
-    return {"facet": facet, "spec": plot, "spacing": 12, "resolve": {"scale": {"y": "independent"}}}
+    header |= {"labelExpr": "split(datum.value, '\\n')"}
+    return {"row": {"field": "group", "type": "nominal", "sort": IN_ORDER, "header": header}}
+
+
+def group_text(text: str) -> str:
+    """The name of a group, broken into lines that fit over its part."""
+    return "\n".join(wrap(text, LETTERS))
 
 
 def framed(spec: Spec, title: str, *, rehearsal: bool) -> Spec:
     """Title, a rehearsal's mark (a picture may travel alone), and one look for all."""
-    heading: Spec = {"text": wrap(title, 50) or [""], "anchor": "start", "frame": "bounds", "offset": 10}
+    heading: Spec = {"text": wrap(title, LETTERS) or [""], "anchor": "start", "frame": "bounds", "offset": 10}
     if rehearsal:
         heading |= {"subtitle": BANNER, "subtitleColor": RED, "subtitleFontWeight": "bold"}
     config = {

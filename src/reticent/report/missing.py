@@ -38,11 +38,13 @@ class MissingPictures:
     - `charts`: the pictures.
     - `rates`: by column, the share missing of those asked.
     - `text`: the same as text.
+    - `titles`: what the codebook calls each column.
     """
 
     charts: tuple[Chart, ...] = field(repr=False)
     rates: Mapping[str, float] = field(repr=False)
     text: str = field(repr=False)
+    titles: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def page(self) -> bytes:
         """One page that needs no network."""
@@ -52,7 +54,9 @@ class MissingPictures:
             "said": (DENOMINATOR, ROWS_SAID),
             "charts": [(chart, None if made is None else Markup(made)) for chart, made in drawn],
             "how": HOW,
-            "rates": [(name, f"{rate:.1%}") for name, rate in self.rates.items()],
+            "rates": [
+                (self.titles.get(name, name), name, f"{rate:.1%}") for name, rate in self.rates.items()
+            ],
         }
         environment = Environment(
             loader=PackageLoader("reticent", "report"), autoescape=True, undefined=StrictUndefined
@@ -86,7 +90,8 @@ def missing_pictures(engine: CuratorEngine, schema: Schema, by: str | None = Non
         title = f"Missing by {schema.column(by, field='by').title}"
         charts.append(_chart(4, title, DENOMINATOR, _heat(rows, "group", "column", "rate", ".1%")))
     told = found.text(rates) if found is not None else "nothing is missing"
-    return MissingPictures(charts=tuple(charts), rates=rates, text=told)
+    titles = {name: schema.coded[name].title for name in rates}
+    return MissingPictures(charts=tuple(charts), rates=rates, text=told, titles=titles)
 
 
 def _chart(number: int, title: str, caption: str, spec: Spec) -> Chart:
@@ -95,7 +100,10 @@ def _chart(number: int, title: str, caption: str, spec: Spec) -> Chart:
 
 
 def _title(schema: Schema, name: str) -> str:
-    return schema.coded[name].title
+    """What the codebook calls a column; where it calls two the same, with the name, so that they do not share a line."""
+    title = schema.coded[name].title
+    is_shared = sum(each.title == title for each in schema.coded.values()) > 1
+    return f"{title} ({name})" if is_shared else title
 
 
 def _rates(schema: Schema, rates: Mapping[str, float]) -> Spec:
@@ -152,7 +160,7 @@ def _patterns(schema: Schema, found: Patterns) -> Spec:
                 "title": None,
                 "axis": {"labelAngle": -50},
             },
-            "y": {"field": "pattern", "type": "nominal", "sort": None, "title": "share of all rows"},
+            "y": {"field": "pattern", "type": "nominal", "sort": None, "title": None},
             "color": {"field": "state", "type": "nominal", "scale": fill, "legend": {"title": None}},
         },
     }

@@ -100,9 +100,13 @@ def has_total(estimate: Mapping[str, Any]) -> bool:
     return any(estimate.get(key) is not None for key in ("total_low", "total_high", "total_margin"))
 
 
+def has_ends(estimate: Mapping[str, Any]) -> bool:
+    """Whether an estimate has an interval for privacy noise, even one that is open on a side."""
+    return any(estimate.get(key) is not None for key in ("privacy_low", "privacy_high"))
+
+
 def _lacks_ends(answer: Mapping[str, Any]) -> bool:
-    estimates = answer.get("estimates") or []
-    return all(each.get("privacy_low") is None and each.get("privacy_high") is None for each in estimates)
+    return not any(map(has_ends, answer.get("estimates") or []))
 
 
 OTHERS = ("cells", "tables", "regression", "synth")
@@ -114,15 +118,18 @@ def covers(document: Mapping[str, Any]) -> str:
     estimates = [
         each for answer in document.get("statistics") or [] for each in answer.get("estimates") or []
     ]
-    told = [has_total(each) for each in estimates]
+    told = [each for each in estimates if has_total(each) or has_ends(each)]
     are_all = not any(document.get(key) for key in OTHERS)
-    if not any(told):
+    if not told:
+        return f"No {'number' if are_all else 'statistic'} of this release has an interval."
+    bare = " Where an estimate shows no interval, none is known." * (len(told) < len(estimates))
+    if not any(map(has_total, told)):
         return (
             f"The intervals of {'this release' if are_all else 'the statistics'} cover privacy noise alone: no sampling error is "
-            f"known{'' if are_all else ' of them'}, so they are no confidence intervals for the population."
+            f"known{'' if are_all else ' of them'}, so they are no confidence intervals for the population.{bare}"
         )
     many = "Every number" if are_all else "Every statistic"
     both = f"{many} has two intervals: one for privacy noise, and a total for sampling and noise together"
-    if all(told):
-        return f"{both}."
-    return f"{both}, but for those whose sampling error is not known: theirs cover privacy noise alone."
+    if all(map(has_total, told)):
+        return f"{both}.{bare}"
+    return f"{both}, but for those whose sampling error is not known: theirs cover privacy noise alone.{bare}"

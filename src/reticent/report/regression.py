@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from reticent.exact import BARE, places_for
+from reticent.exact import BARE, level_words, places_for
 from reticent.release.labels import Labels
 from reticent.release.product import Document, Grid, Line
 from reticent.report.drawing import Drawing, Drawn
@@ -11,6 +11,7 @@ from reticent.report.numbers import downward, nearest, upward
 from reticent.report.numbers import places as places_of
 
 HEADINGS = ("coefficient", "against", "value")
+INTERVALS = ("interval for privacy noise", "total interval: sampling and noise")
 FINEST = 30  # a slope per dollar may be small
 USES = (
     (
@@ -22,11 +23,11 @@ USES = (
 
 def _shown(line: Document, labels: Labels) -> tuple[str, str, str, str, str]:
     places = places_of(line, most=FINEST)
-    term = term_label(line["term"], labels)
+    term = labels.term(line["term"])
     domain = labels.cell(line.get("cell") or {})
     return (
         f"{domain}: {term}" if domain else term,
-        _against(line, labels),
+        labels.against(line["term"], line["against"]),
         nearest(line["value"], places),
         _bar(line, "privacy", places),
         _bar(line, "total", places),
@@ -38,16 +39,6 @@ def _bar(line: Document, which: str, places: int) -> str:
     return "" if low is None else f"{downward(low, places)} to {upward(high, places)}"
 
 
-def term_label(term: str, labels: Labels) -> str:
-    """`Region = New England` for `region = 1`; a number by its label."""
-    column, mark, level = term.partition(" = ")
-    return f"{labels.column(column)} = {labels.level(column, level)}" if mark else labels.column(term)
-
-
-def _against(line: Document, labels: Labels) -> str:
-    return labels.level(line["term"].partition(" = ")[0], line["against"]) if line["against"] else ""
-
-
 def _view(document: Document) -> dict[str, Any]:
     labels = Labels.of(document)
     told = [
@@ -55,11 +46,24 @@ def _view(document: Document) -> dict[str, Any]:
             **each,
             "response": labels.column(each["response"]),
             "residual": _residual(each["residual_sd"]),
-            "shown": [_shown(line, labels) for line in each["coefficients"]],
+            **_told(each, labels),
         }
         for each in document.get("regression") or []
     ]
     return {"asked": [(each["name"], each["words"]) for each in told], "regressions": told}
+
+
+def _told(line: Document, labels: Labels) -> dict[str, Any]:
+    """The coefficients under their headings; an interval that no coefficient has, has no column."""
+    shown = [_shown(each, labels) for each in line["coefficients"]]
+    names = (*HEADINGS, *(f"{level_words([line['level']])}{words}" for words in INTERVALS))
+    kept = [i for i in range(len(names)) if i < len(HEADINGS) or any(each[i] for each in shown)]
+    whys = dict.fromkeys((line["no_privacy_interval"], line["no_total_interval"]))
+    return {
+        "headings": [names[i] for i in kept],
+        "shown": [[each[i] for i in kept] for each in shown],
+        "same_why": len(whys) == 1,
+    }
 
 
 def _residual(told: Any) -> str:
@@ -76,12 +80,11 @@ def _lines(document: Document) -> Iterator[Line]:
     for each in document["regression"]:
         yield f"{each['name']}: {each['guarantee']['words']}"
         yield f"  {each['words']}"
-        level = f"{100 * each['level']:g} %"
-        headings = (*HEADINGS, f"{level} interval for privacy noise", f"{level} total interval")
-        yield Grid(headings=headings, rows=[_shown(line, labels) for line in each["coefficients"]])
+        told = _told(each, labels)
+        yield Grid(headings=told["headings"], rows=told["shown"])
         if each["no_privacy_interval"]:
             yield f"  no interval: {each['no_privacy_interval']}"
-        if each["no_total_interval"]:
+        if each["no_total_interval"] and not told["same_why"]:
             yield f"  no total interval: {each['no_total_interval']}"
 
 

@@ -1,6 +1,7 @@
 """The answers as an Excel workbook: all numbers, a sheet for each table, and what they mean. Text stays text (T28)."""
 
 import io
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,6 +15,8 @@ from reticent.report.statistics import answer_crosstab, answer_list
 from reticent.report.tables import margin_crosstab, margin_list
 from reticent.report.words import not_filled, reached, repaired
 
+PARTS = ("cells", "regression")  # which have no keys to be crossed: a sheet for each of theirs, line by line
+WIDE = {"guarantee": 60, "meaning": 60, "total_meaning": 60, "cell_label": 28, "term_label": 40}
 _LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)  # a workbook wants a date; the same release is the same bytes
 
 
@@ -27,10 +30,15 @@ def sheet(release: Release) -> bytes:
     book = part.Workbook(out, {"in_memory": True, "strings_to_formulas": False, "strings_to_urls": False})
     book.set_properties({"title": "Release", "created": _LONG_AGO.replace(tzinfo=None)})
     document = clean(release.document)
-    _answers(book, release)
+    _listed(book, "answers", release.header, list(release.lines()))
     names = {"answers", "about"}
     for tab in crosstabs(document):
         _crossed(book, tab, _sheet_name(tab.name, names))
+    for part in PARTS:
+        if part in release.parts:
+            tidy = release.tidy(part)
+            for name, lines in tidy.by_name().items():
+                _listed(book, _sheet_name(name, names), tidy.header, lines)
     _about(book, document)
     book.close()
     return out.getvalue()
@@ -93,20 +101,20 @@ def _crossed(book: Any, tab: Crosstab, name: str) -> None:
     page.set_column(sides + width + 1, sides + 2 * width, 22)
 
 
-def _answers(book: Any, release: Release) -> None:
-    bold = book.add_format({"bold": True, "bottom": 1})
-    page, header = book.add_worksheet("answers"), release.header
-    page.write_row(0, 0, header, bold)
-    for place, line in enumerate(release.lines(), start=1):
+def _listed(book: Any, name: str, header: Sequence[str], lines: Sequence[Sequence[Any]]) -> None:
+    """Lines under their header, as in the CSV; numbers as numbers."""
+    bold, page = book.add_format({"bold": True, "bottom": 1}), book.add_worksheet(name)
+    for place, text in enumerate(header):
+        page.write_string(0, place, text, bold)
+    for place, line in enumerate(lines, start=1):
         for column, value in enumerate(line):
             if isinstance(value, int | float):
                 page.write_number(place, column, value)
             elif value is not None:
                 page.write_string(place, column, str(value))
     page.freeze_panes(1, 2)
-    page.set_column(0, 2, 28)
-    page.set_column(3, len(header) - 3, 12)
-    page.set_column(len(header) - 3, len(header) - 1, 60)
+    for place, text in enumerate(header):
+        page.set_column(place, place, WIDE.get(text, 24 if place < 3 else 12))
 
 
 def _about(book: Any, document: Any) -> None:

@@ -1,9 +1,10 @@
 """Statistics on a page, in pictures and on the terminal: single estimates, and tables of them, with their intervals."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from reticent.exact import level_words
 from reticent.release.labels import Labels
 from reticent.release.product import Document, Grid, Line
 from reticent.report import marks
@@ -61,16 +62,17 @@ def _drawn(answers: list[Any], labels: Labels, document: Document) -> Iterator[L
             yield f"{_name(answer)} ({unit_of(answer)})"
             tab = crossed[answer["name"]]
             yield tab.grid() if tab is not None else _listed([answer], columns_of(answer), labels, document)
-            yield tab.note if tab is not None else ""
+            yield from [tab.note] if tab is not None and tab.note else []
 
 
 def _listed(answers: list[Any], columns: list[str], labels: Labels, document: Document) -> Grid:
     """One line for each estimate, under the `columns` of a table, else by its name; nothing of columns that would be empty."""
+    told = _lines(answers, columns, labels)
     rows = [
         (*(line["cells"] or [line["name"]]), line["value"], line["bar"], line["total"], line["rating"])
-        for line in _lines(answers, columns, labels)["lines"]
+        for line in told["lines"]
     ]
-    noise, total = (f"{_stated(answers)}{words}" for words in (NOISE, TOTAL))
+    noise, total = (f"{told['level']}{words}" for words in (NOISE, TOTAL))
     first = [labels.column(column) for column in columns] or ["statistic"]
     headings = (*first, "estimate", noise, total, "reliability")
     kept = [i for i in range(len(headings)) if i < len(first) + 2 or any(row[i] for row in rows)]
@@ -83,11 +85,9 @@ def _listed(answers: list[Any], columns: list[str], labels: Labels, document: Do
     )
 
 
-def _stated(answers: list[Any]) -> str:
-    """`95 % `, where all intervals have one level."""
-    levels = {(answer.get("interval") or {}).get("level") for answer in answers}
-    level = levels.pop() if len(levels) == 1 else None
-    return "" if level is None else f"{100 * level:g} % "
+def _level(answer: Mapping[str, Any]) -> float | None:
+    """The level of the intervals of a statistic."""
+    return (answer.get("interval") or {}).get("level")
 
 
 def answer_crosstab(answer: Document, labels: Labels) -> Crosstab | None:
@@ -116,7 +116,7 @@ def _cells(answer: Document, labels: Labels) -> TableCells:
             number=each.get("value"),
         )
         cells.append((each.get("cell") or {}, cell))
-    covers = f"{_stated([answer])}{TOTAL if has_total else NOISE}"
+    covers = f"{level_words([_level(answer)])}{TOTAL if has_total else NOISE}"
     return TableCells(
         cells=cells,
         keys=columns_of(answer),
@@ -147,7 +147,8 @@ def statistics_view(document: Document) -> dict[str, Any]:
 def key_figures(document: Document) -> list[dict[str, Any]]:
     """The first single estimates, to stand at the head of a page: name, value, and the widest interval that is given."""
     answers = [each for each in document.get("statistics") or [] if not is_table(each)]
-    lines = _lines(answers[:KEY_FIGURES], [], Labels.of(document))["lines"]
+    labels = Labels.of(document)
+    lines = [line for each in answers[:KEY_FIGURES] for line in _lines([each], [], labels)["lines"]]
     return [{**line, "says": _says(line)} for line in lines]
 
 
@@ -169,7 +170,7 @@ def may_be_below_zero(document: Document) -> bool:
 
 def _says(line: dict[str, Any]) -> str:
     """What stands under a key figure."""
-    level = f"{100 * line['level']:g} % " if line["level"] is not None else ""
+    level = level_words([line["level"]])
     if line["total"]:
         return f"{level}{TOTAL}: {line['total']}"
     return f"{level}{NOISE}: {line['bar']}" if line["bar"] else "no interval"
@@ -216,21 +217,33 @@ def _table(answer: Mapping[str, Any], labels: Labels) -> dict[str, Any]:
 
 
 def _lines(answers: list[Any], columns: list[str], labels: Labels) -> dict[str, Any]:
-    """The lines of one table, and which of its columns have anything to say."""
+    """The lines of one table, which of its columns have anything to say, and the level of all its intervals.
+
+    Where levels differ, each interval tells its own.
+    """
+    level = level_words(map(_level, answers))
     lines = [
-        _line(answer, estimate, columns, labels)
+        _line(answer, estimate, columns, labels, "" if level else level_words([_level(answer)]))
         for answer in answers
         for estimate in answer.get("estimates") or []
     ]
     return {
         "lines": lines,
+        "level": level,
+        "noise": _headed(f"{level}{NOISE}"),
+        "both": _headed(f"{level}{TOTAL}"),
         "has_total": any(line["total"] for line in lines),
         "has_rating": any(line["rating"] for line in lines),
     }
 
 
+def _headed(words: str) -> str:
+    """As the heading of a column."""
+    return words[:1].upper() + words[1:]
+
+
 def _line(
-    answer: Mapping[str, Any], estimate: dict[str, Any], columns: list[str], labels: Labels
+    answer: Mapping[str, Any], estimate: dict[str, Any], columns: list[str], labels: Labels, own: str = ""
 ) -> dict[str, Any]:
     cell = estimate.get("cell") or {}
     digits, rating = places(estimate), estimate.get("reliability") or ""
@@ -241,13 +254,18 @@ def _line(
         "cells": [labels.level(column, cell.get(column, "")) for column in columns],
         "exact": estimate.get("value"),
         "value": nearest(estimate.get("value"), digits) or "not given",
-        "bar": _span(low, high, "\N{NO-BREAK SPACE}"),
-        "level": (answer.get("interval") or {}).get("level"),
-        "total": _total(estimate, digits),
+        "bar": _with(_span(low, high, "\N{NO-BREAK SPACE}"), own),
+        "level": _level(answer),
+        "total": _with(_total(estimate, digits), own),
         "cv": percent(estimate.get("cv")),
         "rating": rating,
         "mark": MARKS.get(rating, ""),
     }
+
+
+def _with(interval: str, level: str) -> str:
+    """An interval with a level of its own, where it has one."""
+    return f"{interval} ({level.strip()})" if interval and level else interval
 
 
 def _total(estimate: dict[str, Any], digits: int) -> str:
@@ -319,7 +337,7 @@ def _charted(answer: Mapping[str, Any], labels: Labels) -> tuple[str, Spec]:
     columns, estimates = columns_of(answer), list(answer.get("estimates") or [])
     years = next((column for column in columns if marks.are_years(_levels_of(estimates, column))), None)
     if years is not None:
-        return _over_years(answer, columns, years, labels)
+        return over_years(estimates, columns, years, labels, unit=unit_of(answer), caption=_levels([answer]))
     outer, inner = (columns[:1], columns[1:]) if len(columns) > 1 else ([], columns)
     rows = []
     for place, estimate in enumerate(estimates[:MOST_CELLS]):
@@ -327,8 +345,10 @@ def _charted(answer: Mapping[str, Any], labels: Labels) -> tuple[str, Spec]:
         row = _row(
             place, " · ".join(labels.level(column, cell.get(column, "")) for column in inner), estimate
         )
-        row["group"] = "".join(
-            f"{labels.column(column)}: {labels.level(column, cell.get(column, ''))}" for column in outer
+        row["group"] = marks.group_text(
+            "".join(
+                f"{labels.column(column)}: {labels.level(column, cell.get(column, ''))}" for column in outer
+            )
         )
         rows.append(row)
     caption = _levels([answer])
@@ -342,24 +362,31 @@ def _levels_of(estimates: list[Any], column: str) -> list[str]:
     return [str((each.get("cell") or {}).get(column, "")) for each in estimates]
 
 
-def _over_years(
-    answer: Mapping[str, Any], columns: list[str], years: str, labels: Labels
+def over_years(
+    estimates: Sequence[Any],
+    columns: Sequence[str],
+    years: str,
+    labels: Labels,
+    *,
+    unit: str,
+    caption: str,
 ) -> tuple[str, Spec]:
     """A line over the years for each combination of the other keys, one under the other."""
     others, rows = [column for column in columns if column != years], []
-    for place, estimate in enumerate(answer.get("estimates") or []):
+    for place, estimate in enumerate(estimates):
         cell = estimate.get("cell") or {}
         if not marks.are_years([str(cell.get(years, ""))], least=1):
             continue  # those whose year is missing stand in the table
         row = _row(place, "", estimate) | {"year": int(str(cell[years]))}
-        row["group"] = " · ".join(labels.level(column, cell.get(column, "")) for column in others)
+        group = " · ".join(labels.level(column, cell.get(column, "")) for column in others)
+        row["group"] = marks.group_text(group)
         rows.append(row)
     groups = list(dict.fromkeys(row["group"] for row in rows))[:MOST_LINES_DRAWN]
     shown = [row for row in rows if row["group"] in groups]
-    caption = _levels([answer]) + " The band is the interval for privacy noise, the thin bars the total."
+    caption += " The band is the interval for privacy noise, the thin bars the total."
     if len(shown) < len(rows):
         caption += f" The first {len(groups)} lines; the table has all."
-    plot = marks.line(shown, unit_of(answer), labels.column(years))
+    plot = marks.line(shown, unit, labels.column(years))
     return caption, {"data": {"values": shown}, **(marks.lines_in_groups(plot) if others else plot)}
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from reticent.exact import level_words
 from reticent.release.labels import Labels
 from reticent.release.product import Grid, Line
 from reticent.release.synth_table import Numbers, unpacked
@@ -26,7 +27,7 @@ def synth_tables(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [
         {
             **{key: value for key, value in table.items() if key not in ("tables", "measured", "answers")},
-            "answers": [_answer_row(each) for each in table.get("answers", ())],
+            "answers": _answers(table),
             "bootstrap": table.get("bootstrap", 0),
             "promised": promised(table),
             "ruled": ruled(table),
@@ -118,16 +119,22 @@ def _histogram(column: Table, numbers: Numbers, labels: Labels) -> tuple[str, Sp
     return f"Rows in {bins} bins between the declared bounds.{_silent(column, numbers)}", spec
 
 
-ANSWER_HEADINGS = (
-    "answer",
-    "estimate",
-    "interval for sampling and noise",
-    "standard error: noise, sampling",
-    "rests on",
-)
+def _answers(table: Table) -> Grid | None:
+    """The answers as a table under their headings; where their levels differ, each interval tells its own."""
+    told = table.get("answers") or ()
+    level = level_words(each["level"] for each in told)
+    headings = (
+        "answer",
+        "estimate",
+        f"{level}interval for sampling and noise",
+        "standard error: noise, sampling",
+        "rests on",
+    )
+    rows = [_answer_row(each, "" if level else level_words([each["level"]])) for each in told]
+    return Grid(headings=headings, rows=rows) if told else None
 
 
-def _answer_row(told: Mapping[str, Any]) -> tuple[str, ...]:
+def _answer_row(told: Mapping[str, Any], level: str = "") -> tuple[str, ...]:
     """One answer as a line of a table; where it has no interval, the reason stands in its place."""
     words = f"{told['name']}: {told['words']}"
     if told["total_low"] is None:
@@ -139,7 +146,7 @@ def _answer_row(told: Mapping[str, Any]) -> tuple[str, ...]:
     errors += f" (design effect {design['design_effect']:g}, {design['source']})" if design else ""
     chosen = " (chosen from the data)" if told["chosen_from_data"] else ""
     ends = f"{downward(told['total_low'], at)} to {upward(told['total_high'], at)}"
-    interval = f"{ends} ({told['level']:g})"
+    interval = f"{ends} ({level.strip()})" if level else ends
     return words, nearest(told["estimate"], at), interval, errors, " x ".join(told["rests_on"]) + chosen
 
 
@@ -148,8 +155,8 @@ def synth_lines(document: Mapping[str, Any]) -> Iterator[Line]:
     for table in document["synth"]:
         names = ", ".join(f"{name}.csv" for name in table["files"])
         yield f"{table['name']}: {table['rows']:,} synthetic rows by {table['method']} in {names}"
-        if table.get("answers"):
-            yield Grid(headings=ANSWER_HEADINGS, rows=[_answer_row(each) for each in table["answers"]])
+        answers = _answers(table)
+        yield from [answers] if answers is not None else []
         yield f"  {table['guarantee']['words']}"
 
 

@@ -11,7 +11,7 @@ from reticent.report.crosstab import CrossCell, Crosstab, TableCells, doubt_mark
 from reticent.report.drawing import Drawing, Drawn
 from reticent.report.marks import Spec
 from reticent.report.numbers import downward, nearest, places, upward
-from reticent.report.statistics import NOISE, TOTAL
+from reticent.report.statistics import NOISE, TOTAL, over_years
 
 SHOWN = 200
 DRAWN = 60
@@ -169,11 +169,23 @@ def _charts(document: Document) -> Iterator[Drawn]:
 def _charted(table: Document, margin: Document, labels: Labels) -> tuple[str, Spec]:
     """The cells of a margin with their intervals, without totals; of several columns, a part for each level of the first."""
     cells = [line for line in margin["lines"] if ALL not in line["cell"].values()]
+    caption = f"Intervals for privacy noise at {100 * table['level']:g} %"
+    caption += ", and thin beyond them the total." if _has_total(table) else "."
+    for column in margin["columns"]:
+        if marks.are_years([line["cell"][column] for line in cells]):
+            return over_years(
+                cells,
+                margin["columns"],
+                column,
+                labels,
+                unit=_unit(table),
+                caption=f"Intervals at {100 * table['level']:g} %.",
+            )
     outer = margin["columns"][0] if len(margin["columns"]) > 1 else ""
     rows = [
         {
             "place": place,
-            "group": f"{labels.column(outer)}: {labels.level(outer, line['cell'][outer])}" if outer else "",
+            "group": marks.group_text(_group(outer, line, labels)) if outer else "",
             "label": " · ".join(
                 labels.level(name, line["cell"][name]) for name in margin["columns"] if name != outer
             ),
@@ -186,12 +198,14 @@ def _charted(table: Document, margin: Document, labels: Labels) -> tuple[str, Sp
         }
         for place, line in enumerate(cells[:DRAWN])
     ]
-    caption = f"Intervals for privacy noise at {100 * table['level']:g} %"
-    caption += ", and thin beyond them the total." if _has_total(table) else "."
     if len(cells) > len(rows):
         caption += f" The first {len(rows)} of {len(cells)} cells; the table has all."
     plot = marks.bars(rows, _unit(table))
     return caption, {"data": {"values": rows}, **(marks.in_groups(plot) if outer else plot)}
+
+
+def _group(outer: str, line: Document, labels: Labels) -> str:
+    return f"{labels.column(outer)}: {labels.level(outer, line['cell'][outer])}"
 
 
 TABLES = Drawing(heading="Tables", template="tables.html.j2", view=_view, lines=_lines, charts=_charts)

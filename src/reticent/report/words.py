@@ -22,7 +22,7 @@ USE = (
     (
         "Not for: final numbers. Standard errors and tests computed from synthetic rows are too small, since they know neither of the "
         "noise, nor of the sampling, nor that the model is one. Ask the question in a plan instead, or of the noisy tables behind "
-        "the rows (`Release.query`), and get an interval where they were measured."
+        "the rows (Release.query in Python), and get an interval where they were measured."
     ),
     (
         "The number of rows comes from the plan. More rows are no more information, and say nothing about how many "

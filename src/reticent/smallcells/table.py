@@ -22,7 +22,7 @@ from reticent.smallcells.estimators import Estimator, Predict, Ratios, estimates
 from reticent.smallcells.points import GridPoints, Wholes, moments
 
 COLUMNS = ("cell", "estimate", "noise_variance", "standard_error", "low", "high", "count")
-LINE = ("release", "table", *COLUMNS, "method", "guarantee")
+LINE = ("release", "table", *COLUMNS, "level", "method", "guarantee", "meaning")
 DECIMALS, FINE = 9, 10.0**9
 Number = float | None
 
@@ -99,7 +99,15 @@ def lines(table: Mapping[str, Any], release_id: str) -> Iterator[list[Any]]:
     guarantee = table["label"] or table["guarantee"]["words"]
     columns = [table["columns"][name] for name in COLUMNS]
     for values in zip(*columns, strict=True):
-        yield [release_id, table["name"], *values, table["method"], guarantee]
+        yield [
+            release_id,
+            table["name"],
+            *values,
+            table["level"],
+            table["method"],
+            guarantee,
+            table["meaning"],
+        ]
 
 
 def rows(table: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -1,0 +1,128 @@
+"""Each sentence that once stood in the wrong report, held against rehearsals of plans of every kind."""
+
+import io
+import zipfile
+from typing import Any
+
+import pytest
+
+from reticent.engine.open import open_engine
+from reticent.plan.plan import Plan
+from reticent.release.release import Release
+from reticent.release.run import run_plan
+from reticent.release.survey import Survey, simulate
+from reticent.report.methodology import methodology
+from reticent.report.page import page
+from reticent.report.sheet import sheet
+from tests.report.test_true_sentences import BOOK, CELLS, COUNT, DONOR, MODEL
+
+MEAN = {"name": "mean pay", "query": {"mean": "pay", "centre": "500"}, "epsilon": "0.5"}
+WEIGHED = {"name": "weighed", "query": {"count": "*", "weight": "poststratified"}, "epsilon": "0.5"}
+SYNTH = [{"name": "rows", "columns": ["age", "area"], "rows": 50, "method": "mst", "epsilon": "1"}]
+KNOWN = {
+    "by": [{"column": "area", "missing": "1"}],
+    "totals": [{"area": level, "total": "5000"} for level in ("1", "2")],
+}
+FACTORS = {**KNOWN, "factors": {"epsilon": "0.2"}}
+LINE = [{"name": "slope", "y": "pay", "x": ["age"], "epsilon": "1"}]
+TABLES = [{"name": "areas", "margins": [["area"]], "epsilon": "0.5"}]
+PLANS: dict[str, dict[str, Any]] = {
+    "plain": {"statistics": [*COUNT, MEAN]},
+    "weights": {"statistics": [*COUNT, WEIGHED], "weight": KNOWN},
+    "factors": {"statistics": [*COUNT, WEIGHED], "weight": FACTORS},
+    "model": {"statistics": [*COUNT, MEAN], "impute": MODEL},
+    "donors": {"statistics": [*COUNT, MEAN], "impute": DONOR},
+    "cells": {"statistics": COUNT, "cells": CELLS},
+    "cells and model": {"statistics": COUNT, "cells": CELLS, "impute": MODEL},
+    "cells and donors": {"statistics": COUNT, "cells": CELLS, "impute": DONOR},
+    "synth": {"synth": SYNTH},
+    "tables and line": {"tables": TABLES, "regression": LINE},
+    "line and donors": {"regression": LINE, "impute": DONOR},
+}
+FILLED = {name for name, sections in PLANS.items() if "impute" in sections}
+
+
+def of(name: str) -> tuple[Plan, Release]:
+    plan = Survey("rows.csv", codebook=BOOK).plan("r", epsilon="10", expect={"rows": 500}, **PLANS[name])
+    engine = open_engine(simulate(plan.schema, 500))
+    try:
+        told = run_plan(plan, engine, None).to_document(plan, receipt=None, engine="none")
+    finally:
+        engine.close()
+    return plan, Release(told)
+
+
+@pytest.fixture(scope="module")
+def releases() -> dict[str, Release]:
+    return {name: of(name)[1] for name in PLANS}
+
+
+def workbook(release: Release) -> str:
+    with zipfile.ZipFile(io.BytesIO(sheet(release))) as book:
+        return book.read("xl/sharedStrings.xml").decode()
+
+
+def everything(release: Release) -> str:
+    """What a reader reads: page, workbook, methodology and every description."""
+    return "\n".join([page(release).decode(), workbook(release), methodology(release.document)])
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_donors_are_spoken_of_where_there_are_donors(name: str, releases: dict[str, Release]) -> None:
+    """(a) And weights of weights, lines of lines."""
+    text = everything(releases[name])
+    assert ("may now stand in several rows" in text) == ("donors" in name)
+    assert ("stands in one row only" in text) == ("model" in name)
+    assert ("all who share their bin" in text) == (name == "weights")
+    assert ("times a factor that was released" in text) == (name == "factors")
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_nothing_else_is_said_of_intervals_for_privacy_noise_alone(
+    name: str, releases: dict[str, Release]
+) -> None:
+    """(b) Never without such an interval, and never of the release as a whole."""
+    document = releases[name].document
+    text = everything(releases[name])
+    has_noise = any(document.get(key) for key in ("statistics", "tables", "regression"))
+    assert ("and nothing else" in text) == has_noise
+    others = any(document.get(key) for key in ("cells", "tables", "regression", "synth"))
+    assert ("The intervals of this release" in text) == (bool(document["statistics"]) and not others)
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_those_who_did_not_answer_are_spoken_of_where_their_answers_were_filled(
+    name: str, releases: dict[str, Release]
+) -> None:
+    """(c) In whatever rests on a filled column, and nowhere else."""
+    document = releases[name].document
+    sections = [each for key in ("statistics", "cells", "regression") for each in document.get(key) or []]
+    about_pay = [each["words"] for each in sections if "pay" in each["words"]]
+    said = ("count as answers", "or had it filled")
+    assert all(any(each in words for each in said) == (name in FILLED) for words in about_pay)
+    assert not any(
+        each in words
+        for each in said
+        for words in (each["words"] for each in sections if "pay" not in each["words"])
+    )
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_the_workbook_says_what_was_done_about_missing_answers(
+    name: str, releases: dict[str, Release]
+) -> None:
+    """(d) That nothing was filled where nothing was, and never that anything was used as it is."""
+    text = workbook(releases[name])
+    assert "used as they are" not in text and "used as it is" not in text
+    silent = name not in FILLED and name not in ("weights", "factors")
+    assert ("none was filled" in text) == silent
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_the_level_stands_over_every_interval(name: str, releases: dict[str, Release]) -> None:
+    """No heading speaks of an interval without saying at which level."""
+    text = page(releases[name]).decode()
+    heads = [piece.split("</th>")[0] for piece in text.split("<th ")[1:]]
+    about = [head.split(">", 1)[1] for head in heads if "nterval" in head]
+    assert all(head.startswith("95 %") for head in about)
+    assert bool(about) == (name not in ("synth", "line and donors"))
