@@ -1,9 +1,9 @@
-"""Files written whole or not at all, none that we publish ever replaced (R15), TOML read safely, and CSV without formulas.
+"""Files written whole or not at all, none that we publish ever replaced (R15), TOML read safely, and tidy tables.
 
 A file is written under a temporary name in its own folder, flushed, and then *linked* to its name: linking fails where the
 name is taken, which renaming would not. The folder is flushed last. Texts name a file by its last part only, never by
 where it lies on the machine. A TOML file that anybody may have written is read within bounds, exactly, and never
-executed.
+executed. A tidy table has a line for each number, and its CSV no formulas.
 """
 
 import csv
@@ -16,13 +16,17 @@ import stat
 import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from reticent.errors import REQUIRED, PlanError, ResourceError, ReticentError, nearest
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 PRIVATE, PUBLISHED = 0o600, 0o644
 
@@ -298,6 +302,44 @@ def _defused(value: Any) -> Any:
     if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")):
         return f"'{value}"
     return "" if value is None else value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tidy:
+    """Released numbers with a line for each: what a CSV, a data frame and a sheet are written from.
+
+    **Fields**
+
+    - `header`: the columns; the first holds the release, the second the statistic or table by its name.
+    - `lines`: under them, None where there is nothing.
+    - `numbers`: the columns that hold numbers; in all others stands text.
+    """
+
+    header: Sequence[str]
+    lines: Sequence[Sequence[Any]]
+    numbers: frozenset[str]
+
+    def to_csv(self) -> bytes:
+        """Text that a spreadsheet would execute is defused by a leading quote (T28)."""
+        return tidy_csv(self.header, self.lines)
+
+    def to_arrow(self) -> "pa.Table":
+        """Numbers as doubles, all else as text."""
+        import pyarrow as pa  # slow to load: only where somebody asks for a frame
+
+        columns = zip(*self.lines, strict=True) if self.lines else ([] for _ in self.header)
+        made = {}
+        for name, values in zip(self.header, columns, strict=True):
+            kind = (float, pa.float64()) if name in self.numbers else (str, pa.string())
+            made[name] = pa.array([None if each is None else kind[0](each) for each in values], kind[1])
+        return pa.table(made)
+
+    def by_name(self) -> dict[str, list[Sequence[Any]]]:
+        """The lines of each statistic or table."""
+        found: dict[str, list[Sequence[Any]]] = {}
+        for line in self.lines:
+            found.setdefault(str(line[1]), []).append(line)
+        return found
 
 
 def is_printable(text: str) -> bool:

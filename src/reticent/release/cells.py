@@ -10,12 +10,13 @@ import numpy as np
 from reticent.engine.wants import PointsByCell as Want
 from reticent.engine.wants import Tallies
 from reticent.errors import ResourceError
+from reticent.files import Tidy
 from reticent.noise.bits import Bits
 from reticent.plan.cells import CellTables
 from reticent.plan.plan import Plan
 from reticent.privacy.claim import Claim
 from reticent.release.labels import Labels
-from reticent.release.product import Document, PlanRun, Producer, ReleasedSection, Result, Tidy
+from reticent.release.product import Document, PlanRun, Producer, ReleasedSection, Result
 from reticent.schema.predicate import columns_used
 from reticent.smallcells.cells import SmallCells
 from reticent.smallcells.points import GridPoints

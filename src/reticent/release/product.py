@@ -7,21 +7,18 @@ may be published. The producers stand in `release/release.py`; the runner and th
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from reticent.engine.protocol import Engine
 from reticent.engine.sql.sampling import Lot
 from reticent.engine.wants import Aggregate, Tallies
-from reticent.files import tidy_csv
+from reticent.files import Tidy
 from reticent.noise.bits import Bits
 from reticent.noise.source import Noise
 from reticent.plan.budgets import Product
 from reticent.plan.plan import Plan
 from reticent.prepare.repair import Repair
 from reticent.privacy.claim import Claim
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 Step = Callable[[str], None]
 P = TypeVar("P", bound=Product)
@@ -147,44 +144,6 @@ class Grid:
 
 Line = str | Grid
 """What a terminal prints at a time."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tidy:
-    """Released numbers with a line for each: what a CSV, a data frame and a sheet are written from.
-
-    **Fields**
-
-    - `header`: the columns; the first holds the release, the second the statistic or table by its name.
-    - `lines`: under them, None where there is nothing.
-    - `numbers`: the columns that hold numbers; in all others stands text.
-    """
-
-    header: Sequence[str]
-    lines: Sequence[Sequence[Any]]
-    numbers: frozenset[str]
-
-    def to_csv(self) -> bytes:
-        """Text that a spreadsheet would execute is defused by a leading quote (T28)."""
-        return tidy_csv(self.header, self.lines)
-
-    def to_arrow(self) -> "pa.Table":
-        """Numbers as doubles, all else as text."""
-        import pyarrow as pa  # slow to load: only where somebody asks for a frame
-
-        columns = zip(*self.lines, strict=True) if self.lines else ([] for _ in self.header)
-        made = {}
-        for name, values in zip(self.header, columns, strict=True):
-            kind = (float, pa.float64()) if name in self.numbers else (str, pa.string())
-            made[name] = pa.array([None if each is None else kind[0](each) for each in values], kind[1])
-        return pa.table(made)
-
-    def by_name(self) -> dict[str, list[Sequence[Any]]]:
-        """The lines of each statistic or table."""
-        found: dict[str, list[Sequence[Any]]] = {}
-        for line in self.lines:
-            found.setdefault(str(line[1]), []).append(line)
-        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from typing import Any
 
 from reticent.engine.wants import Aggregate, Rows, SufficientStatistics, Sum, Table
 from reticent.errors import PlanError, ResourceError
+from reticent.files import Tidy
 from reticent.models.fit import ModelNoise, SystemModelNoise
 from reticent.models.intervals import MEANING, ReleasedLine, fit_line, reach
 from reticent.plan.plan import Plan
@@ -17,7 +18,7 @@ from reticent.privacy.claim import Claim
 from reticent.refine.total import DesignFactor, total_interval
 from reticent.release.labels import KeyColumns, Labels, keys_of
 from reticent.release.models import ESTIMATORS, Wanted, design_of, products, sums_of
-from reticent.release.product import Document, PlanRun, Producer, ReleasedSection, Result, Tidy
+from reticent.release.product import Document, PlanRun, Producer, ReleasedSection, Result
 from reticent.release.regression_noise import check_drowned
 from reticent.release.sampling import FILLED_TOTAL
 from reticent.release.statistics import StatisticsResult

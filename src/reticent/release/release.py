@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from reticent.errors import ReticentError
+from reticent.files import Tidy
 from reticent.plan.budgets import Product
 from reticent.plan.cells import CellTables
 from reticent.plan.models import ImputationModels
@@ -25,7 +26,7 @@ from reticent.release.format import FORMAT
 from reticent.release.former_release import FORMER, in_todays_words
 from reticent.release.labels import KeyColumns, Labels, keys_of
 from reticent.release.models import ModelsProducer
-from reticent.release.product import Document, Producer, ReleasedSection, Tidy
+from reticent.release.product import Document, Producer, ReleasedSection
 from reticent.release.regression import REGRESSION, RegressionProducer
 from reticent.release.shown import release_html
 from reticent.release.statistics import STATISTICS, StatisticsProducer

@@ -10,12 +10,13 @@ from reticent.answer.add_up import MarginAnswer, MarginTables, TableLine, answer
 from reticent.engine.wants import Aggregate, Tallies
 from reticent.errors import PlanError, ResourceError
 from reticent.exact import show
+from reticent.files import Tidy
 from reticent.plan.plan import Plan
 from reticent.plan.tables import AddUpTables
 from reticent.privacy.claim import Claim
 from reticent.release.document import sampling_section
 from reticent.release.labels import KeyColumns, Labels
-from reticent.release.product import Document, PlanRun, Producer, ReleasedSection, Result, Tidy
+from reticent.release.product import Document, PlanRun, Producer, ReleasedSection, Result
 from reticent.release.sampling import Sampled
 from reticent.release.statistics import StatisticsResult, asked_of_engine
 from reticent.release.table_totals import FINE, TOTAL_COLUMNS, total_section, total_told
