@@ -221,6 +221,21 @@ def test_bins_cross_and_silence_has_domains_of_its_own():
     assert told == {"-50 to under 0": 1, "0 to 150": 6, "(missing)": 1, "(not asked)": 1}
 
 
+def test_nothing_is_published_of_domains_that_the_condition_empties():
+    """Whoever is below 2, or did not say, is not among those from 2 on. They are measured all the same, so nothing else changes."""
+    bins, kinds = {"age": [0, 2, 3]}, [{"count": "*", "where": "age >= 2"}]
+    plan = make_plan([{**kinds[0], "by": ["sex", "age"], "bins": bins}], book(SMALL))
+    given = evaluate(plan, plain_tallies(plan, PEOPLE), FrozenNoise())
+    cells = [dict(each.cell) for each in next(iter(given.values())).estimates]
+    assert {each["age"] for each in cells} == {"2 to 3"}
+    assert {each["sex"] for each in cells} == {"f", "m", "(missing)"}
+    loud = FrozenNoise()
+    evaluate(plan, plain_tallies(plan, PEOPLE), loud)
+    assert len(loud.calls) == 3 * 3
+    with pytest.raises(PlanError, match="nobody in any domain"):
+        make_plan([{"count": "*", "where": "sex in ('f') and sex = 'm'", "by": ["sex"]}], book(SMALL))
+
+
 def test_domains_that_are_not_shown_are_measured_all_the_same():
     """As many calls to the noise, fewer numbers: which domains are left out is public."""
     seen = []

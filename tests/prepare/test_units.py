@@ -86,6 +86,7 @@ def test_dealing_depends_on_public_words_alone() -> None:
         ({"levels": ["a", "b"], "strata": ["n"]}, None, "one stratum for each level"),
         ({"levels": ["a", "b"], "strata": ["n", "n"], "drawn": [1]}, {"levels": ["n"]}, "one of them"),
         ({"levels": ["a", "b"], "drawn": [3]}, {"levels": ["n"]}, "more units than levels"),
+        ({"levels": ["a", "b"], "strata": ["n", "s"]}, {"levels": ["n"]}, "names 's', which is no level"),
         ({"kind": "integer", "bounds": [0, 9]}, None, "is 'categorical' for a primary sampling unit"),
         ({"role": "stratum", "levels": ["a"], "strata": ["n"]}, None, "role = 'psu'"),
     ],

@@ -126,6 +126,47 @@ def test_a_factor_from_items_without_a_weight_is_not_one_for_weighted_statistics
         )
 
 
+def test_a_declared_effect_serves_weighted_statistics_where_the_mean_weight_is_expected() -> None:
+    """What a weight stands for in respondents is then public. The twin that takes weight for respondents is too short by half."""
+    by_region = {"proportion": "y = 'yes'", "weight": "w", "by": ["z"], "show_missing": False}
+    asks = [
+        ASKS[2],
+        {"name": "heavy count", "query": {"count": "*", "where": "x > 50", "weight": "w"}, "epsilon": "1"},
+        {"name": "domains", "query": by_region, "epsilon": "1"},
+        {
+            "name": "median",
+            "query": {"median": "x", "step": "1", "weight": "w"},
+            "epsilon": "1",
+            "interval": {"epsilon": "1"},
+        },
+    ]
+    rows = people(deff=False)
+    w = rows["w"].to_numpy()
+    declared: Any = {"design": {"design_effect": "2.25"}}
+    expect = {"rows": len(w), "mean_weight": str(round(float(w.mean()), 6))}
+    known = told(plan_of(asks, **declared, expect=expect), rows)
+    share = first(known, "heavy y")
+    n, p = len(w), share["value"]
+    assert share["total_margin"] == pytest.approx(1.96 * 1.5 * np.sqrt(p * (1 - p) / n), rel=0.02)
+    assert share["total_margin"] > 1.3 * 1.96 * 1.5 * np.sqrt(p * (1 - p) / w.sum())
+    among = (rows["x"].to_numpy() > 50) @ w / w.sum()
+    held = first(known, "heavy count")["total_margin"]
+    assert held == pytest.approx(1.96 * 1.5 * w.sum() * np.sqrt(among * (1 - among) / n), rel=0.02)
+    for each in ("domains", "median"):
+        assert first(known, each)["total_low"] < first(known, each)["total_high"]
+    unknown = told(plan_of(asks, **declared, expect={"rows": len(w)}), rows)
+    assert first(unknown, "heavy y")["total_low"] is None
+    assert "mean_weight under [expect]" in first(unknown, "heavy y")["empty"]
+
+
+def test_a_mean_weight_does_not_make_a_factor_know_of_weights() -> None:
+    """One that was bought from items without a weight; a design effect declared for the statistic itself holds them."""
+    own = {**ASKS[2], "name": "own", "sampling": {"design_effect": "2"}}
+    made = told(plan_of([*ASKS, own], design=POOLED, expect={"rows": 2000, "mean_weight": "2"}), people())
+    assert first(made, "heavy y")["total_low"] is None
+    assert first(made, "own")["total_low"] < first(made, "own")["value"]
+
+
 def test_a_ratio_to_nobody_is_flagged_and_says_why() -> None:
     """Nobody is above 100: no interval, no coefficient of variation, and no other reason than the true one. A difference of
     nothing has an interval, and no coefficient of variation either."""
@@ -281,6 +322,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"design": {"items": ["y"], "epsilon": "1"}, "expect": {"design_effect": "2"}}, "keep one of the two"),
     ({"design": {"design_effect": "2"}, "expect": {"design_effect": "2"}}, "keep it here"),
     ({"design": {"design_effect": "0"}}, "from 0.01 to 1000"),
+    ({"design": {"design_effect": "2"}, "expect": {"mean_weight": "5"}}, "nobody weighs more than 4"),
     ({"design": {"psu": "p"}}, "not a known key"),
 ]
 

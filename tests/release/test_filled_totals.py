@@ -108,7 +108,7 @@ def test_a_total_takes_the_spread_of_a_released_variance(weight: dict[str, str])
     exact = w.sum() ** 2 / len(z) * ((w * z**2).sum() / w.sum() - mean**2)
     sampling = made.answers["a1"].estimates[0].sampling
     assert sampling is not None
-    assert sampling(made.sampled.size) == pytest.approx(exact, rel=2e-3)
+    assert sampling(made.sampled.size("a1")) == pytest.approx(exact, rel=2e-3)
 
 
 def test_filled_totals_counts_and_tables_are_widened_as_shares_are() -> None:

@@ -10,10 +10,13 @@ import pytest
 
 from reticent.errors import PlanError, SchemaError
 from reticent.plan.plan import Plan
+from reticent.plan.tables import AddUpTables
 from reticent.preview.preview import expectations
-from reticent.release.document import document
+from reticent.preview.tables import foresee_tables
+from reticent.release.document import document, wave_section
 from reticent.release.statistics import StatisticsResult, evaluate_sampled, wants_of
 from reticent.release.survey import Survey
+from reticent.report.methodology import methodology
 from reticent.report.words import promise
 from reticent.schema.codebook import schema_from
 from tests.doubles import Call, FrozenNoise, ZeroNoise
@@ -123,6 +126,13 @@ def test_words_say_household_where_household_is_meant() -> None:
     (rooms,) = (each for each in expectations(plan_of(expect={"rows": 20})) if each.name == "rooms")
     assert rooms.how == "by rows"
     assert "one household added or removed" in repr(plan)
+    assert "what one household can move" in methodology({**made, "published": True})
+    table = {"name": "t", "margins": [["tenure"], ["age"]], "bins": {"age": [0, 50, 99]}, "epsilon": "1"}
+    wave = {"name": "q", "at_most": 2, "of": 4}
+    more = plan_of(tables=[table], wave=wave)
+    (asked,) = (each for each in more.products if isinstance(each, AddUpTables))
+    assert "one household added" in foresee_tables(asked, more).told[0]["guarantee"]
+    assert "a household is in at most 2" in wave_section(more)["wave"]["words"]
 
 
 @pytest.mark.parametrize("change", ["one respondent added or removed", "one respondent's answers replaced"])

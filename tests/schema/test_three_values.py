@@ -15,6 +15,7 @@ from reticent.schema.bind import (
     CodeIn,
     Negation,
     bind,
+    may_be,
     truth,
     truth_array,
 )
@@ -94,6 +95,29 @@ def test_python_and_numpy_say_what_the_answers_say(drawn):
 def test_duckdb_says_what_the_answers_say(by_duckdb, drawn):
     """All rows of a small world, any predicate."""
     check(by_duckdb, *drawn)
+
+
+def spans_of(row, reach):
+    """Spans that hold a row: `reach` codes to either side, or its silence."""
+    return {c: (v - reach, v + reach) if isinstance(v, int) else v for c, v in row.items()}
+
+
+@given(worlds_and_trees())
+@QUIET
+def test_what_may_not_be_is_true_of_no_row(drawn):
+    """Around every row, of spans of any width and of no column: a row that is true, or false, is never ruled out. Of a row
+    alone exactly its own truth may be."""
+    world, tree = drawn
+    bound = bind(tree, world, field="where")
+    for row in rows_of(world):
+        said = truth(bound, row)
+        for reach in (0, 1, 9):
+            spans = spans_of(row, reach)
+            for held in (spans, dict(list(spans.items())[1:]), {}):
+                assert said is not True or may_be(bound, held)
+                assert said is not False or may_be(bound, held, true=False)
+        alone = spans_of(row, 0)
+        assert (may_be(bound, alone), may_be(bound, alone, true=False)) == (said is True, said is False)
 
 
 @pytest.mark.parametrize(

@@ -51,9 +51,8 @@ class CompletedSums:
 class KnownDesign(Protocol):
     """What is known of the sampling error when a statistic is answered: declared, or bought before."""
 
-    @property
-    def size(self) -> SampleSize | None:
-        """How large the sample is."""
+    def size(self, name: str) -> SampleSize | None:
+        """How large the sample is, for the sampling error of a statistic."""
 
     def factor(self, name: str) -> DesignFactor | None:
         """The design factor of a statistic, by its name; None where none is known."""

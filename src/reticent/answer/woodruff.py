@@ -64,7 +64,7 @@ def rank_error(name: str, weight: str | None, context: Context, *, wider: float)
     factor = context.design.factor(name) if context.design is not None else None
     if factor is None or context.design is None:
         return None
-    return RankError(factor=factor, size=context.design.size, weight=weight, wider=wider)
+    return RankError(factor=factor, size=context.design.size(name), weight=weight, wider=wider)
 
 
 def joint_shift(noise: int, sampling: float) -> int:

@@ -105,7 +105,7 @@ def show_preview(plan: Plan, target: str, *, as_json: bool) -> None:
     typer.echo(f"cost {cost} of at most {show(plan.cap)}; no row was read and nothing was charged")
     typer.echo(unit_line(plan))
     if plan.wave is not None:
-        typer.echo(wave_words(plan.wave))
+        typer.echo(wave_words(plan.wave, plan.schema.unit_name))
     show_repairs(plan)
     for each in external_imputation_section(plan.external, plan.claim).values():
         typer.echo(f"imputed before: {each['words']}")

@@ -143,11 +143,11 @@ def read_wave(raw: Mapping[str, Any] | None, *, is_piece: bool) -> ChargedWave |
     return ChargedWave(name=section.name, at_most=section.at_most, of=section.of, again=section.again)
 
 
-def wave_words(wave: ChargedWave) -> str:
+def wave_words(wave: ChargedWave, unit: str) -> str:
     """What a preview says of it."""
     return (
         f"wave {wave.name}: over a lifetime the {wave.at_most} most costly of {wave.of} waves count, since by design of the "
-        f"sample a respondent is in at most {wave.at_most}; the office's word, which no row is read to check"
+        f"sample a {unit} is in at most {wave.at_most}; the office's word, which no row is read to check"
     )
 
 

@@ -41,7 +41,7 @@ from reticent.privacy.claim import DELTA, Change, Claim, Unit, check_exact, comp
 from reticent.privacy.ledger import ChargedWave
 from reticent.privacy.ledger.store import ledger_at
 from reticent.privacy.sampling import resting_on_key
-from reticent.schema import Schema
+from reticent.schema import Number, Schema
 from reticent.schema.codebook import schema_from
 from reticent.schema.public_files import PublicFiles, Read
 from reticent.sensitivity.bounds import Neighbours
@@ -172,6 +172,8 @@ class Plan:
             return False
         if weight is None or (bought is not None and weight == bought.weight):
             return True
+        if weight in self.schema.coded and (bought is None or ask.name in self.design.effects):
+            return self.mean_weight is not None and (bought is not None or self.rows is not None)
         if self.weight is None or weight != self.weight.name:
             return False
         base = self.weight.factors.column if self.weight.factors else None
@@ -336,7 +338,7 @@ def _plan_from(data: Mapping[str, Any], codebook: Mapping[str, Any]) -> Plan:
         partition = read_partition(sections.partition, schema, codebook, change)
     rows = sections.expect.rows or schema.sample_size
     rows = partition.rows(sections.expect.rows, schema.sample_size) if partition else rows
-    weight, mean = None, _mean_weight(sections.expect.mean_weight)
+    weight, mean = None, _mean_weight(sections.expect.mean_weight, schema)
     if sections.weight is not None:
         weight = read_weight(sections.weight, schema, rows=rows, neighbours=neighbours, mean=mean)
     repairs, said = Repairs(), sections.expect.missing
@@ -478,13 +480,21 @@ def _change(text: str, schema: Schema) -> Change:
     return change
 
 
-def _mean_weight(raw: object) -> Fraction | None:
+def _mean_weight(raw: object, schema: Schema) -> Fraction | None:
     if raw is None:
         return None
     weight = read_decimal(raw)
     if weight is None or weight <= 0:
         raise PlanError(
             "is a decimal above 0: what a respondent weighs on average", field="expect.mean_weight"
+        )
+    heaviest = [
+        each.upper for each in schema.coded.values() if isinstance(each, Number) and each.role == "weight"
+    ]
+    if heaviest and weight > max(heaviest):
+        raise PlanError(
+            f"is {show(weight)}, but by the codebook nobody weighs more than {show(max(heaviest))}; correct one of the two",
+            field="expect.mean_weight",
         )
     return weight
 

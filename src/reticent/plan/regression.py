@@ -5,7 +5,7 @@ apart one by one, the first of them standing for the rest.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -31,6 +31,7 @@ from reticent.plan.tables import check_missingness
 from reticent.prepare.repair import Repair
 from reticent.privacy.claim import Change, Claim, amount, read_spent
 from reticent.query.base import AVAILABLE, EVERYONE, Subpopulation, listed
+from reticent.query.domains import Domain, without_anybody
 from reticent.query.sides import MISSING, NOT_ASKED, Sides
 from reticent.query.written import WrittenQuery, predicate_of
 from reticent.schema import Levels, Number, Schema
@@ -102,6 +103,7 @@ class AskedRegression:
     delta: Fraction | None = None
     sides: Sides = UNDIVIDED
     show_missing: bool = True
+    empty: frozenset[Domain] = field(default=frozenset(), repr=False)
 
     def neighbours(self, own: Neighbours) -> Neighbours:
         """The change in the rows that the line is fitted to; over domains that of all of them, where an exchanged row may leave
@@ -125,9 +127,10 @@ class AskedRegression:
             *self.sides.columns,
         )
 
-    def is_shown(self, domain: tuple[tuple[str, str], ...]) -> bool:
+    def is_shown(self, domain: Domain) -> bool:
         """Whether the line of a domain is published: it is fitted in any case."""
-        return self.show_missing or not {MISSING, NOT_ASKED} & {name for _, name in domain}
+        silent = {MISSING, NOT_ASKED} & {name for _, name in domain}
+        return domain not in self.empty and (self.show_missing or not silent)
 
     def claim(self, change: Change) -> Claim:
         """What the line will promise, before a row is read."""
@@ -206,12 +209,15 @@ def _read(section: RegressionSection, given: Given, at: str) -> AskedRegression:
     if not is_printable(section.name):
         raise PlanError("holds a control character", field=f"{at}.name")
     where = EVERYONE if section.where is None else predicate_of(section.where, schema, f"{at}.where")
+    among = Subpopulation(where=where, missing=AVAILABLE)
+    sides = _sides(section, schema, among, at)
     return AskedRegression(
-        sides=_sides(section, schema, Subpopulation(where=where, missing=AVAILABLE), at),
+        sides=sides,
         show_missing=section.show_missing,
+        empty=without_anybody(sides, among, schema) if sides.columns else frozenset(),
         name=section.name,
         model=_model(section, given, at),
-        among=Subpopulation(where=where, missing=AVAILABLE),
+        among=among,
         level=_level(section.level, f"{at}.level"),
         delta=_delta(section, f"{at}.delta"),
     )

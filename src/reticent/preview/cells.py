@@ -97,7 +97,7 @@ def _section(cells: SmallCells, plan: Plan) -> dict[str, Any]:
         "words": cells.words(),
         "method": cells.method.value,
         "label": cells.label,
-        "guarantee": str(plan.resting(cells.claim(plan.change))),
+        "guarantee": plan.worded(plan.resting(cells.claim(plan.change))),
         "epsilon": show(cells.cost),
         "delta": show(cells.delta) if cells.delta else None,
         "cells": cells.want(plan.schema).cells(plan.schema),

@@ -33,7 +33,7 @@ def _section(line: AskedRegression, plan: Plan) -> dict[str, Any]:
     return {
         "name": line.name,
         "words": line.words(),
-        "guarantee": str(plan.resting(line.claim(plan.change))),
+        "guarantee": plan.worded(plan.resting(line.claim(plan.change))),
         **spent_words(line),
         "level": float(line.level),
         "coefficients": [

@@ -31,7 +31,7 @@ def _section(synth: Synth, plan: Plan, first: int) -> dict[str, Any]:
         "words": synth.words(),
         "method": synth.method.name,
         "missing": synth.holes.value,
-        "guarantee": str(plan.resting(synth.claim)),
+        "guarantee": plan.worded(plan.resting(synth.claim)),
         **({"rho": show(synth.spend.rho)} if synth.spend.rho else {"epsilon": show(synth.spend.epsilon)}),
         "delta": show(synth.spend.delta) if synth.spend.delta else None,
         "rows": synth.rows,

@@ -38,7 +38,7 @@ def _section(table: MarginTables, plan: Plan) -> dict[str, Any]:
     return {
         "name": table.name,
         "words": table.words(),
-        "guarantee": str(plan.resting(table.claim(plan.change, plan.schema))),
+        "guarantee": plan.worded(plan.resting(table.claim(plan.change, plan.schema))),
         "rho" if table.in_rho else "epsilon": show(table.epsilon),
         "level": level,
         "measured": [part.what for part in parts],

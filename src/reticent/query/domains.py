@@ -1,18 +1,22 @@
 """One query in every domain: `by = ["region", "sex"]` gives a table of answers, under one epsilon (THEORY 14.1)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, ClassVar
+from itertools import product
+from typing import Any, ClassVar, TypeAlias
 
-from reticent.engine.wants import MOST_CELLS, Rows, Table
+from reticent.engine.wants import MOST_CELLS, Rows, Table, has_universe
 from reticent.errors import PlanError
-from reticent.query.base import Query, RowQuery
+from reticent.query.base import EVERYONE, Query, RowQuery, Subpopulation
 from reticent.query.sides import MISSING, NOT_ASKED, Sides
 from reticent.query.written import WrittenQuery
 from reticent.schema import Schema
+from reticent.schema.bind import Absent, Span, may_be
 from reticent.schema.predicate import Predicate
 
+Domain: TypeAlias = tuple[tuple[str, str], ...]
+"""By the names of its columns and levels or bins."""
 OPTIONS = frozenset({"by", "bins", "show_missing"})
 MOST_DOMAINS = 10_000
 """Each has intervals of its own."""
@@ -30,6 +34,7 @@ class ByDomain(Query):
     of: RowQuery
     sides: Sides
     show_missing: bool = True
+    empty: frozenset[Domain] = field(default=frozenset(), repr=False)
 
     @property
     def weight(self) -> str | None:
@@ -76,13 +81,14 @@ class ByDomain(Query):
     def words(self, schema: Schema) -> str:
         return f"{self.of.words(schema)}, by {' and '.join(self.sides.columns)}"
 
-    def domains(self, schema: Schema) -> list[tuple[tuple[str, str], ...]]:
+    def domains(self, schema: Schema) -> list[Domain]:
         """Every domain by the names of its sides, in order."""
         return self.sides.cells(schema)
 
-    def is_shown(self, domain: tuple[tuple[str, str], ...]) -> bool:
+    def is_shown(self, domain: Domain) -> bool:
         """Whether the estimate of a domain is published: it is measured in any case."""
-        return self.show_missing or not {MISSING, NOT_ASKED} & {name for _, name in domain}
+        silent = {MISSING, NOT_ASKED} & {name for _, name in domain}
+        return domain not in self.empty and (self.show_missing or not silent)
 
 
 def read_domains(query: Query, written: WrittenQuery) -> Query:
@@ -105,7 +111,30 @@ def read_domains(query: Query, written: WrittenQuery) -> Query:
         raise PlanError("is true or false", field=at.replace(".by", ".show_missing"))
     found = ByDomain(of=query, sides=sides, show_missing=shown)
     _check_size(found, written.schema, at)
-    return found
+    empty = without_anybody(sides, query.among, written.schema)
+    if len(empty) == sides.size(written.schema):
+        raise PlanError("has nobody in any domain: where leaves none of them anybody", field=at)
+    return replace(found, empty=empty)
+
+
+def without_anybody(sides: Sides, among: Subpopulation, schema: Schema) -> frozenset[Domain]:
+    """The domains that a condition leaves nobody in, by what is public alone, such as those under 20 of everybody from 20 on."""
+    if among.where == EVERYONE:
+        return frozenset()
+    where, spans = among.bound(schema), product(*(_spans(sides, name, schema) for name in sides.columns))
+    held = zip(sides.cells(schema), spans, strict=True)
+    return frozenset(
+        domain for domain, each in held if not may_be(where, dict(zip(sides.columns, each, strict=True)))
+    )
+
+
+def _spans(sides: Sides, name: str, schema: Schema) -> tuple[Span, ...]:
+    """What each domain holds of one column, in the order of its labels."""
+    column, key = schema.coded[name], sides.key(schema, name)
+    starts = key.starts or tuple(range(column.low, column.high + 1))
+    ends = (*(each - 1 for each in starts[1:]), column.high)
+    silent = (Absent.MISSING, Absent.STRUCTURAL) if has_universe(schema, name) else (Absent.MISSING,)
+    return (*zip(starts, ends, strict=True), *silent)
 
 
 def _check_size(query: ByDomain, schema: Schema, at: str) -> None:

@@ -120,8 +120,10 @@ class WrittenQuery:
         if any(b <= a for a, b in pairwise(exact)):
             raise PlanError("has increasing edges", field=at)
         if exact[0] != column.lower or exact[-1] < column.upper or exact[-2] > column.upper:
+            inner = [show(each) for each in exact if column.lower < each < column.upper]
             raise PlanError(
-                f"runs from {show(column.lower)} to at least {show(column.upper)}, the column's bounds",
+                f"runs from {show(column.lower)} to at least {show(column.upper)}, the column's bounds: write "
+                f"{column.name} = [{', '.join([show(column.lower), *inner, show(column.upper)])}]",
                 field=at,
             )
         return exact

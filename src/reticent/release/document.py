@@ -280,8 +280,8 @@ def wave_section(plan: Plan) -> dict[str, Any]:
     """Which wave of a panel was read, and what its lifetime budget rests on; nothing for a survey that has none."""
     if plan.wave is None:
         return {}
-    wave = plan.wave
-    return {"wave": {"name": wave.name, "at_most": wave.at_most, "of": wave.of, "words": wave_words(wave)}}
+    wave, words = plan.wave, wave_words(plan.wave, plan.schema.unit_name)
+    return {"wave": {"name": wave.name, "at_most": wave.at_most, "of": wave.of, "words": words}}
 
 
 def answers_section(

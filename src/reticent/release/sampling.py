@@ -53,6 +53,10 @@ OR_OWN = "; or give the statistic sampling = { epsilon = ... }"
 NO_SHARE = "donors fill a column that it uses: say under [expect] which share of its answers is missing, missing = { ... }"
 NO_SIZE = "how many respondents were drawn is not known: write rows under [expect], or buy the design factor with [design]"
 NO_WEIGHT = "what its weight stands for in respondents is not known: buy the design factor with [design], from items with this weight"
+NO_MEAN_WEIGHT = (
+    "what its weight stands for in respondents is not known: write rows and mean_weight under [expect], or buy the design "
+    "factor with [design], from items with this weight"
+)
 OF_THE_FILLING = "it tells of this filling of this sample, not of a population"
 OF_ITS_PARTS = "a statistic that it is made of has none"
 BY_ZERO = "what it is divided by may be 0, so the ratio may be anything"
@@ -101,13 +105,20 @@ class Sampled:
             ),
         )
 
-    @property
-    def size(self) -> SampleSize | None:
-        """How large the sample is: as bought, or as expected."""
+    def size(self, name: str) -> SampleSize | None:
+        """How large the sample is, for the sampling error of a statistic: as bought, or as expected.
+
+        What base weights stand for in respondents is bought with the factor. A declared design effect holds what unequal
+        weights do, so beside it the mean weight that the plan expects will do.
+        """
         heads = self.bought.size.respondents if self.bought is not None else self.plan.rows
         if heads is None:
             return None
         weights = dict(self.bought.size.weights) if self.bought is not None else {}
+        if self.is_declared(name) and self.plan.mean_weight is not None:
+            whole = float(heads * self.plan.mean_weight)
+            based = [each for each, column in self.plan.schema.coded.items() if column.role == "weight"]
+            weights = dict.fromkeys(based, whole) | weights
         if self.plan.weight is None or not self._knows_the_base:
             return SampleSize(respondents=float(heads), weights=weights)
         name, totals = self.plan.weight.name, self.plan.weight.candidates.strategies[0].totals
@@ -127,11 +138,14 @@ class Sampled:
             return {}
         return {self.factors.bought.name: self.factors.effect}
 
+    def is_declared(self, name: str) -> bool:
+        """Whether the design effect of a statistic is one that the plan declares, for it or for all."""
+        return name in self.plan.design.effects or self.bought is None
+
     def factor(self, name: str) -> DesignFactor | None:
         """The design factor of a statistic; None where none is known."""
-        design = self.plan.design
-        if name in design.effects or self.bought is None:
-            return design.factor(name)
+        if self.bought is None or self.is_declared(name):
+            return self.plan.design.factor(name)
         return self.bought.factor
 
     def total(self, ask: Statistic, answers: Mapping[str, Answer], place: int) -> TotalError | None:
@@ -200,7 +214,7 @@ class Sampled:
 
     def _spread(self, name: str, estimate: Estimate) -> tuple[float, DesignFactor] | None:
         """The variance of sampling and the factor to take with it: the statistic's own, or the survey's."""
-        plain = estimate.sampling(self.size) if estimate.sampling is not None else None
+        plain = estimate.sampling(self.size(name)) if estimate.sampling is not None else None
         own = self._own(name, estimate)
         if own is not None:
             # Where noise left nothing of the differences, a simple random sample's error has to do; without it there is none.
@@ -229,7 +243,12 @@ class Sampled:
                 "cautions": list(self.bought.factor.cautions),
             }
         elif design.declared is not None:
-            told = {"source": "declared", "design_effect": show(design.declared)}
+            mean = self.plan.mean_weight
+            told = {
+                "source": "declared",
+                "design_effect": show(design.declared),
+                **({"mean_weight": show(mean)} if mean is not None else {}),
+            }
         if not told and not self.own and not design.effects:
             return {}
         claims = [{"words": self.plan.worded(claim), **claim.as_dict()} for claim in self.claims]
@@ -329,7 +348,14 @@ def _of_cells(ask: Statistic, answers: Mapping[str, Answer], sampled: Sampled) -
     counted = answers[ask.query.uses[0]].counted
     if counted is None or counted.wider is None:
         return NO_SHARE if counted is not None else OF_ITS_PARTS
-    return NO_SIZE if sampled.size is None else NO_WEIGHT
+    return _size_unknown(ask, sampled)
+
+
+def _size_unknown(ask: Statistic, sampled: Sampled) -> str:
+    """How many respondents were drawn, or what their weight stands for, and what to write."""
+    if sampled.size(ask.name) is None:
+        return NO_SIZE
+    return NO_MEAN_WEIGHT if sampled.is_declared(ask.name) else NO_WEIGHT
 
 
 def _unknown(sampled: Sampled, ask: Statistic, answers: Mapping[str, Answer]) -> str:
@@ -348,7 +374,7 @@ def _unknown(sampled: Sampled, ask: Statistic, answers: Mapping[str, Answer]) ->
         return NO_SHARE
     if _is_of_a_number(ask, sampled) and ask.variance is None:
         return NO_SPREAD + (OR_OWN if _can_buy_its_own(ask, sampled) else "")
-    return NO_SIZE if sampled.size is None else NO_WEIGHT
+    return _size_unknown(ask, sampled)
 
 
 def _is_of_a_number(ask: Statistic, sampled: Sampled) -> bool:

@@ -21,6 +21,10 @@ NO_SIZE = (
     "design factor with [design]"
 )
 NO_WEIGHT = "what the weight stands for in respondents is not known: buy the design factor with [design], from items with this weight"
+NO_MEAN_WEIGHT = (
+    "what the weight stands for in respondents is not known: write rows and mean_weight under [expect], or buy the design "
+    "factor with [design], from items with this weight"
+)
 NO_SHARE = "donors fill a column of these tables: say under [expect] which share of its answers is missing, missing = { ... }"
 
 
@@ -34,10 +38,11 @@ def total_section(asked: MarginTables, sampled: Sampled) -> dict[str, str]:
 def _why_empty(asked: MarginTables, sampled: Sampled) -> str:
     if sampled.factor(asked.name) is None:
         return NO_DESIGN
-    if sampled.size is None:
+    size = sampled.size(asked.name)
+    if size is None:
         return NO_SIZE
-    if asked.among.weight is not None and sampled.size.whole(asked.among.weight) is None:
-        return NO_WEIGHT
+    if asked.among.weight is not None and size.whole(asked.among.weight) is None:
+        return NO_MEAN_WEIGHT if sampled.is_declared(asked.name) else NO_WEIGHT
     everything = tuple((column, "") for column in asked.sides.columns)
     return NO_SHARE if asked.wider(everything, sampled.plan.schema) is None else ""
 
@@ -86,7 +91,7 @@ def _around(
     """By the rule of counts: the binomial variance of the count, times the design effect, and the noise."""
     factor, wider = sampled.factor(asked.name), asked.wider(line.cell, sampled.plan.schema)
     plain = widened(binomial(Fraction(value), sampled.plan.rows, asked.among.weight), wider)
-    variance = None if plain is None else plain(sampled.size)
+    variance = None if plain is None else plain(sampled.size(asked.name))
     if factor is None or variance is None:
         return None
     return total_interval(

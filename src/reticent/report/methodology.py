@@ -52,8 +52,9 @@ def _software(document: Document) -> str:
 def _noise(document: Document) -> str:
     """What drew the noise. Of hubs and small cells the bound is a smooth one, so it is not said to be the most."""
     drawn = " and ".join(dict.fromkeys(_mechanisms(document)))
+    unit = (document.get("protects") or {}).get("unit_name") or "respondent"
     return (
-        f"Noise was drawn by {drawn}, scaled to a bound on what one respondent can move; bounds and categories were declared "
+        f"Noise was drawn by {drawn}, scaled to a bound on what one {unit} can move; bounds and categories were declared "
         "beforehand and not read from the data."
     )
 

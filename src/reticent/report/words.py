@@ -266,15 +266,21 @@ def sampled(document: Document) -> list[str]:
     if not told.get("source"):
         return few
     if told["source"] == "declared":
+        mean = told.get("mean_weight")
+        also = (
+            f" So was what a respondent weighs on average, {mean}: weighted estimates rest on both."
+            if mean
+            else ""
+        )
         return [
-            f"The design effect, {told.get('design_effect')}, was declared: it is right if the declaration is.",
+            f"The design effect, {told.get('design_effect')}, was declared: it is right if the declaration is.{also}",
             *few,
         ]
     items = "; ".join(str(each) for each in told.get("items") or [])
     said = (
         f"The design effect, {told.get('design_effect')}, was estimated privately from {basis(told)} over {items}, with "
-        f"{told.get('degrees_of_freedom')} degrees of freedom. It may be too small for a domain of larger clusters or inside "
-        "few units, and too large for one that cuts across them."
+        f"{told.get('degrees_of_freedom')} degrees of freedom. It is a mean over them: too small for what units differ in more "
+        "than in these, and maybe for a domain of larger clusters or inside few units; too large for a domain that cuts across."
     )
     return [said, *(f"Note: {each}." for each in told.get("cautions") or []), *few]
 

@@ -158,6 +158,34 @@ def truth(bound: Bound, row: Mapping[str, Cell]) -> bool | None:
             return True
 
 
+Span: TypeAlias = tuple[int, int] | Absent
+"""Codes from the first to the last, or no answer for one reason."""
+
+
+def may_be(bound: Bound, spans: Mapping[str, Span], *, true: bool = True) -> bool:
+    """Whether some row whose cells lie in `spans` could satisfy the predicate, or where not `true` fail it, for all that is
+    public. Columns without a span may hold anything. Never False of what some row does."""
+    match bound:
+        case CodeIn(column=name, ranges=ranges):
+            span = spans.get(name)
+            if span is None or isinstance(span, Absent):
+                return span is None
+            low, high = span
+            inside = sum(max(0, min(high, last) - max(low, first) + 1) for first, last in ranges)
+            return inside > 0 if true else inside <= high - low
+        case Is(column=name, kind=kind):
+            span = spans.get(name)
+            return span is None or (kind == (span.value if isinstance(span, Absent) else "answered")) == true
+        case AllOf(parts=parts):
+            return (all if true else any)(may_be(part, spans, true=true) for part in parts)
+        case AnyOf(parts=parts):
+            return (any if true else all)(may_be(part, spans, true=true) for part in parts)
+        case Negation(part=part):
+            return may_be(part, spans, true=not true)
+        case Always():
+            return true
+
+
 def truth_array(
     bound: Bound,
     codes: Mapping[str, npt.NDArray[np.int64]],

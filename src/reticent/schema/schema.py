@@ -238,3 +238,15 @@ class Schema:
             raise SchemaError(
                 "gives strata, drawn or dealt, one of them, with role = 'psu'", field=f"columns.{column.name}"
             )
+        declared = {
+            level
+            for each in self.columns.values()
+            if isinstance(each, Levels) and each.role == "stratum"
+            for level in each.levels
+        }
+        unknown = [each for each in column.strata if declared and each not in declared]
+        if unknown:
+            raise SchemaError(
+                f"names {unknown[0]!r}, which is no level of the column with role = 'stratum'; name its levels",
+                field=f"columns.{column.name}.strata",
+            )

@@ -43,8 +43,8 @@ class Case:
     """One design, what is asked of it, and where the sampling error comes from.
 
     `domain` is a condition and the suffix of its truth; with `by` shares are asked in every region instead, at one price.
-    `own` is the price of a standard error for each statistic; `effect` a declared design effect; else `factor` is the price of
-    one design factor. `wage` asks for the mean wage besides the shares, whose error is its own or rests on a released variance;
+    `own` is the price of a standard error for each statistic; `effect` a declared design effect, with what respondents weigh
+    on average; else `factor` is the price of one design factor. `wage` asks for the mean wage besides the shares, whose error is its own or rests on a released variance;
     `median` asks for the median wage, `slope` for a line of wages on two shares, `filled` for the share of high wages where
     donors answer for those who did not tell.
     """
@@ -114,6 +114,10 @@ CASES: dict[str, Case] = {
     "5000, effect 3, weighted, replicate weights, own error": Case(
         world=SMALL(3.0, weighted=True, replicates=64), own="0.2", leading=False
     ),
+    "20000, effect 2, weighted, declared": Case(world=LARGE(2.0, weighted=True), effect="2", leading=False),
+    "20000, effect 2, weighted, every region, declared": Case(
+        world=LARGE(2.0, weighted=True), effect="2", by=True, leading=False
+    ),
 }
 
 
@@ -151,7 +155,8 @@ def asked(name: str) -> AskedCase:
         items = [{**item, "name": f"all {item['name']}"} for item in items]
     design: dict[str, Any] = {}
     if case.effect:
-        design = {"design": {"design_effect": case.effect}}
+        mean = {"mean_weight": "1"} if case.world.weighted else {}
+        design = {"design": {"design_effect": case.effect}, "expect": {"rows": case.world.people, **mean}}
     elif case.own is None:
         design = {"design": {"items": [item["name"] for item in items], "epsilon": case.factor}}
     data = {
@@ -282,7 +287,7 @@ def _exact(rows: pa.Table, case: Case, names: Mapping[str, float]) -> dict[str, 
         for name in names:
             item, here = name.split(", ")
             yes = np.asarray(rows[item].to_pylist()) == "yes"
-            found[name] = float(yes[region == here].mean())
+            found[name] = float(np.average(yes[region == here], weights=weight[region == here]))
         return found
     for name in names:
         values = rows[name].to_numpy() if name == "wage" else np.asarray(rows[name].to_pylist()) == "yes"
