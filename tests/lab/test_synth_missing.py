@@ -477,7 +477,9 @@ def swept_lines(found: dict[tuple, dict]) -> list[str]:
     for dataset, name in NAMES.items():
         for method, way in [("chain", "available"), *families]:
             epsilon = 3.0 if "gan" in method else 1.0
-            asked = [rate for rate in (0.1, 0.2, 0.3) if dataset != "national" or rate < 0.3 or method == "chain"]
+            asked = [
+                rate for rate in (0.1, 0.2, 0.3) if dataset != "national" or rate < 0.3 or method == "chain"
+            ]
             rates = [line(dataset, "MCAR", rate, method, way, epsilon) for rate in asked]
             rates += [None] * (3 - len(rates))
             kinds = [line(dataset, kind, rate, method, way, epsilon) for kind, rate in KINDS]
