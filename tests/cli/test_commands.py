@@ -57,6 +57,20 @@ def cpu_of(*arguments: str) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
+@pytest.mark.parametrize(("said", "expected"), [(None, "1"), ("3", "3")])
+def test_products_of_matrices_take_one_thread_unless_the_caller_says_otherwise(said, expected):
+    """NumPy reads it when it is loaded: not before the command has begun."""
+    code = (
+        "import os, sys\nfrom reticent.cli import main\nassert 'numpy' not in sys.modules\n"
+        "try:\n    main()\nexcept SystemExit:\n    print(os.environ['OPENBLAS_NUM_THREADS'])"
+    )
+    kept = {key: value for key, value in os.environ.items() if key != "OPENBLAS_NUM_THREADS"}
+    around = kept if said is None else {**kept, "OPENBLAS_NUM_THREADS": said}
+    words = [sys.executable, "-c", code, "--version"]
+    done = subprocess.run(words, check=True, capture_output=True, timeout=60, text=True, env=around)
+    assert done.stdout.split()[-1] == expected
+
+
 @pytest.mark.parametrize("arguments", [["--help"], ["release", "--help"], ["--version"]], ids=" ".join)
 def test_help_costs_less_than_a_second(arguments):
     """CPU time, and the better of two, so that a busy machine does no harm."""

@@ -1,5 +1,6 @@
 """Rows held as cells: tables are what one would count by hand, and a row is mapped by itself."""
 
+import tracemalloc
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -274,6 +275,39 @@ def test_nothing_of_the_rows_is_told_and_all_is_forgotten():
     with pytest.raises(PlanError):
         blocks(TINY, SIZES, SILENCES).filled([Conditional(place=0, given=(), table=np.ones(2))], Replayed(1))
     engine.close()
+
+
+class Filled:
+    """Says every row's first cell is 1, whatever it was."""
+
+    def fill(self, block: np.ndarray, words: np.ndarray) -> None:
+        block[0] = 1
+
+
+def test_of_rows_filled_again_and_again_two_copies_are_held_and_all_are_forgotten():
+    """Twelve fills in turn, as of twelve columns; the naive twin keeps each copy until the last, and holds twelve."""
+    cells = np.zeros((8, 50_000), np.uint8)
+
+    def peak(kept: list[LocalCodedRows] | None) -> float:
+        first = rows = LocalCodedRows(sizes=(3,) * 8, silences=(2,) * 8, blocks=[cells])
+        tracemalloc.start()
+        try:
+            for _ in range(12):
+                rows = rows.redrawn(Filled(), Replayed(1))
+                if kept is not None:
+                    kept.append(rows)
+            most = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert rows.count([(0,)])[0].tolist() == [0, 50_000, 0]
+        first.close()
+        for gone in (first, rows, *(kept or ())):
+            with pytest.raises(EngineError, match="no longer held"):
+                gone.count([(0,)])
+        return most / cells.nbytes
+
+    assert peak(None) < 6  # the words of a fill are eight bytes a row, twice over for a moment
+    assert peak([]) > 12
 
 
 def test_what_cannot_be_coded_is_refused_before_a_row_is_read():

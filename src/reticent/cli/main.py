@@ -53,6 +53,7 @@ def main() -> None:
     for name in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(name, _interrupt)
     _open_streams()
+    _calm_products()
     status, text = _run()
     if text:
         _say(f"error: {text}")
@@ -112,6 +113,14 @@ def _open_streams() -> None:
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError, ValueError, OSError):
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+
+
+def _calm_products() -> None:
+    """One thread for products of matrices, unless the caller says otherwise, as long as NumPy is not loaded.
+
+    Ours are small: on a busy machine the threads of OpenBLAS wait for each other in a loop, at eight times the work.
+    """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def _line(text: str) -> str:

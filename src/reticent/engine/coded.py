@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from math import floor, prod
 from typing import Any, NamedTuple, TypeVar, cast
+from weakref import WeakSet
 
 import numba
 import numpy as np
@@ -106,7 +107,9 @@ class LocalCodedRows:
     ) -> None:
         self._sizes, self._silences, self._threads = tuple(sizes), tuple(silences), threads
         self._blocks: list[Cells] | None = list(blocks)
-        self._made: list[LocalCodedRows] = []
+        # All that were made from these, as long as anybody holds them: a copy that was filled further is given back.
+        self._made: WeakSet[LocalCodedRows] = WeakSet()
+        self._above: tuple[WeakSet[LocalCodedRows], ...] = ()
 
     def count(self, sets: Sequence[Places]) -> list[NDArray[np.int64]]:
         """For each set of columns its table over all their cells, exactly, all by one pass."""
@@ -155,9 +158,8 @@ class LocalCodedRows:
 
     def close(self) -> None:
         """Forget the rows, and all that were made from them."""
-        self._blocks = None
-        for made in self._made:
-            made.close()
+        for rows in (self, *self._made):
+            rows._blocks = None
 
     @property
     def _held(self) -> list[Cells]:
@@ -169,7 +171,9 @@ class LocalCodedRows:
         made = LocalCodedRows(
             sizes=self._sizes, silences=self._silences, blocks=blocks, threads=self._threads
         )
-        self._made.append(made)
+        made._above = (*self._above, self._made)
+        for family in made._above:
+            family.add(made)
         return made
 
     def _totals(self, sets: Sets) -> Whole:

@@ -81,7 +81,8 @@ def _effort(synth: Synth) -> dict[str, str]:
     found = synth.method.effort(synth.domain, synth.holes)
     if found is None:
         return {}
-    words = f"{found.megabytes:,.0f} MB beside the rows; about {found.seconds:,.0f} s of processor time"
+    rows = "the rows" if found.held == 1 else f"{found.held} copies of the rows"
+    words = f"{found.megabytes:,.0f} MB beside {rows}; about {found.seconds:,.0f} s of processor time"
     return {"effort": f"{words}, and {found.seconds_each:,.1f} s more for every 10,000 rows"}
 
 

@@ -227,11 +227,15 @@ class Sequenced(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
-    """About what a fit takes: memory beside the rows, and processor time, fixed and for every 10,000 rows."""
+    """About what a fit takes: memory beside the rows, and processor time, fixed and for every 10,000 rows.
+
+    `held` is how many copies of the rows there are at most: those that are filled in turn are three for a moment.
+    """
 
     megabytes: float
     seconds: float
     seconds_each: float
+    held: int = 1
 
 
 @runtime_checkable

@@ -86,6 +86,7 @@ class ImputeFirst:
                 megabytes=max(each.megabytes for each in found),
                 seconds=sum(each.seconds for each in found),
                 seconds_each=sum(each.seconds_each for each in found),
+                held=3 if isinstance(self.imputer, NoisyTraining) else 2,
             )
         )
 

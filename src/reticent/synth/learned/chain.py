@@ -50,7 +50,7 @@ RENYI = "proofs/privacy/renyi.md"
 MOST_PARAMETERS = 5_000_000
 MOST_COLUMNS = 500
 PACE = Pace()
-LEFT_OUT = "a respondent was learned from by the answers that were given, and missing ones had no part in it"
+LEFT_OUT = "the model learned from the answers that each respondent gave, and missing ones had no part in it"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -201,6 +201,7 @@ class Kamino:
             megabytes=1 + 48 * many / 1e6 + SIMULATED * (24e-6 * max(sizes) + 8e-6 * len(sizes)),
             seconds=2 + steps * many * 1e-6,
             seconds_each=1e4 * steps * touched * 2.8e-9,
+            held=3 if self.fills else 1,
         )
 
     def fit(self, task: FitTask) -> KaminoModel:
