@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from reticent.engine.open import open_engine
 from reticent.engine.sources.open import RemoteTable
 from reticent.engine.spark.session import ALONE, OURS, unheard
+from tests.engine.spark import lake
 
 
 def why_not() -> str:
@@ -33,7 +34,7 @@ def small_session() -> Any:
         "spark.driver.memory": "1g",
         "spark.sql.codegen.wholeStage": "false",
     }
-    for name, value in (OURS | ALONE | small).items():
+    for name, value in (OURS | ALONE | small | lake.SETTINGS).items():
         builder = builder.config(name, value)
     with unheard():
         return builder.getOrCreate()
