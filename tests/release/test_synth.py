@@ -246,7 +246,7 @@ def test_rows_that_capped_donors_filled_are_counted_as_filled_and_paid_for(flat:
     )
     assert "proofs/sensitivity/capped.md" in [page for _, page in claim_of(spend).rests_on]
     made = Curator(open_ledger(tmp_path)).release(wanted, survey(), tmp_path)
-    assert "one respondent is 7" in str(made.document["synth"]) and flat.seen == [0, 400]
+    assert "one respondent counts as 7 rows" in str(made.document["synth"]) and flat.seen == [0, 400]
     other = plan({}, **steps([{**donors, "column": "sex"}]))
     assert synths_of(other)[0].spend.stability == 7  # its columns have sex among them
     told = [foresee_synth(SyntheticTables(tables=synths_of(each)), each).lines for each in (wanted, plan({}))]

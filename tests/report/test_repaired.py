@@ -59,7 +59,8 @@ def test_an_answer_without_a_bar_says_how_to_buy_one_and_one_with_a_bar_does_not
     """A difference that uses it is a point too; one of others is not."""
     gap = {**answer("gap", [estimate(3, None)], "dollars", difference=["wages", "with a bar"]), "parts": []}
     text = text_of(repaired(bought(), bare(), gap))
-    assert f"wages; gap, shown as a point: {words.NO_BAR}" in text
+    assert f"wages, shown as a point: The size of its noise is {HIDDEN['hidden']}. {words.NO_BAR}" in text
+    assert "gap, shown as a point: It is made of wages, which has none." in text
     assert words.NO_BAR not in text_of(repaired(bought()))
     # A quantile without an interval has a public law: nothing is confidential about it.
     assert words.NO_BAR not in text_of(release())

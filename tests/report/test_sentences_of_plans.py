@@ -11,6 +11,7 @@ from reticent.plan.plan import Plan
 from reticent.release.release import Release
 from reticent.release.run import run_plan
 from reticent.release.survey import Survey, simulate
+from reticent.report.charts import specs
 from reticent.report.methodology import methodology
 from reticent.report.page import page
 from reticent.report.sheet import sheet
@@ -24,6 +25,28 @@ KNOWN = {
     "totals": [{"area": level, "total": "5000"} for level in ("1", "2")],
 }
 FACTORS = {**KNOWN, "factors": {"epsilon": "0.2"}}
+WEIGHED_PAY = {"name": "weighed pay", "query": {"mean": "pay", "weight": "poststratified"}, "epsilon": "1"}
+RICH = {"name": "rich", "query": {"proportion": "pay >= 500", "by": ["area"]}, "epsilon": "1"}
+MIDDLE = {
+    "name": "middle",
+    "query": {"median": "pay", "step": "50"},
+    "epsilon": "1",
+    "interval": {"epsilon": "1"},
+}
+NEAREST = [{**DONOR[0], "bound": "hubs"}]
+DECLARED = {"design_effect": "1.5"}
+SLOPES = [
+    {
+        **CELLS[0],
+        "name": "pay on age by area",
+        "x": "age",
+        "estimate": {"slope": True},
+        "method": "observed",
+        "accept_observed": True,
+        "count_epsilon": "0.5",
+        "error_epsilon": "0.5",
+    }
+]
 LINE = [{"name": "slope", "y": "pay", "x": ["age"], "epsilon": "1"}]
 TABLES = [{"name": "areas", "margins": [["area"]], "epsilon": "0.5"}]
 PLANS: dict[str, dict[str, Any]] = {
@@ -37,13 +60,17 @@ PLANS: dict[str, dict[str, Any]] = {
     "cells and donors": {"statistics": COUNT, "cells": CELLS, "impute": DONOR},
     "synth": {"synth": SYNTH},
     "tables and line": {"tables": TABLES, "regression": LINE},
+    "nearest donors": {"statistics": [*COUNT, MEAN], "impute": NEAREST},
+    "factors and donors": {"statistics": [WEIGHED_PAY], "weight": FACTORS, "impute": DONOR},
+    "model and design": {"statistics": [*COUNT, RICH, MIDDLE], "impute": MODEL, "design": DECLARED},
+    "observed cells": {"cells": SLOPES},
     "line and donors": {"regression": LINE, "impute": DONOR},
 }
 FILLED = {name for name, sections in PLANS.items() if "impute" in sections}
 
 
-def of(name: str) -> tuple[Plan, Release]:
-    plan = Survey("rows.csv", codebook=BOOK).plan("r", epsilon="10", expect={"rows": 500}, **PLANS[name])
+def of(**sections: Any) -> tuple[Plan, Release]:
+    plan = Survey("rows.csv", codebook=BOOK).plan("r", epsilon="10", expect={"rows": 500}, **sections)
     engine = open_engine(simulate(plan.schema, 500))
     try:
         told = run_plan(plan, engine, None).to_document(plan, receipt=None, engine="none")
@@ -54,7 +81,7 @@ def of(name: str) -> tuple[Plan, Release]:
 
 @pytest.fixture(scope="module")
 def releases() -> dict[str, Release]:
-    return {name: of(name)[1] for name in PLANS}
+    return {name: of(**sections)[1] for name, sections in PLANS.items()}
 
 
 def workbook(release: Release) -> str:
@@ -74,7 +101,64 @@ def test_donors_are_spoken_of_where_there_are_donors(name: str, releases: dict[s
     assert ("may now stand in several rows" in text) == ("donors" in name)
     assert ("stands in one row only" in text) == ("model" in name)
     assert ("all who share their bin" in text) == (name == "weights")
-    assert ("times a factor that was released" in text) == (name == "factors")
+    assert ("a factor that was released with noise" in text) == name.startswith("factors")
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_an_estimate_without_an_interval_says_what_makes_its_noise_confidential(
+    name: str, releases: dict[str, Release]
+) -> None:
+    """(a) Bins of weights, or donors: each only where it is so."""
+    text = everything(releases[name])
+    assert ("how many recipients a donor serves" in text) == (name == "nearest donors")
+    assert ("how many respondents share a bin" in text) == (name == "weights")
+
+
+def test_no_record_has_a_base_weight_where_the_plan_names_none(releases: dict[str, Release]) -> None:
+    """(a) And weights to known totals are called by what they are, not by the plan's name for them."""
+    text = everything(releases["factors and donors"])
+    assert "base weight times" not in text and "weighted by poststratified" not in text
+    assert "who answered pay, weighted to known totals by area; missing values of pay were filled" in text
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_a_total_over_values_that_a_line_filled_says_so(name: str, releases: dict[str, Release]) -> None:
+    """(b) It holds sampling and noise, and neither the line's error nor that of its fills; of a median, too."""
+    said = {
+        each["name"]: "as if they had been given" in each["total"]["meaning"]
+        for each in releases[name].document["statistics"]
+    }
+    about = {"mean pay", "rich", "middle"} if "model" in name else set()
+    assert said == {each: each in about for each in said}
+    if name == "model and design":
+        (middle,) = [each for each in releases[name].document["statistics"] if each["name"] == "middle"]
+        assert "its own error is not covered" in middle["interval"]["meaning"]
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_bars_are_called_what_they_are(name: str, releases: dict[str, Release]) -> None:
+    """(b) An interval that holds sampling is drawn thin, and a kind of bar that no picture has is not explained."""
+    rows = [
+        row
+        for chart in specs(releases[name])
+        for row in chart.spec.get("data", {}).get("values", [])
+        if "label" in row
+    ]
+    text = page(releases[name]).decode()
+    for words, end in (("thick bar", "low"), ("thin line", "total_low")):
+        assert (words in text) == any(row.get(end) is not None for row in rows)
+    if name == "observed cells":
+        assert "thick bar" not in text and "thin line" in text
+        assert "dollars per unit of age" in text
+
+
+def test_nothing_is_advised_that_would_not_help() -> None:
+    """No design gives a variance a total interval, or one with weights made of who answered."""
+    spread = {"name": "spread", "query": {"variance": "pay"}, "epsilon": "1"}
+    made = of(statistics=[spread, WEIGHED, MIDDLE], weight=KNOWN)[1]
+    told = {each["name"]: each["total"]["empty"] for each in made.document["statistics"]}
+    assert "[design]" in told["middle"] and "give interval" not in told["middle"]
+    assert "fourth moments" in told["spread"] and "factors = " in told["weighed"]
 
 
 @pytest.mark.parametrize("name", PLANS)
@@ -87,7 +171,9 @@ def test_nothing_else_is_said_of_intervals_for_privacy_noise_alone(
     has_noise = any(document.get(key) for key in ("statistics", "tables", "regression"))
     assert ("and nothing else" in text) == has_noise
     others = any(document.get(key) for key in ("cells", "tables", "regression", "synth"))
-    assert ("The intervals of this release" in text) == (bool(document["statistics"]) and not others)
+    assert ("The intervals of this release" in text) == (
+        bool(document["statistics"]) and not others and "design" not in name
+    )
 
 
 @pytest.mark.parametrize("name", PLANS)
@@ -114,7 +200,7 @@ def test_the_workbook_says_what_was_done_about_missing_answers(
     """(d) That nothing was filled where nothing was, and never that anything was used as it is."""
     text = workbook(releases[name])
     assert "used as they are" not in text and "used as it is" not in text
-    silent = name not in FILLED and name not in ("weights", "factors")
+    silent = name not in FILLED and "weights" not in name and "factors" not in name
     assert ("none was filled" in text) == silent
 
 

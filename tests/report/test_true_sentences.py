@@ -274,12 +274,15 @@ def test_what_the_design_factor_was_made_of_is_told() -> None:
     """Groups of respondents are no primary sampling units, and replicate weights neither."""
     made = of_a_design()
     (said,) = [each for each in words.sampled(made.document) if each.startswith("The design effect")]
-    assert "from 60 groups of respondents in" in said and "primary sampling units" not in said
+    assert (
+        "from 60 groups of respondents, their pairs dealt into 25, over old" in said
+        and "primary sampling units" not in said
+    )
     replicates = {**made.document["sampling"], "basis": "80 replicate weights (SDR)"}
     del replicates["units"]
-    assert "from 80 replicate weights (SDR) over" in words.sampled({"sampling": replicates})[0]
+    assert "from 80 replicate weights (SDR), over" in words.sampled({"sampling": replicates})[0]
     older = {key: each for key, each in made.document["sampling"].items() if key != "basis"}
-    assert "from 60 primary sampling units over" in words.sampled({"sampling": older})[0]
+    assert "from 60 primary sampling units, over" in words.sampled({"sampling": older})[0]
 
 
 def test_what_the_sampling_error_cost_is_among_the_parts() -> None:
@@ -297,7 +300,7 @@ def test_the_methodology_says_how_sampling_errors_were_had() -> None:
     bought, declared = of_a_design().document, of_a_design(design={"design_effect": "2"}).document
     assert "estimated privately from 60 groups of respondents" in methodology(bought)
     assert "a declared design effect of 2." in methodology(declared)
-    assert "Sampling errors are" not in methodology(of_a_design(design=None).document)
+    assert "Sampling variances are" not in methodology(of_a_design(design=None).document)
 
 
 def test_the_terminal_says_why_a_total_is_empty() -> None:

@@ -65,6 +65,16 @@ def test_promises_are_rounded_up(steps):
     assert float(numbers.certainty(epsilon)) >= 100 / (1 + exp(-epsilon))
 
 
+@pytest.mark.parametrize(
+    ("epsilon", "factor", "certainty"),
+    [("9.75", "17,155", "99.995"), ("13.9", "1,088,162", "99.99991"), ("20", "10 to the power of 9", "99.9999998"),
+     ("40", "10 to the power of 18", "100"), ("900", "10 to the power of 391", "100")],
+)  # fmt: skip
+def test_promises_of_large_budgets_stay_bounds(epsilon, factor, certainty):
+    """A factor beyond a million is told by a power of 10, and nobody is a hundred percent sure before the ninth decimal."""
+    assert (numbers.factor(Fraction(epsilon)), numbers.certainty(Fraction(epsilon))) == (factor, certainty)
+
+
 @given(value=floats(-1e9, 1e9), half=floats(1e-5, 1e6))
 def test_a_shown_bar_covers_the_bar(value, half):
     """Rounded outward, by less than a unit of its last digit."""

@@ -184,7 +184,7 @@ def test_answers_of_capped_donors_are_paid_for():
         columns=("kid",), levels=(MatchLevel(serve=2), MatchLevel()), defaults=(Default(code=0),)
     )
     (cells,) = read_cells([SMOOTH], SCHEMA, repair=Repair(capped=(group,), key="k"))
-    assert cells.stability == 7 and "one respondent is 7" in cells.words()
+    assert cells.stability == 7 and "one respondent counts as 7 rows" in cells.words()
     assert "proofs/engine/capped.md" in [page for _, page in cells.claim(Change.ADD_REMOVE).rests_on]
     (own,) = read_cells([SMOOTH], SCHEMA)
     one, seven = (spec_of(each, SCHEMA, Neighbours()) for each in (own, cells))

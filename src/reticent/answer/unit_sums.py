@@ -124,7 +124,7 @@ class PairedUnits:
     @property
     def words(self) -> str:
         what = "groups of respondents" if self.units.is_dealt else "primary sampling units"
-        return f"{len(self.units.cells)} {what} in {self.groups} groups"
+        return f"{len(self.units.cells):,} {what}, their pairs dealt into {self.groups}"
 
     def wants(self, shape: Measured) -> tuple[Bins, ...]:
         return unit_wants(shape, self.units)

@@ -116,7 +116,9 @@ class Synth:
         cost = f"rho {show(self.spend.rho)}" if self.spend.rho else f"epsilon {show(self.spend.epsilon)}"
         cost += f", delta {show(self.spend.delta)}" if self.spend.delta else ""
         cost += (
-            f"; of filled rows one respondent is {self.spend.stability}" if self.spend.stability > 1 else ""
+            f"; through filled values one respondent counts as {self.spend.stability} rows"
+            if self.spend.stability > 1
+            else ""
         )
         said = f"{self.rows:,} rows of {len(self.domain.axes)} columns by {self.method.name} ({cost})"
         return f"{said}{self._sampled_words()}; {self.missing_words()}{self._public_words()}"

@@ -81,18 +81,33 @@ def ask_words(query: Query, schema: Schema, repair: Repair, models: Sequence[Any
     return filled_words(said, predicted(query, schema, models), "a private line")
 
 
+FILLED = "; missing values of "
+
+
 def filled_words(said: str, filled: Sequence[str], source: str) -> str:
     """What is asked, and that those who did not answer these columns are in it too, by what they were filled from."""
-    told = f"; missing values of {listed(list(filled))} were filled from {source} and count as answers"
+    told = f"{FILLED}{listed(list(filled))} were filled from {source} and count as answers"
     return f"{said}{told}" if filled else said
 
 
-def bar_words(query: Query, schema: Schema, models: Sequence[AnyModel], *, bought: bool = False) -> str:
-    """What an error bar leaves out where lines have filled missing values: nothing is said where none has, or it was `bought`."""
+def bar_words(query: Query, schema: Schema, models: Sequence[AnyModel]) -> str:
+    """What an interval for privacy noise leaves out where lines have filled missing values; nothing is said where none has."""
     lined = predicted(query, schema, models)
-    if not lined or bought:
+    if not lined:
         return ""
     return f"; missing values of {listed(lined)} stand as the released line fills them, and its own error is not covered"
+
+
+def line_total_words(query: Query, schema: Schema, models: Sequence[AnyModel]) -> str:
+    """What a total interval leaves out where lines have filled missing values once: a filled answer is taken for one that was
+    given."""
+    lined = predicted(query, schema, models)
+    if not lined:
+        return ""
+    return (
+        f"; missing values of {listed(lined)} stand as the released line fills them, as if they had been given: neither the error "
+        "of the line nor how far filled answers are from true ones is covered"
+    )
 
 
 def lent_words(answer: Answer, bar: Fraction) -> str:

@@ -33,11 +33,10 @@ from reticent.answer.route import Route
 from reticent.answer.statistic import BaseRoute, QuotientRoute
 from reticent.exact import show
 from reticent.plan.plan import Plan
-from reticent.plan.words import ask_words
 from reticent.privacy.claim import Unit
 from reticent.query.base import CodedMean, Query, RowQuery, SquaresAboutMean
 from reticent.query.domains import ByDomain
-from reticent.release.document import weighted_words
+from reticent.release.document import asked_words
 from reticent.schema import Schema
 
 
@@ -91,7 +90,7 @@ def _expect(route: Route, plan: Plan) -> Expectation:
     ask, parts, expected = route.statistic, route.parts, route.expect()
     return Expectation(
         name=ask.name,
-        words=ask_words(ask.query, plan.schema, plan.repair, plan.models) + weighted_words(ask, plan),
+        words=asked_words(ask, plan),
         epsilon=sum((part.amount for part in parts), Fraction(0)),
         unit="rho" if ask.in_rho else "epsilon",
         parts=parts,

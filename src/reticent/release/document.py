@@ -16,7 +16,7 @@ from reticent import __version__
 from reticent.answer.choose_bins import Weighed, alphas
 from reticent.answer.context import rests_on_caps
 from reticent.answer.factors import Factors
-from reticent.answer.parts import UNBOUNDED, Answer, AnyMeasurement, Estimate, HiddenScale
+from reticent.answer.parts import COPIES_WORDS, UNBOUNDED, Answer, AnyMeasurement, Estimate, HiddenScale
 from reticent.answer.route import Route
 from reticent.answer.statistic import Statistic
 from reticent.answer.weighting import Choice, RakedTotals, Weighting
@@ -26,14 +26,14 @@ from reticent.plan.partition import Partition
 from reticent.plan.plan import Plan
 from reticent.plan.repairs import external_imputation_section
 from reticent.plan.statistics import claim_of_bins, claim_of_parts
-from reticent.plan.words import ask_words, bar_words, lent_words
+from reticent.plan.words import FILLED, ask_words, bar_words, lent_words, line_total_words
 from reticent.privacy.claim import Claim, as_approximate, compose, in_unit, while_secret
 from reticent.privacy.sampling import KEY, KEY_GROUND
 from reticent.refine.total import TotalError
 from reticent.release.format import COVERS, FORMAT
 from reticent.release.labels import labels_section
 from reticent.release.product import Result
-from reticent.release.sampling import FILLED_TOTAL, FIXED_SIZE, NO_FACTOR, TOTAL_WORDS, Sampled, why_empty
+from reticent.release.sampling import FILLED_TOTAL, FIXED_SIZE, TOTAL_WORDS, Sampled, why_empty
 
 
 def _share(partition: Partition) -> dict[str, Any]:
@@ -88,12 +88,15 @@ HOW = {
 }
 
 
-def weighted_words(ask: Statistic, plan: Plan) -> str:
-    """For the end of an ask's own words."""
+def asked_words(ask: Statistic, plan: Plan) -> str:
+    """A statistic in words: what is asked, to which totals it is weighted, and what filled its missing values."""
+    said = ask_words(ask.query, plan.schema, plan.repair, plan.models)
     if plan.weight is None or not (ask.weighted or ask.query.weight == plan.weight.name):
-        return ""
+        return said
     totals = "totals raked to known margins" if plan.weight.fitting else "known totals"
-    return f", weighted to {totals} by {' and '.join(plan.weight.labels)}"
+    told = f", weighted to {totals} by {' and '.join(plan.weight.labels)}"
+    head, mark, filled = said.replace(f", weighted by {plan.weight.name}", "").partition(FILLED)
+    return f"{head}{told}{mark}{filled}"
 
 
 def weights_section(plan: Plan, weighed: Weighed | None) -> dict[str, Any]:
@@ -128,7 +131,8 @@ def factors_section(factors: Factors) -> dict[str, Any]:
         "base_weights": [float(show(each, digits=6)) for each in factors.noisy],
         "joined": list(factors.bins),
         "largest_weight": float(factors.heaviest * factors.unit * factors.bought.base.unit),
-        "words": "every record weighs its base weight times a factor that was released for its bin",
+        "words": "every record weighs "
+        f"{'' if factors.bought.column is None else 'its base weight times '}a factor that was released for its bin",
     }
 
 
@@ -307,11 +311,11 @@ def _answer(
     places = range(len(answer.estimates))
     totals = [sampled.total(ask, answers, place) if sampled else None for place in places]
     is_empty = not any(total is not None and total.has_end for total in totals)
-    empty = why_empty(sampled, ask, answers) if sampled and is_empty else NO_FACTOR
+    empty = why_empty(sampled or Sampled(plan=plan), ask, answers) if is_empty else ""
     return {
         "name": ask.name,
         "query": {key: _plain(value) for key, value in ask.written.items()},
-        "words": ask_words(ask.query, plan.schema, plan.repair, plan.models) + weighted_words(ask, plan),
+        "words": asked_words(ask, plan),
         "unit": unit,
         "guarantee": {"words": plan.worded(claim), **claim.as_dict()}
         if claim
@@ -322,13 +326,13 @@ def _answer(
             "covers": COVERS,
             "meaning": answer.meaning
             + lent_words(answer, ask.bar)
-            + bar_words(ask.query, plan.schema, plan.models, bought=bool(answer.total_meaning)),
+            + ("" if _is_copied(answer) else bar_words(ask.query, plan.schema, plan.models)),
         },
         "total": {
             "meaning": _total_words(
                 ask, answer, plan, is_own=sampled is not None and ask.name in sampled.own
             ),
-            **({"empty": empty} if is_empty else {}),
+            **({"empty": empty} if empty else {}),
         },
         "estimates": [
             _estimate(estimate, ask, total) for estimate, total in zip(answer.estimates, totals, strict=True)
@@ -340,7 +344,13 @@ def _total_words(ask: Statistic, answer: Answer, plan: Plan, *, is_own: bool) ->
     """What a total interval covers: what a bought one says of itself, or the usual, and what has to be known of it."""
     said = answer.total_meaning or TOTAL_WORDS
     said += FIXED_SIZE if ask.asked.adds_up and not is_own else ""
-    return said + (FILLED_TOTAL if rests_on_caps(ask.query, plan.schema, plan.repair) else "")
+    said += FILLED_TOTAL if rests_on_caps(ask.query, plan.schema, plan.repair) else ""
+    return said + ("" if _is_copied(answer) else line_total_words(ask.query, plan.schema, plan.models))
+
+
+def _is_copied(answer: Answer) -> bool:
+    """Whether its total interval holds the uncertainty of the lines that filled missing values: it was bought over copies."""
+    return answer.total_meaning.startswith(COPIES_WORDS)
 
 
 def _estimate(estimate: Estimate, ask: Statistic, total: TotalError | None) -> dict[str, Any]:

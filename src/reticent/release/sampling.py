@@ -11,7 +11,6 @@ from fractions import Fraction
 from math import inf, isfinite
 from typing import Any
 
-from reticent.answer.context import rests_on_caps
 from reticent.answer.count import widening
 from reticent.answer.design import BoughtDesign, SamplingError
 from reticent.answer.design_domains import DomainErrors, DomainSampling
@@ -24,9 +23,11 @@ from reticent.exact import show
 from reticent.noise.source import Noise
 from reticent.plan.design import claims_of
 from reticent.plan.plan import Plan
+from reticent.plan.words import predicted
 from reticent.privacy.claim import Claim
 from reticent.query.base import CodedMean, CodedSum, RowQuery
-from reticent.query.kinds import UnservedRecipients
+from reticent.query.filled import roles
+from reticent.query.kinds import Quantile, UnservedRecipients
 from reticent.refine.total import DesignFactor, SampleSize, TotalError, total_interval
 from reticent.schema import Levels
 
@@ -60,7 +61,10 @@ NO_MEAN_WEIGHT = (
 OF_THE_FILLING = "it tells of this filling of this sample, not of a population"
 OF_ITS_PARTS = "a statistic that it is made of has none"
 BY_ZERO = "what it is divided by may be 0, so the ratio may be anything"
-TO_KNOWN_TOTALS = "weights made of who answered have no sampling error here; with factors = { epsilon = ... } under [weight] they have"
+TO_KNOWN_TOTALS = (
+    "weights made of who answered have no sampling error here; with factors = { epsilon = ... } under [weight], and [design], "
+    "they have"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -329,13 +333,19 @@ def _by_cell(answer: Answer) -> dict[tuple[tuple[str, str], ...], ReleasedValue]
 
 
 def why_empty(sampled: Sampled, ask: Statistic, answers: Mapping[str, Answer]) -> str:
-    """Why a statistic has no total interval."""
+    """Why a statistic has no total interval: first what no design factor would mend."""
+    if ask.query.no_total and not isinstance(
+        ask.asked, Quantile
+    ):  # whose interval takes a design factor, too
+        return ask.query.no_total
+    if ask.weighted:
+        return TO_KNOWN_TOTALS
     if sampled.factor(ask.name) is None and ask.name not in sampled.own:
         return NO_FACTOR
-    if sampled.is_unsized(ask):
-        return NO_HOUSEHOLDS
     if ask.query.no_total:
         return ask.query.no_total
+    if sampled.is_unsized(ask):
+        return NO_HOUSEHOLDS
     if ask.name in sampled.own:
         return NOTHING_LEFT
     if not answers[ask.name].estimates[0].has_interval:
@@ -368,8 +378,6 @@ def _unknown(sampled: Sampled, ask: Statistic, answers: Mapping[str, Answer]) ->
         return BY_ZERO if all(sampled.total(each, answers, 0) for each in parts) else OF_ITS_PARTS
     if isinstance(query, UnservedRecipients):
         return OF_THE_FILLING
-    if ask.weighted:
-        return TO_KNOWN_TOTALS
     if widening(ask.query, plan.schema, plan.repair) is None:
         return NO_SHARE
     if _is_of_a_number(ask, sampled) and ask.variance is None:
@@ -383,7 +391,7 @@ def _is_of_a_number(ask: Statistic, sampled: Sampled) -> bool:
 
 
 def _can_buy_its_own(ask: Statistic, sampled: Sampled) -> bool:
-    """Whether a plan would let it: not of a column that donors fill, nor of levels."""
+    """Whether a plan would let it: not of a column that donors or lines fill, nor of levels."""
     plan, held = sampled.plan, sampled.plan.schema.coded
-    is_filled = rests_on_caps(ask.query, plan.schema, plan.repair)
+    is_filled = roles(ask.query, plan.schema, plan.repair) or predicted(ask.query, plan.schema, plan.models)
     return not is_filled and not any(isinstance(held.get(name), Levels) for name in ask.asked.values)

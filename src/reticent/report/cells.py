@@ -15,6 +15,7 @@ from reticent.report.numbers import downward, nearest, places, scale_text, upwar
 SHOWN = 60
 BINS = 40
 DOTS = 400
+FEWEST = 10  # dots, before they are a picture
 Table = Mapping[str, Any]
 
 
@@ -46,9 +47,11 @@ def titled(table: Table) -> str:
 
 def error_of(table: Table) -> str:
     """What the standard error of a table is one of: sampling is in it only where that was bought."""
-    return (
-        "sampling and noise" if "standard errors" in (table.get("epsilon") or {}) else "privacy noise alone"
-    )
+    return "sampling and noise" if _holds_sampling(table) else "privacy noise alone"
+
+
+def _holds_sampling(table: Table) -> bool:
+    return "standard errors" in (table.get("epsilon") or {})
 
 
 def _intervals(table: Table) -> str:
@@ -103,22 +106,20 @@ def cell_charts(document: Mapping[str, Any]) -> Iterator[Drawn]:
         elif values:
             yield titled(table), name, _histogram(table, values)
         dots = _dots(table)
-        if dots:
+        if len(dots) >= FEWEST:
             yield f"Noise by size, {titled(table)}", name, _scatter(dots)
 
 
 def _listed(table: Table, labels: Labels) -> tuple[str, Spec]:
     """Every cell with its interval."""
-    columns = table["columns"]
+    columns, which = table["columns"], "total_" if _holds_sampling(table) else ""
     rows = [
         {
             "place": place,
             "label": labels.level(table["cell"], cell),
             "value": columns["estimate"][place],
-            "low": columns["low"][place],
-            "high": columns["high"][place],
-            "total_low": None,
-            "total_high": None,
+            **dict.fromkeys(("low", "high", "total_low", "total_high")),
+            **{f"{which}{end}": columns[end][place] for end in ("low", "high")},
             "rating": "not rated",
         }
         for place, cell in enumerate(columns["cell"])
@@ -171,14 +172,20 @@ def _scatter(dots: list[dict[str, float]]) -> tuple[str, Spec]:
             "field": name,
             "type": "quantitative",
             "title": title,
-            "scale": {"type": "log", "nice": False},
+            "scale": {"type": "log", "nice": False, "padding": 8},
+            "axis": {
+                "tickCount": 5,
+                "labelExpr": "format(datum.value, ',~r')",
+                "labelOverlap": True,
+                "labelSeparation": 8,
+            },
         }
 
     spec = {
         "width": marks.WIDE,
         "height": 260,
         "data": {"values": dots},
-        "mark": {"type": "point", "filled": True, "size": 12, "color": BLUE},
+        "mark": {"type": "point", "filled": True, "size": 20, "color": BLUE},
         "encoding": {
             "x": axis("count", "noisy count of the cell"),
             "y": axis("spread", "standard deviation of the noise"),

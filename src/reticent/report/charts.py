@@ -26,6 +26,11 @@ class Chart:
     of: str | None
     spec: Spec = field(repr=False)
 
+    def draws(self, end: str) -> bool:
+        """Whether it has bars from this end on: `low` of privacy noise, `total_low` of the total. Lines over years say theirs."""
+        rows = self.spec.get("data", {}).get("values", [])
+        return any(row.get(end) is not None and "year" not in row for row in rows)
+
 
 def specs(release: Release) -> tuple[Chart, ...]:
     """The pictures of every section that the release has: single estimates by unit, then each table."""

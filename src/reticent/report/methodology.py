@@ -89,14 +89,14 @@ def _sampling_method(document: Document) -> str:
     """How sampling errors were had, for those who print them."""
     told = document.get("sampling") or {}
     if told.get("source") == "declared":
-        return f" Sampling errors are those of simple random sampling times a declared design effect of {told['design_effect']}."
+        return f" Sampling variances are those of simple random sampling times a declared design effect of {told['design_effect']}."
     if not told.get("source"):
         return " Sampling errors were estimated privately, for each statistic by itself." * bool(
             told.get("own")
         )
     own = "; some statistics have an estimate of their own" if told.get("own") else ""
     return (
-        f" Sampling errors are those of simple random sampling times a design effect of {told.get('design_effect')}, which was "
+        f" Sampling variances are those of simple random sampling times a design effect of {told.get('design_effect')}, which was "
         f"estimated privately from {basis(told)}, with {told.get('degrees_of_freedom')} degrees of freedom{own}."
     )
 

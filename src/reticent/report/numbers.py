@@ -6,13 +6,14 @@ Texts have no control characters, and cells stand in the order of the plan.
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from math import ceil, exp
+from math import ceil, exp, log
 from typing import Any
 
 from reticent.exact import BARE, MOST_PLACES, places_for, rounded, rounded_down, rounded_up
 
 nearest, downward, upward = rounded, rounded_down, rounded_up
-HUGE = 10**6
+HUGE = 14  # an epsilon whose factor is above a million
+NINES = 9  # decimals of a percentage, before it is called 100
 
 
 def places(estimate: Mapping[str, Any], *, most: int = MOST_PLACES) -> int:
@@ -34,17 +35,18 @@ def percent(share: float | None) -> str:
 
 
 def factor(epsilon: Fraction) -> str:
-    """How far the probability of a result can move: e to the epsilon, rounded up."""
-    times = exp(min(float(epsilon), 700.0))
-    if times >= HUGE:
-        return "more than a million"
+    """How far the probability of a result can move: e to the epsilon, rounded up; where that is huge, to a power of 10."""
+    if epsilon >= HUGE:
+        return f"10 to the power of {ceil(float(epsilon) * (1 + 1e-12) / log(10))}"
+    times = exp(float(epsilon))
     return upward(times * (1 + 1e-12), 2 if times < 10 else 1 if times < 100 else 0)
 
 
 def certainty(epsilon: Fraction) -> str:
-    """What an even guess can become, in percent, rounded up to a tenth: e^eps / (1 + e^eps)."""
-    tenths = ceil(1000 * (1 + 1e-12) / (1 + exp(-float(epsilon))))
-    return "100" if tenths >= 1000 else f"{tenths / 10:.1f}"
+    """What an even guess can become, in percent, rounded up to the first decimal that is not a 9: e^eps / (1 + e^eps)."""
+    percent = 100 * (1 + 1e-12) / (1 + exp(-float(epsilon)))
+    shown = ((ceil(percent * 10**digits), digits) for digits in range(1, NINES))
+    return next((f"{up / 10**digits:.{digits}f}" for up, digits in shown if up < 100 * 10**digits), "100")
 
 
 def clean(value: Any) -> Any:
@@ -83,15 +85,16 @@ def unit_of(answer: Mapping[str, Any]) -> str:
     return f"{unit}, weighted" if is_weighted and not unit.endswith(", weighted") else unit
 
 
-def barless(answers: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The answers without an error bar because their noise has a confidential scale, or because they use such."""
-    found: list[str] = []
+def barless(answers: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """The answers without an interval because their noise has a confidential scale, or because they use such, and why: what
+    makes the scale confidential, or the answer that they use."""
+    found: dict[str, str] = {}
     for answer in answers:
         query = answer.get("query") or {}
-        used = query.get("difference") or query.get("ratio") or []
-        hidden = any((part or {}).get("hidden") for part in answer.get("parts") or [])
-        if _lacks_ends(answer) and (hidden or any(name in found for name in used)):
-            found.append(str(answer.get("name")))
+        used = [name for name in query.get("difference") or query.get("ratio") or [] if name in found]
+        hidden = [str(part["hidden"]) for part in answer.get("parts") or [] if (part or {}).get("hidden")]
+        if _lacks_ends(answer) and (hidden or used):
+            found[str(answer.get("name"))] = hidden[0] if hidden else str(used[0])
     return found
 
 

@@ -8,7 +8,7 @@ from reticent.release.labels import Labels
 from reticent.release.release import Release
 from reticent.report import words
 from reticent.report.cells import cell_intervals
-from reticent.report.charts import specs, svg
+from reticent.report.charts import Chart, specs, svg
 from reticent.report.drawing import HOW
 from reticent.report.methodology import NOISE_ONLY, citation, methodology
 from reticent.report.numbers import barless, clean, covers, scale_text
@@ -46,6 +46,7 @@ def page(release: Release, *, linked: str = "", back: str = "") -> bytes:
         "citation": citation,
         "charts": drawn,
         "has_charts": all(picture for _, picture in drawn),
+        "bars": _bars([chart for chart, _ in drawn]),
         "how": HOW,
         "heading": shown[0].heading if shown else "Estimates",
         "sections": [(each.template, each.view(document)) for each in shown],
@@ -66,6 +67,17 @@ def page(release: Release, *, linked: str = "", back: str = "") -> bytes:
         "asks": parts(document),
     }
     return (_environment().get_template("page.html.j2").render(view) + "\n").encode()
+
+
+BARS = (
+    ("thick", "low", "thick bar: interval for privacy noise alone."),
+    ("thin", "total_low", "thin line: interval for sampling and noise together."),
+)
+
+
+def _bars(charts: list[Chart]) -> list[tuple[str, str]]:
+    """What the bars in the pictures are, of those that are drawn: the class of its sample, and the words."""
+    return [(kind, said) for kind, end, said in BARS if any(chart.draws(end) for chart in charts)]
 
 
 def _environment() -> Environment:

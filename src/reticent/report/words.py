@@ -63,10 +63,7 @@ UNPROVED = (
     "This release carries noise, but no formal guarantee.",
     "Nothing is promised about what a determined reader could learn from it about one respondent.",
 )
-NO_BAR = (
-    "The noise of this estimate is scaled by how many recipients one donor serves, which is confidential, so the size of "
-    'the noise is too. To publish an interval, give the statistic a budget for it: interval = { epsilon = "0.25" }.'
-)
+NO_BAR = 'To publish an interval, give the statistic a budget for it: interval = { epsilon = "0.25" }.'
 CARRIES = {"pure": ("epsilon",), "approximate": ("epsilon", "delta"), "zcdp": ("rho",)}
 
 
@@ -197,6 +194,19 @@ def repaired(document: Document) -> list[str]:
     return [f"{str(each)[:1].upper()}{str(each)[1:]}." for each in said]
 
 
+def shown_bare(bare: Mapping[str, str]) -> dict[str, list[str]]:
+    """Why statistics have no interval, with the names it is said of; `bare` tells what makes the noise of each confidential."""
+    found: dict[str, list[str]] = {}
+    for name, why in bare.items():
+        said = (
+            f"It is made of {why}, which has none."
+            if why in bare
+            else f"The size of its noise is {why}. {NO_BAR}"
+        )
+        found.setdefault(said, []).append(name)
+    return found
+
+
 REACHED = {
     "edits": "An edit deduces an answer from the same respondent's other answers, and reaches no other row.",
     "donors": (
@@ -213,17 +223,15 @@ WEIGHED = (
     "The weights depend on who is in the sample, so the noise is scaled to what one respondent can move through the weights of "
     "all who share their bin."
 )
-FACTORED = (
-    "Every record weighs its own base weight times a factor that was released with noise, at a price that is part of the "
-    "budget."
-)
+FACTORED = "a factor that was released with noise, at a price that is part of the budget."
 
 
 def reached(document: Document) -> list[str]:
     """How far one respondent's answers reach through what was done to the rows: a sentence for each thing that was done."""
     said = [REACHED[kind] for kind in document.get("imputed_by") or [] if kind in REACHED]
     weights = document.get("weights") or {}
-    said += [FACTORED if weights.get("factors") else WEIGHED] * bool(weights)
+    base = "its own base weight times " if weights.get("base") else ""
+    said += [f"Every record weighs {base}{FACTORED}" if weights.get("factors") else WEIGHED] * bool(weights)
     return [*said, COVERED] if said and is_promised(document) else said
 
 
@@ -278,7 +286,7 @@ def sampled(document: Document) -> list[str]:
         ]
     items = "; ".join(str(each) for each in told.get("items") or [])
     said = (
-        f"The design effect, {told.get('design_effect')}, was estimated privately from {basis(told)} over {items}, with "
+        f"The design effect, {told.get('design_effect')}, was estimated privately from {basis(told)}, over {items}, with "
         f"{told.get('degrees_of_freedom')} degrees of freedom. It is a mean over them: too small for what units differ in more "
         "than in these, and maybe for a domain of larger clusters or inside few units; too large for a domain that cuts across."
     )

@@ -259,7 +259,11 @@ class SmallCells:
         """`kid_rank predicted at parent_rank = 0.25 in each tract, over all respondents ...`; `had` tells of filled answers."""
         over = self.among.words((self.cell, *([self.x] if self.x else []), self.y), had)
         said = f"{self.estimate.words(self.x, self.y)} in each {self.cell}, over {over}"
-        return f"{said}; of filled rows one respondent is {self.stability}" if self.stability > 1 else said
+        return (
+            f"{said}; through filled values one respondent counts as {self.stability} rows"
+            if self.stability > 1
+            else said
+        )
 
     def column(self, schema: Schema) -> Levels | Number:
         """The column that says which cell a respondent is in."""

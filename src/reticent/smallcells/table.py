@@ -66,7 +66,7 @@ def described(cells: SmallCells, made: CellTable, schema: Schema, change: Change
         "guarantee": {"words": str(claim), **claim.as_dict()},
         "epsilon": {name: show(budget) for name, budget in budgets.items() if budget},
         "cell": cells.cell,
-        "unit": schema.columns[cells.y].unit,
+        "unit": _unit(cells, schema),
         "range": [_nearest(cells.low), _nearest(cells.high)],
         "level": float(cells.level),
         "meaning": made.meaning,
@@ -74,6 +74,12 @@ def described(cells: SmallCells, made: CellTable, schema: Schema, change: Change
         "count_noise_variance": made.count_variance,
         "columns": {"cell": cells.labels(schema), **_columns(cells, made, schema)},
     }
+
+
+def _unit(cells: SmallCells, schema: Schema) -> str | None:
+    """The unit of the estimates: that of y; of a slope, so much of it for one unit of x."""
+    unit = schema.columns[cells.y].unit
+    return f"{unit or cells.y} per unit of {cells.x}" if cells.estimate.kind == "slope" else unit
 
 
 def _columns(cells: SmallCells, made: CellTable, schema: Schema) -> dict[str, list[Any]]:
