@@ -270,6 +270,15 @@ def test_one_item_is_shown_alone_and_another_experiment_s_is_refused_before_the_
         assert not list((tmp_path / "none").iterdir())
 
 
+def test_every_printed_digit_stands_on_the_page_of_its_item():
+    for each in items():
+        page = (DOCS / each.page).read_text(encoding="utf-8").replace(" × 10", "×10")
+        missing = [
+            text for _, text in stated(each) if not re.search(rf"(?<![\d.]){re.escape(text)}(?!\d)", page)
+        ]
+        assert not missing, (each.item, each.page)
+
+
 def line_of(each: PaperItem) -> str:
     """An item's line of the page."""
     command = f"`{each.command}`" if each.command else ""
