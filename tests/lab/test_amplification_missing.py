@@ -15,7 +15,7 @@ def lines():
 
 
 def test_every_item_has_its_reason_and_no_item_comes_twice(lines):
-    assert len(lines) == len(lab.run(0, 0)) == 70
+    assert len(lines) == len(lab.run(0, 0)) == 80
     assert all(line.query for line in lines.values())
 
 

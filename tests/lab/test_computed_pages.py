@@ -54,6 +54,11 @@ def blocks() -> Iterator[str]:
     found = by_item(poststratify_example.run(0, 0))
     names = [each.name for each in poststratify_example.CANDIDATES.strategies]
     for sample in "AB":
+        weights = [found[f"weight, {sample}, {block}"] for block in poststratify_example.BLOCKS]
+        counts = [found[f"in sample {sample}, {block}"] for block in poststratify_example.BLOCKS]
+        yield line(f"in sample {sample}, printed", *(x.printed.digits for x in counts))
+        yield line(f"weight in {sample}, printed", *(x.printed.digits for x in weights))
+        yield line(f"weight in {sample}, by formula", *(f"{x.as_printed:.2f}" for x in weights))
         chances, sds, scores = (
             [found[f"{what}, {sample}, {name}"] for name in names]
             for what in ("chance at epsilon 0.01", "sd at epsilon 1", "score")

@@ -11,6 +11,7 @@ import pytest
 from reticent.lab.experiments import anonymity, find, partition, poststratify
 from reticent.lab.noise import QuickNoise
 from reticent.lab.run.experiment import OURS, table_of
+from reticent.lab.run.summary import rows_of
 from reticent.lab.world.poverty import BY_MARGINS, QUERIES, OneWay, one_way_state, small_state
 
 DOCS = Path(__file__).parents[2] / "docs" / "lab"
@@ -142,6 +143,15 @@ def test_findings_have_a_row_for_every_figure(runs):
     assert biased[0]["value"] < 0.5
     others = (poststratify.joint(size=SIZE), poststratify.small_bin(size=SIZE))
     assert not any(other.more for other in others)  # with a joint table known it is no figure of the thesis
+
+
+def test_one_run_has_errors_and_no_spread(runs):
+    """Its rows can be printed as JSON: no number stands for a spread that is not there."""
+    made = poststratify.experiment(size=SIZE)
+    rows = rows_of(made, table_of({0: runs[made.name][0]}))
+    json.dumps(rows, allow_nan=False)
+    told = {row["item"].split(", ")[1].split(" of ")[0] for row in rows if "item" in row}
+    assert told == {"rmse"}
 
 
 def test_one_small_bin_makes_a_choice_a_lottery():

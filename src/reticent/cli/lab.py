@@ -32,7 +32,8 @@ def list_() -> None:
 
 
 @app.command(
-    epilog="Examples: reticent lab run noise-laws; reticent lab run noise-in-context --runs 200 --out lab --figures"
+    epilog="Examples: reticent lab run noise-laws; reticent lab run noise-in-context --runs 200 --out lab --figures; "
+    'reticent lab run amplification-table --item "Table 5.1"'
 )
 def run(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The experiment; see reticent lab list.")],
@@ -53,17 +54,25 @@ def run(
     skip: Annotated[
         list[str] | None, typer.Option("--skip", help="And without those with one of these words.")
     ] = None,
+    item: Annotated[
+        str | None,
+        typer.Option(
+            "--item", help="Of its rows, those about this item of a document; see reticent lab papers."
+        ),
+    ] = None,
 ) -> None:
     """Repeat an experiment and summarise it. Runs already in the folder are not made again."""
     from reticent.lab.experiments import find
+    from reticent.lab.papers.items import item_of
     from reticent.lab.run import runner
     from reticent.lab.run.summary import rows_of
 
     experiment = find(name)
+    about = None if item is None else item_of(experiment.name, item)
     outcomes = runner.run(
         experiment, out=out, runs=runs, workers=workers, seed=seed, only=only or (), skip=skip or ()
     )
-    rows = rows_of(experiment, outcomes)
+    rows = [row for row in rows_of(experiment, outcomes) if about is None or about.holds(row)]
     count = experiment.repeats(outcomes)
     drawn = _draw(experiment, outcomes, out) if figures else []
     if as_json:
@@ -130,7 +139,9 @@ def _print_items(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         typer.echo(f"\n  {row['item']} [{row['status']}]")
         printed = "; ".join(f"{what} {digits}" for what, digits in row["printed"].items())
-        for text in (row["what"], f"printed: {printed}" if printed else "", f"here: {row['differs']}"):
+        setting = f"setting: {row['setting']}" if row["setting"] else ""
+        told = f"printed: {printed}" if printed else ""
+        for text in (row["what"], setting, told, f"here: {row['differs']}"):
             typer.echo(lines.fill(text), nl=bool(text))
         if row["command"]:
             typer.echo(f"    $ {row['command']}")

@@ -37,7 +37,7 @@ def _table() -> Iterator[Outcome]:
         )
         yield Outcome(
             item=(item := f"epsilon at rate 1/10, epsilon {text}"),
-            printed=None if text == NOT_USEFUL else printed("thesis", "Table 5.1", item),
+            printed=printed("thesis", "Table 5.1", item),
             as_printed=float(thesis_bound(epsilon=epsilon, rate=RATE)),
             value=float(amplified(epsilon=epsilon, rate=RATE)),
             query=NO_NUMBER if text == NOT_USEFUL else SMALLER,

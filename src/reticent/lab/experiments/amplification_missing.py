@@ -40,6 +40,13 @@ EXAMPLES: dict[str, list[tuple[str, ...]]] = {  # what the mechanisms need
     "5.11": [(S,), (O,), (G,), (G, I)],
     "5.13": [(S,), (O,), (G,), (I,)],
 }
+FACTORS: dict[str, tuple[str, list[tuple[str, ...]]]] = {  # attributes that serve one mechanism alone
+    "5.5": ("factor", [(S, O, G, I)]),
+    "5.7": ("factors", [(S,), (O,), (G, I)]),
+    "5.8": ("factors", [(S,), (O,), (), (G, I)]),
+    "5.11": ("factor of Occupation", [(O,)]),
+    "5.13": ("factor of one column", [(S,)]),
+}
 EPSILONS = ("0.1", "0.5", "1", "2")
 # Amplified privacy of PrivBayesE at epsilon 1, by the share of cells that is missing: Table 1, Table 2 of the preprint
 TABLE = {"Adult": 15, "BR2000": 14}  # columns
@@ -48,6 +55,7 @@ ABOVE = (
     "ours: more than is printed, where a chance is multiplied by epsilon; that product is below the true cost"
 )
 BELOW = "ours: less than is printed, where a mechanism or all columns but one are not amplified"
+SHARED = "Gender serves the last mechanism, and this one needs nothing else"
 AS_PRINTED = "the published account; no promise"
 GROUPED = "the published grouping: Gender serves both mechanisms that need it"
 FIRST = "for comparison: the sum of chance times epsilon; no promise"
@@ -91,6 +99,7 @@ def _examples() -> Iterator[Outcome]:
                 value=float(exact),
                 query=ABOVE if exact > theirs else BELOW,
             )
+    yield from _factors()
     uses = _uses(EXAMPLES["5.8"], Fraction(1))
     yield Outcome(
         item="Example 5.8, grouped, epsilon 1",
@@ -105,6 +114,19 @@ def _examples() -> Iterator[Outcome]:
         as_printed=float(len(list(_partitions(range(4))))),
         query="all ways to group four",
     )
+
+
+def _factors() -> Iterator[Outcome]:
+    """What shares of epsilon are multiplied by in print: chances that what serves a mechanism alone is answered."""
+    for name, (what, groups) in FACTORS.items():
+        texts = several(DOCUMENT, f"Example {name}", what)
+        for place, (stated, group) in enumerate(zip(texts, groups, strict=True)):
+            yield Outcome(
+                item=f"Example {name}, factor {place + 1} of {len(groups)}",
+                printed=stated,
+                value=float(math.prod(LAW.chances[each] for each in group)),
+                query=f"the chance of an answer to {' and '.join(group)}" if group else SHARED,
+            )
 
 
 def _partitions(of: Sequence[int]) -> Iterator[list[list[int]]]:

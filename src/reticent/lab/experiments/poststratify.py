@@ -216,7 +216,9 @@ def findings(outcomes: pa.Table) -> list[Row]:
     rows: list[Row] = []
     for (query, figure), method, naive in product(FIGURES.items(), (OURS, THESIS), (SAMP, POP)):
         mine, theirs = errors[query, method], errors[query, naive]
-        found = {"sd": mine.std() / theirs.std(), "rmse": sqrt((mine**2).mean() / (theirs**2).mean())}
+        found = {"rmse": sqrt((mine**2).mean() / (theirs**2).mean())}
+        if theirs.std() > 0:  # one run has no spread
+            found = {"sd": float(mine.std() / theirs.std()), **found}
         for what, over in found.items():
             item = f"Figure {figure}, {what} of {method} over that of {naive}"
             rows.append({"item": item, "query": query, "epsilon": float(EPSILONS[0]), "value": float(over)})

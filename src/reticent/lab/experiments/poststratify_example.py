@@ -69,7 +69,7 @@ def _prices() -> Iterator[Outcome]:
     for below in (6, 8):
         least = float(least_members(Fraction(1, below)))
         yield Outcome(item=f"least members of a bin at beta 1/{below}", value=least)
-    for what, value in (("records", ACS.records), ("factor", ACS.factor)):
+    for what, value in (("records", Fraction(ACS.records)), ("least factor", 1 / ACS.factor)):
         of = "Cut-offs of the American Community Survey"
         yield Outcome(
             item=f"cut-off, {what}", printed=printed(THESIS, of, what), value=float(value), query=NOT_PRIVATE

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from reticent.lab.cells import ATLAS_SEED, ESTIMATOR, LEAST
 from reticent.lab.noise import SeededBits
-from reticent.lab.papers.items import printed
+from reticent.lab.papers.items import printed, several
 from reticent.lab.papers.placebo import estimate, largest_chi, release_placebo
 from reticent.lab.papers.suppress import (
     FewEvents,
@@ -70,9 +70,17 @@ def _one_tract() -> Iterator[Outcome]:
         f"prediction {worst['line']}, the worst point": worst["prediction"],
         "local sensitivity": local,
     }
+    stated = {what: printed(DOCUMENT, "Figure 1", what) for what in found}
+    first, moved, _ = (Fraction(each.digits) for each in stated.values())
     for what, value in found.items():
-        stated = printed(DOCUMENT, "Figure 1", what)
-        yield Outcome(item=f"Figure 1, {what}", printed=stated, value=float(value), query=OUR_PEOPLE)
+        apart = float(moved - first) if what == "local sensitivity" else None
+        yield Outcome(
+            item=f"Figure 1, {what}",
+            printed=stated[what],
+            as_printed=apart,
+            value=float(value),
+            query=OUR_PEOPLE,
+        )
 
 
 def _envelope(made: Atlas) -> Iterator[Outcome]:
@@ -122,9 +130,18 @@ def _precision() -> Iterator[Outcome]:
 
 def _differencing() -> Iterator[Outcome]:
     """150 people, then 151: two means that a threshold of 100 lets pass."""
+    name, rule = "Suppression and differencing", FewRespondents(least=100)
     answers = [Fraction(n % 3 == 0) for n in range(150)] + [Fraction(1)]
-    _, _, told = worked_example(answers, FewRespondents(least=100))
-    item = "Suppression and differencing, answer of the 151st person by two exact means"
+    before, after, told = worked_example(answers, rule)
+    found = {
+        "withheld below so many events": [FewEvents().high + 1],
+        "withheld below so many people": [rule.least],
+        "people of two means": [before.people, after.people],
+    }
+    for what, values in found.items():
+        for stated, value in zip(several(DOCUMENT, name, what), values, strict=True):
+            yield Outcome(item=f"{name}, {what}", printed=stated, value=float(value), query="as run here")
+    item = f"{name}, answer of the 151st person by two exact means"
     yield Outcome(item=item, value=float(told), query="it is 1")
 
 

@@ -113,15 +113,20 @@ class Experiment:
         """The runs of so many repeats. Each of `only` holds words, of which a piece's name must have one, and none of `skip`'s."""
         chosen = [place for place, name in enumerate(self.pieces) if self._is_wanted(name, only, skip)]
         if not chosen and (only or skip or self.pieces):
-            raise PlanError("fits no piece of this experiment whose data are at hand", field="only")
+            named = any(self._is_named(name, only, skip) for name in self.pieces)
+            why = "fits no piece of this experiment"
+            lack = "fits pieces whose tables are not at hand; name the folder they lie in in RETICENT_DATA"
+            raise PlanError(lack if named else why, field="only")
         size = len(self.pieces) or 1
         return [repeat * size + place for repeat in range(repeats) for place in chosen or [0]]
 
     def _is_wanted(self, name: str, only: Sequence[str], skip: Sequence[str]) -> bool:
+        return self._is_named(name, only, skip) and not (self.lacks is not None and self.lacks(name))
+
+    def _is_named(self, name: str, only: Sequence[str], skip: Sequence[str]) -> bool:
         words = set(name.split("/"))
         fits = all(words & set(choice.split(",")) for choice in only)
-        fits = fits and not any(words & set(choice.split(",")) for choice in skip)
-        return fits and not (self.lacks is not None and self.lacks(name))
+        return fits and not any(words & set(choice.split(",")) for choice in skip)
 
     def repeats(self, outcomes: pa.Table) -> int:
         """How often it was repeated, in whole or in part."""

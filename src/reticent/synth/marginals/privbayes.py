@@ -329,7 +329,7 @@ class PrivBayes:
 
     A table is worth its noise where an even spread of the rows puts `useful` times the noise into a cell. `rows` is a
     public number of rows to judge that by; without it, and without one in the codebook, a noisy count is taken
-    for `counting` of the amount. The published code clips negative cells, which lifts the empty ones; `clips` does the same.
+    for `counting` of the amount. `clips` sets negative cells to zero, which lifts the empty ones.
     """
 
     rows: int | None = None
