@@ -102,6 +102,34 @@ def test_the_preview_follows_slider_and_text(walker, town):  # covers W14
     walker.check()
 
 
+def test_what_is_typed_in_the_text_outlasts_fields_drawn_before_it(walker):  # covers W14
+    """A button right after it, a slider moved while the desk still looks at it, and an answer that comes too late."""
+    page = walker.page
+    walker.go(TOWN)
+    text = page.input_value("#text")
+    more = text.replace("[[statistic]]\nname", "[[statistic]]\nexpect = { value = 900 }\nname", 1)
+    page.fill("#text", more.replace("epsilon = 2\n", "epsilon = 3\n"))
+    page.click("text=Which ε gives this CV?")
+    page.wait_for_selector("#ahead-statistic-0 button:has-text('use')")
+    assert "expect = { value = 900 }" in page.input_value("#text")
+    assert page.input_value("input[name=expected-statistic-0]") == "900"
+    assert page.input_value("input[name=cap]") == "3"
+    page.fill("#text", more)
+    page.fill("input[name=amount-statistic-1]", "0.4")
+    page.wait_for_function("() => document.querySelector('#text').value.includes('epsilon = 0.4')")
+    assert page.evaluate("document.activeElement.name") == "amount-statistic-1"
+    assert page.input_value("input[name=cap]") == "2"
+    held = []
+    page.route("**/look", lambda route: held.append(route), times=1)
+    page.fill("input[name=amount-statistic-1]", "0.3")
+    while not held:
+        page.wait_for_timeout(20)
+    page.fill("#text", text.replace("everybody", "all of them"))
+    held[0].continue_()
+    page.wait_for_selector("#sections >> text=all of them")
+    assert "all of them" in page.input_value("#text")
+
+
 def test_what_was_typed_is_saved_however_soon(walker, town):
     """A field and the button right after it: the script has had no time to write the text."""
     page = walker.page

@@ -106,19 +106,24 @@ def _fields(schema: Schema) -> dict[str, Any]:
 
 
 def look(asked: Asked) -> Response:
-    """What the page would say of a text that is not saved: for the script, which shows it beside the text."""
+    """What the page would say of a text that is not saved, with the fields that were changed: for the script, which shows it."""
     plan, form = asked.plan, asked.form
     text, problem = _text(form, plan), ""
-    if compose.one(form, "from") == "form":
-        try:
-            text = _with_amounts(text, form)
-        except ReticentError as refused:
-            problem = refused.told
+    try:
+        text = _with_amounts(text, form)
+    except ReticentError as refused:
+        problem = refused.told
     wants = bool(compose.one(form, "wants"))
     found = ahead(text, plan.path, _cv(compose.one(form, "cv")) if wants else 0.0)
     found.problem = problem or found.problem
     return asked.page(
-        "look.html.j2", plan=plan, text=text, ahead=found, has_cv=wants, cv=compose.one(form, "cv")
+        "look.html.j2",
+        plan=plan,
+        text=text,
+        taken=not problem,
+        ahead=found,
+        has_cv=wants,
+        cv=compose.one(form, "cv"),
     )
 
 

@@ -18,53 +18,75 @@ function swap(found, id) {
   return Boolean(old && fresh);
 }
 
-// One look at a time: what changes meanwhile is looked at next.
+// One look at a time. An answer that came too late for what was changed meanwhile is not shown, and the next look follows.
+// A field beside the text is sent where it was changed since the text has it: of all others the text says more.
+const FIELD = /^(cap$|(amount|expected)-)/;
+const touched = new Set();
+let typed = false; // in the text, since the fields were drawn
+let stale = false;
+let again = false;
 let looking = false;
-let next = null;
 let waiting = null;
 let wants = false;
 
-async function look(from) {
-  next = from;
+async function look() {
+  clearTimeout(waiting);
+  again = looking;
   if (looking) return;
   looking = true;
-  while (next) {
-    const mine = next;
-    next = null;
+  do {
+    again = stale = false;
+    const sent = new Set(touched);
     const fields = new URLSearchParams(new FormData(form));
-    fields.set("from", mine);
+    for (const name of [...fields.keys()]) if (FIELD.test(name) && !sent.has(name)) fields.delete(name);
     if (wants) fields.set("wants", "1");
     try {
-      show(await page(form.dataset.look, { method: "POST", body: fields }), mine);
+      const found = await page(form.dataset.look, { method: "POST", body: fields });
+      if (!stale && found.getElementById("summary")) show(found, sent);
     } catch {
       told("The desk does not answer. If it was stopped, start it again; copy what is not saved.");
     }
-  }
+  } while (again);
   looking = false;
 }
 
-function show(found, from) {
-  if (!found.getElementById("summary") || next) return;
+function show(found, sent) {
   swap(found, "summary");
-  if (from === "form") {
-    form.elements.text.value = found.getElementById("text").value;
-    for (const old of document.querySelectorAll("#sections .ahead, #sections .lines")) swap(found, old.id);
-  } else {
+  const text = found.getElementById("text");
+  if (text.dataset.taken) {
+    if (form.elements.text.value !== text.value) form.elements.text.value = text.value;
+    for (const name of sent) touched.delete(name);
+  }
+  if (typed) {
+    const held = document.activeElement;
     swap(found, "sections");
+    form.elements.cap.value = found.getElementById("limit").textContent;
     shrink();
+    typed = false;
+    touched.clear();
+    refocus(held.name, held.dataset.sets);
+  } else {
+    for (const old of document.querySelectorAll("#sections .ahead, #sections .lines")) swap(found, old.id);
   }
   told(found.getElementById("told").textContent);
+}
+
+function refocus(name, sets) {
+  if (document.activeElement !== document.body) return;
+  const same = [...document.querySelectorAll("#sections input")].find((each) => (name ? each.name === name : sets && each.dataset.sets === sets));
+  if (same) same.focus();
 }
 
 function told(text) {
   document.getElementById("told").textContent = text;
 }
 
-function changed(from) {
+function changed() {
+  stale = true;
   document.getElementById("saved").textContent = "Not saved yet.";
   form.dataset.dirty = "1";
   clearTimeout(waiting);
-  waiting = setTimeout(() => look(from), 250);
+  waiting = setTimeout(look, 250);
 }
 
 function shrink() {
@@ -82,19 +104,22 @@ if (form) {
       const value = 10 ** (Number(field.value) / 100 + Number(field.dataset.lowest));
       form.elements[field.dataset.sets].value = String(Number(value.toPrecision(2)));
       field.setAttribute("aria-valuetext", form.elements[field.dataset.sets].value);
-      changed("form");
+      touched.add(field.dataset.sets);
+      changed();
     } else if (field.dataset.live) {
       const slider = document.querySelector(`[data-sets="${CSS.escape(field.name)}"]`);
       const power = Math.log10(Number(field.value.replace(",", ".")));
       if (slider && Number.isFinite(power)) slider.value = String(Math.round(100 * (power - Number(slider.dataset.lowest))));
-      changed(field.dataset.live);
+      if (field.name === "text") typed = true;
+      else touched.add(field.name);
+      changed();
     }
   });
   document.addEventListener("click", (event) => {
     if (event.target.value === "target" && event.target.form === form) {
       event.preventDefault();
       wants = true;
-      look("form");
+      look();
     }
   });
   document.addEventListener("submit", () => delete form.dataset.dirty);
