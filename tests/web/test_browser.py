@@ -307,6 +307,61 @@ def test_leaving_shows_nothing_to_whoever_goes_back(walker):  # covers W08
         assert "20.0 %" not in settled(page)
 
 
+def test_what_was_read_off_the_rows_leaves_a_screen_that_nobody_is_at(walker):  # covers W08 W17
+    """After as long as a session rests. Who still reads keeps it."""
+    page = walker.page
+    page.clock.install()
+    walker.go(f"{TOWN}/missing")
+    page.click("button.danger")
+    page.wait_for_selector("text=20.0 %")
+    page.clock.fast_forward("20:00")
+    page.keyboard.press("End")
+    page.clock.fast_forward("20:00")
+    assert page.locator("text=20.0 %").count() > 0
+    page.clock.fast_forward("11:00")
+    page.wait_for_selector("text=Show it to me")
+    assert "20.0 %" not in page.content()
+
+
+STAGED = """
+import pathlib, time, reticent.workflow.releasing as releasing
+run = releasing.ReadyRelease.run
+def wait(name):
+    while not pathlib.Path({0!r}, name).exists():
+        time.sleep(0.05)
+def staged(self, pages=None, step=lambda _: None):
+    for place, each in enumerate(("first", "second"), 1):
+        wait(f"go{{place}}")
+        step(each)
+    wait("go3")
+    return run(self, pages, step)
+releasing.ReadyRelease.run = staged
+"""
+"""A release whose first steps end when a file is there."""
+
+
+def test_progress_is_told_and_what_was_unfolded_stays_so(browser, town):  # covers W15 W18
+    """One step after the other; the list of steps that somebody has opened is not closed by the next look."""
+    desk = start(town, before=STAGED.format(str(town)))
+    walker = Walker(browser, desk)
+    page = walker.page
+    walker.login()
+    walker.go(f"{TOWN}/confirm")
+    page.click("button.go")
+    (town / "go1").touch()
+    page.click("summary:text-is('Steps so far')")
+    page.wait_for_function("() => document.getElementById('told').textContent.startsWith('1 of ')")
+    page.evaluate("document.querySelector('#progress summary').focus()")
+    (town / "go2").touch()
+    page.wait_for_function("() => document.getElementById('told').textContent.startsWith('2 of ')")
+    assert page.locator("#progress details[open] li").all_inner_texts() == ["first", "second"]
+    assert page.evaluate("document.activeElement.textContent") == "Steps so far"
+    (town / "go3").touch()
+    page.wait_for_selector("text=Open the report")
+    walker.end()
+    desk.stop()
+
+
 def test_a_label_is_shown_as_text(walker):  # covers W14
     walker.go(f"{TOWN}/survey")
     assert "<img src=x onerror=alert(1)>" in walker.page.inner_text("table")

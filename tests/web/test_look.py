@@ -274,7 +274,7 @@ SNAPSHOTS = {
       - paragraph:
         - textbox "ε of everybody": "0.5"
         - slider "ε of everybody, from 0.01 to 10"
-      - term: noise
+      - term: noise at 95 %, exact
       - definition: /± /
       - term: noise and sampling
       - img /Noise of everybody by ε/

@@ -164,11 +164,36 @@ async function poll() {
   const place = document.getElementById("progress");
   if (!place || !place.dataset.poll) return;
   try {
-    const found = await page(location.href, {});
-    if (!swap(found, "progress")) location.reload(); // something else to say than how far it is
+    const fresh = (await page(location.href, {})).getElementById("progress");
+    if (!fresh) return location.reload(); // something else to say than how far it is
+    delete place.dataset.lost;
+    if (!fresh.dataset.poll) delete place.dataset.poll;
+    const said = fresh.dataset.said || "";
+    if (!said || said !== place.dataset.said) {
+      const was = place.querySelector("details[open]"); // what was unfolded stays so, and what has the focus
+      const held = place.contains(document.activeElement);
+      place.replaceChildren(...document.adoptNode(fresh).childNodes);
+      const steps = place.querySelector("details");
+      if (was && steps) steps.open = true;
+      if (held) place.querySelector("summary, a")?.focus();
+      place.dataset.said = said;
+      told(said);
+    }
   } catch {
     place.dataset.lost = "1"; // the desk is not there for the moment; ask again
   }
   setTimeout(poll, 1000);
 }
 setTimeout(poll, 1000);
+
+// What was read off the rows does not stay on a screen that nobody is at, longer than the session does.
+const HALF_AN_HOUR = 30 * 60 * 1000;
+let rest = null;
+function leave() {
+  clearTimeout(rest);
+  rest = setTimeout(() => location.replace(location.href), HALF_AN_HOUR);
+}
+if (document.querySelector(".secret")) {
+  for (const each of ["keydown", "pointerdown", "scroll"]) document.addEventListener(each, leave, { passive: true });
+  leave();
+}
