@@ -99,6 +99,9 @@ def test_the_preview_follows_slider_and_text(walker, town):  # covers W14
         page.click("#ahead-statistic-0 button:has-text('use')")
     held = (town / "town.toml").read_text()
     assert held != text and "expect = { value = 900 }" in held
+    assert page.locator(
+        "#ahead-statistic-1 button:has-text('use')"
+    ).is_visible()  # the answer to the next is still there
     walker.check()
 
 

@@ -174,14 +174,15 @@ def change_plan(asked: Asked) -> Response:
     plan, form = asked.plan, asked.form
     text, do = _text(form, plan), compose.one(form, "do")
     base = compose.one(form, "base")
-    cv = f"{_cv(compose.one(form, 'cv')) * 100:g}" if do == "target" else ""
+    is_wanted = do == "target" or bool(compose.one(form, "wants"))
+    cv = f"{_cv(compose.one(form, 'cv')) * 100:g}" if is_wanted else ""
     try:
         text = _changed(asked, plan, _with_amounts(text, form, plan.data), do)
         asked.desk.save(plan, text, base=base)
         if do == "rehearse":
             return rehearsal(asked)
     except ReticentError as problem:
-        return _page(asked, plan, text, problem=problem.told, base=base, status=422)
+        return _page(asked, plan, text, cv=cv, problem=problem.told, base=base, status=422)
     if do == "confirm":
         return elsewhere("plans", plan.name, "confirm")
     return elsewhere("plans", plan.name, query=f"?cv={cv}" if cv else "")

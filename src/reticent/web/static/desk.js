@@ -27,7 +27,6 @@ let stale = false;
 let again = false;
 let looking = false;
 let waiting = null;
-let wants = false;
 
 async function look() {
   clearTimeout(waiting);
@@ -39,7 +38,6 @@ async function look() {
     const sent = new Set(touched);
     const fields = new URLSearchParams(new FormData(form));
     for (const name of [...fields.keys()]) if (FIELD.test(name) && !sent.has(name)) fields.delete(name);
-    if (wants) fields.set("wants", "1");
     try {
       const found = await page(form.dataset.look, { method: "POST", body: fields });
       if (!stale && found.getElementById("summary")) show(found, sent);
@@ -118,7 +116,7 @@ if (form) {
   document.addEventListener("click", (event) => {
     if (event.target.value === "target" && event.target.form === form) {
       event.preventDefault();
-      wants = true;
+      form.elements.wants.value = "1";
       look();
     }
   });
@@ -129,7 +127,7 @@ if (form) {
   for (const other of document.querySelectorAll("form.add")) {
     other.addEventListener("formdata", (event) => {
       for (const [name, value] of new FormData(form)) {
-        if (name === "text" || name === "cap" || /^(amount|expected)-/.test(name)) event.formData.set(name, value);
+        if (["text", "cv", "wants"].includes(name) || FIELD.test(name)) event.formData.set(name, value);
       }
     });
     const by = [...other.querySelectorAll(`[name="${other.dataset.by}"]`)];
