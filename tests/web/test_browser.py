@@ -99,7 +99,38 @@ def test_the_preview_follows_slider_and_text(walker, town):  # covers W14
         page.click("#ahead-statistic-0 button:has-text('use')")
     held = (town / "town.toml").read_text()
     assert held != text and "expect = { value = 900 }" in held
+    assert page.locator(
+        "#ahead-statistic-1 button:has-text('use')"
+    ).is_visible()  # the answer to the next is still there
     walker.check()
+
+
+def test_what_is_typed_in_the_text_outlasts_fields_drawn_before_it(walker):  # covers W14
+    """A button right after it, a slider moved while the desk still looks at it, and an answer that comes too late."""
+    page = walker.page
+    walker.go(TOWN)
+    text = page.input_value("#text")
+    more = text.replace("[[statistic]]\nname", "[[statistic]]\nexpect = { value = 900 }\nname", 1)
+    page.fill("#text", more.replace("epsilon = 2\n", "epsilon = 3\n"))
+    page.click("text=Which ε gives this CV?")
+    page.wait_for_selector("#ahead-statistic-0 button:has-text('use')")
+    assert "expect = { value = 900 }" in page.input_value("#text")
+    assert page.input_value("input[name=expected-statistic-0]") == "900"
+    assert page.input_value("input[name=cap]") == "3"
+    page.fill("#text", more)
+    page.fill("input[name=amount-statistic-1]", "0.4")
+    page.wait_for_function("() => document.querySelector('#text').value.includes('epsilon = 0.4')")
+    assert page.evaluate("document.activeElement.name") == "amount-statistic-1"
+    assert page.input_value("input[name=cap]") == "2"
+    held = []
+    page.route("**/look", lambda route: held.append(route), times=1)
+    page.fill("input[name=amount-statistic-1]", "0.3")
+    while not held:
+        page.wait_for_timeout(20)
+    page.fill("#text", text.replace("everybody", "all of them"))
+    held[0].continue_()
+    page.wait_for_selector("#sections >> text=all of them")
+    assert "all of them" in page.input_value("#text")
 
 
 def test_what_was_typed_is_saved_however_soon(walker, town):
@@ -277,6 +308,61 @@ def test_leaving_shows_nothing_to_whoever_goes_back(walker):  # covers W08
         with suppress(Error):  # the browser has kept nothing that it could show
             page.go_back(wait_until="commit")
         assert "20.0 %" not in settled(page)
+
+
+def test_what_was_read_off_the_rows_leaves_a_screen_that_nobody_is_at(walker):  # covers W08 W17
+    """After as long as a session rests. Who still reads keeps it."""
+    page = walker.page
+    page.clock.install()
+    walker.go(f"{TOWN}/missing")
+    page.click("button.danger")
+    page.wait_for_selector("text=20.0 %")
+    page.clock.fast_forward("20:00")
+    page.keyboard.press("End")
+    page.clock.fast_forward("20:00")
+    assert page.locator("text=20.0 %").count() > 0
+    page.clock.fast_forward("11:00")
+    page.wait_for_selector("text=Show it to me")
+    assert "20.0 %" not in page.content()
+
+
+STAGED = """
+import pathlib, time, reticent.workflow.releasing as releasing
+run = releasing.ReadyRelease.run
+def wait(name):
+    while not pathlib.Path({0!r}, name).exists():
+        time.sleep(0.05)
+def staged(self, pages=None, step=lambda _: None):
+    for place, each in enumerate(("first", "second"), 1):
+        wait(f"go{{place}}")
+        step(each)
+    wait("go3")
+    return run(self, pages, step)
+releasing.ReadyRelease.run = staged
+"""
+"""A release whose first steps end when a file is there."""
+
+
+def test_progress_is_told_and_what_was_unfolded_stays_so(browser, town):  # covers W15 W18
+    """One step after the other; the list of steps that somebody has opened is not closed by the next look."""
+    desk = start(town, before=STAGED.format(str(town)))
+    walker = Walker(browser, desk)
+    page = walker.page
+    walker.login()
+    walker.go(f"{TOWN}/confirm")
+    page.click("button.go")
+    (town / "go1").touch()
+    page.click("summary:text-is('Steps so far')")
+    page.wait_for_function("() => document.getElementById('told').textContent.startsWith('1 of ')")
+    page.evaluate("document.querySelector('#progress summary').focus()")
+    (town / "go2").touch()
+    page.wait_for_function("() => document.getElementById('told').textContent.startsWith('2 of ')")
+    assert page.locator("#progress details[open] li").all_inner_texts() == ["first", "second"]
+    assert page.evaluate("document.activeElement.textContent") == "Steps so far"
+    (town / "go3").touch()
+    page.wait_for_selector("text=Open the report")
+    walker.end()
+    desk.stop()
 
 
 def test_a_label_is_shown_as_text(walker):  # covers W14

@@ -217,11 +217,27 @@ def test_what_is_expected_is_written_key_by_key_and_comments_stay(schema):
             forms.expectation(form, schema)
 
 
-def test_what_is_assumed_of_a_count_is_shown(desk):
-    """Everybody, where nothing is expected of it: its field says so, and of a mean nothing."""
-    page = planning.show_plan(asked_of(desk, "waves")).body.decode()
+def test_what_is_assumed_of_a_count_is_shown(tmp_path):
+    """The expected rows, or their weight, of everybody; an even share in a domain. How many a condition keeps is not known, nor
+    what nobody said of a weight: the rows in its place gave too small an epsilon for the one, too large a one for the other."""
+    folder = state(tmp_path)
+    ways = {
+        '"*"': "20000",
+        '"*", where = "age >= 75"': "",
+        '"*", weight = "weight"': "",
+        '"*", by = ["sex"]': "6666",  # who did not say is a domain, too
+    }
+    for query, assumed in ways.items():
+        text = text_of("waves").replace('"*", where = "age >= 18"', query)
+        found = ahead(text, folder / "waves.toml", 0.05).statistics["adults"]
+        assert (found.assumed, bool(found.wanted)) == (assumed, bool(assumed)), query
+    weighted = text_of("waves").replace('where = "age >= 18"', 'weight = "weight"')
+    weighted = weighted.replace("[expect]\n", '[expect]\nmean_weight = "20"\n')
+    assert ahead(weighted, folder / "waves.toml", 0.05).statistics["adults"].assumed == "400000"
+    (folder / "waves.toml").write_text(text_of("waves").replace(', where = "age >= 18"', ""))
+    page = planning.show_plan(asked_of(Desk(folder), "waves")).body.decode()
     assert 'value="" placeholder="20000" title="Assumed where nothing is typed"' in page
-    assert "Assumed" not in planning.show_plan(asked_of(desk, "donors")).body.decode()
+    assert "Assumed" not in planning.show_plan(asked_of(Desk(folder), "donors")).body.decode()
 
 
 def test_an_expected_value_has_a_field_of_its_own():

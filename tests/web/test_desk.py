@@ -5,6 +5,7 @@ import shutil
 import signal
 import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,12 +13,12 @@ import pytest
 from reticent.plan.plan import read_plan
 from reticent.privacy.ledger import ApproverKey, Ledger, SignOff
 from reticent.privacy.ledger.approvals import approver_file
-from reticent.web import publishing
+from reticent.web import budgets, publishing
 from reticent.web.asked import Asked
 from reticent.web.desk import Desk
 from reticent.web.session import Sessions
 from reticent.web.worker import FAILED
-from reticent.workflow.approving import sign_plan
+from reticent.workflow.approving import sign_plan, standing
 from tests.web.house import CODEBOOK, LONG, MARK, PLAN, Forked, Running, fill, start
 
 TOWN = "/plans/town.toml"
@@ -190,6 +191,95 @@ def test_two_people_sign_and_then_it_goes(tmp_path):
         assert receipt["approved_by"] == ["Anna", "Ben"]
     finally:
         desk.stop()
+
+
+@pytest.fixture
+def signed(tmp_path):
+    """A desk at which Anna sits, on a ledger that asks for her and Ben, and the line that Ben has signed."""
+    pytest.importorskip("cryptography")
+    fill(tmp_path)
+    anna, ben = ApproverKey.make(), ApproverKey.make()
+    facts = {"dataset": "town-2026", "change": "one respondent added or removed", "unit": "epsilon"}
+    people = SignOff(needed=2, approvers={"Anna": anna.public, "Ben": ben.public})
+    book = Ledger.create(tmp_path / "town.ledger.db", **facts, budget="5", sign_off=people)
+    line = sign_plan(read_plan(tmp_path / "town.toml"), book, ben).as_dict()
+    return Desk(tmp_path, key=anna), line
+
+
+def approved(desk: Desk, line: object = None) -> tuple[int, int]:
+    """The status of an approval, as a line or by this desk's key, and how many there are then."""
+    whole = desk.whole(desk.plan("town.toml"))
+    sent = {} if line is None else {"approval": line if isinstance(line, str) else json.dumps(line)}
+    status = publishing.approve(asked_of(desk, digest=whole.digest, **sent)).status_code
+    return status, len(standing(whole, desk.ledger(whole))[0])
+
+
+def test_one_person_approves_once(signed):  # covers W15
+    """However often, and by whichever door."""
+    desk, line = signed
+    assert [approved(desk, line)[1] for _ in range(2)] == [1, 1]
+    assert [approved(desk)[1] for _ in range(2)] == [2, 2]
+    assert approved(desk, {**line, "signature": line["signature"].upper()}) == (422, 2)
+
+
+FORGED = {
+    "in another's name": lambda line: {**line, "by": "Anna"},
+    "by nobody who may": lambda line: {**line, "by": "Eve"},
+    "another signature": lambda line: {**line, "signature": "0" * 128},
+    "a bit of it": lambda line: {**line, "signature": ("1" if line["signature"][0] != "1" else "2") + line["signature"][1:]},
+    "at another price": lambda line: {**line, "amount": "0.5"},
+    "at the same price in other digits": lambda line: {**line, "amount": "1.0"},
+    "for another release": lambda line: {**line, "release": "town-2"},
+    "for another plan": lambda line: {**line, "plan": "0" * 64},
+    "with half of its fields": lambda line: {"by": "Ben"},
+    "of numbers": lambda line: {**line, "amount": 1},
+    "no object": lambda line: [line],
+    "no JSON": lambda line: "Ben approves",
+    "deep JSON": lambda line: "[" * 900,
+    "markup": lambda line: {**line, "by": "<img src=x onerror=alert(1)>"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", FORGED)
+def test_a_forged_approval_is_refused_and_counts_for_nothing(signed, kind):  # covers W15
+    desk, line = signed
+    assert approved(desk, FORGED[kind](line)) == (422, 0)
+    assert approved(desk, line) == (
+        303,
+        1,
+    )  # and nothing but the forgery was wrong
+
+
+def test_who_has_approved_a_plan_has_not_approved_what_became_of_it(signed):  # covers W15
+    """Both sign, then an epsilon moves: nobody has approved that, the old lines do not either, and nothing is charged."""
+    desk, line = signed
+    approved(desk, line)
+    assert approved(desk) == (303, 2)
+    (desk.folder / "town.toml").write_text(PLAN.replace("epsilon = 0.5", "epsilon = 0.4", 1))
+    changed = desk.whole(desk.plan("town.toml"))
+    page = publishing.confirm(asked_of(desk)).body.decode()
+    assert "Sign-off: 0 of 2" in page and "and release" not in page
+    assert approved(desk, line) == (422, 0)
+    publishing.release(asked_of(desk, digest=changed.digest))
+    while (job := desk.worker.job(changed)) is None or job.is_running:
+        time.sleep(0.05)
+    assert "2 approvals" in job.problem and charges(desk.folder) == 0
+    (desk.folder / "town.toml").write_text(PLAN)  # as it was approved
+    assert "Sign-off: 2 of 2" in publishing.confirm(asked_of(desk)).body.decode()
+
+
+def test_two_names_with_one_key_are_one_person(tmp_path):
+    """A ledger is not opened for them."""
+    pytest.importorskip("cryptography")
+    folder, key = fill(tmp_path), ApproverKey.make()
+    for name in ("Anna", "Ben"):
+        (folder / f"{name}.pub").write_bytes(approver_file(name, key.public))
+    asked = asked_of(Desk(folder), budget="5")
+    got = budgets.open_ledger(
+        replace(asked, form={**asked.form, "sign-off": ["2"], "approver": ["Anna.pub", "Ben.pub"]})
+    )
+    assert got.status_code == 409 and "a key of their own" in got.body.decode()
+    assert not (folder / "town.ledger.db").exists()
 
 
 def test_a_ledger_is_opened_with_sign_off(tmp_path):

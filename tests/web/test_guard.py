@@ -377,7 +377,7 @@ def test_broken_forms_break_nothing(desk, body):  # covers W16
     ["[" * 5000, "a = nan", "x = 1e999999", "\x00", "[release]\nid = 5", "format = 'x'", "a.b" * 9000, ""],
 )
 def test_a_text_that_is_no_plan_is_refused_in_words(desk, text):  # covers W14 W16
-    got = desk.post("/plans/town.toml/look", {"text": text, "from": "text"})
+    got = desk.post("/plans/town.toml/look", {"text": text})
     assert got.status == 200 and 'role="alert"' in got.text and "Traceback" not in got.text
 
 

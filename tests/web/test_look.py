@@ -274,7 +274,7 @@ SNAPSHOTS = {
       - paragraph:
         - textbox "ε of everybody": "0.5"
         - slider "ε of everybody, from 0.01 to 10"
-      - term: noise
+      - term: noise at 95 %, exact
       - definition: /± /
       - term: noise and sampling
       - img /Noise of everybody by ε/
@@ -399,7 +399,11 @@ def test_draw_the_pictures_of_the_guide(browser, tmp_path):
 
     out = Path(os.environ["RETICENT_PICTURES"])
     demo_survey(tmp_path, rows=2000)
-    (tmp_path / "plan.toml").rename(tmp_path / "town.toml")
+    text = (tmp_path / "plan.toml").read_text()
+    counted = '"*", where = "age >= 18" }\nepsilon = "0.1"\n'
+    assert counted in text
+    (tmp_path / "town.toml").write_text(text.replace(counted, counted + 'expect = { value = "1500" }\n'))
+    (tmp_path / "plan.toml").unlink()
     open_ledger(tmp_path)
     desk = start(tmp_path, pages=True)
     walker = Walker(browser, desk, color_scheme="light")
@@ -425,7 +429,7 @@ def test_draw_the_pictures_of_the_guide(browser, tmp_path):
     page.click("button.danger")
     page.wait_for_selector(".secret")
     draw("missingness")
-    draw("release", f"{TOWN}/confirm", 620)
+    draw("release", f"{TOWN}/confirm", 670)
     page.click("button.go")
     page.wait_for_selector("#progress:not([data-poll])")
     draw("progress", "", 420)

@@ -97,6 +97,10 @@ class DomainRoute(BaseRoute[ByDomain]):
         is_said = expected is not None and (expected.size or expected.weight) is not None
         return replace(found, how=EVEN) if found.how == AT_SIZE and not is_said else found
 
+    @property
+    def expected_value(self) -> Fraction | None:
+        return self.inside.expected_value
+
     def epsilon_for(self, cv: float) -> Fraction | None:
         return self.inside.epsilon_for(cv)
 

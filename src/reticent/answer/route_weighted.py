@@ -193,6 +193,11 @@ class WeightedRoute(BaseRoute[Query]):
             size = expected.size * whole / held.rows
         return weighted_error(ask, self.shape, self.weighting, held.neighbours, size=size)
 
+    @property
+    def expected_value(self) -> Fraction | None:
+        """The statistic's own: what the expected rows weigh, the totals say, and not who is counted."""
+        return self.statistic.expected.value if self.statistic.expected else None
+
     def epsilon_for(self, cv: float) -> Fraction | None:
         """With respondents spread as the totals are."""
         if self.statistic.expected is None:

@@ -262,10 +262,10 @@ class BaseRoute(ABC, Generic[Q_co]):
 
     @property
     def expected_value(self) -> Fraction | None:
-        """The answer the plan expects: the statistic's own, or what its kind makes of the expected rows."""
+        """The answer the plan expects: the statistic's own, or what its kind makes of the expected rows, or of their weight."""
         if self.statistic.expected is not None:
             return self.statistic.expected.value
-        return self.query.expected(self.setting.rows)
+        return self.query.expected(self.setting.whole(self.query.weight))
 
 
 class PublicRoute(BaseRoute[Q_co]):

@@ -67,7 +67,9 @@ class Count(RowQuery):
         return CodedSum(sum=self.count(schema))
 
     def expected(self, rows: int | None) -> Fraction | None:
-        return Fraction(rows) if rows else None
+        """Those of everybody: how many a condition keeps, or how many records a household has, nobody has said."""
+        is_everybody = self.among.where == EVERYONE and not self.among.per
+        return Fraction(rows) if rows and is_everybody else None
 
     def unit(self, schema: Schema, units: Mapping[str, str]) -> str:
         return self.among.counted

@@ -203,6 +203,24 @@ def public_files_section(plan: Plan) -> dict[str, Any]:
     return {"public_files": told} if told else {}
 
 
+def promised_section(plan: Plan, whole: Claim) -> dict[str, Any]:
+    """What is promised, and to whom."""
+    return {
+        "guarantee": {
+            "words": plan.worded(whole) + _shown(plan, whole),
+            **whole.as_dict(),
+            "accept_large": plan.accepts_large,
+        },
+        "protects": {
+            "privacy_unit": plan.schema.unit,
+            "at_most": plan.schema.at_most,
+            **({"unit_name": plan.schema.unit_name} if plan.schema.first else {}),
+            "change": plan.change.value,
+            **({"shown_at_delta": show(plan.delta)} if plan.unit == "rho" else {}),
+        },
+    }
+
+
 HIDDEN_WORDS = {
     "donors": "confidential: how many recipients a donor serves was read off the rows, and sets the scale",
     "weights": "confidential: how many respondents share a bin was read off the rows, and sets the scale",
@@ -228,18 +246,7 @@ def document(
         "title": plan.title or plan.schema.title or plan.release_id,
         "dataset": plan.schema.name,
         "published": receipt is not None,
-        "guarantee": {
-            "words": plan.worded(whole) + _shown(plan, whole),
-            **whole.as_dict(),
-            "accept_large": plan.accepts_large,
-        },
-        "protects": {
-            "privacy_unit": plan.schema.unit,
-            "at_most": plan.schema.at_most,
-            **({"unit_name": plan.schema.unit_name} if plan.schema.first else {}),
-            "change": plan.change.value,
-            **({"shown_at_delta": show(plan.delta)} if plan.unit == "rho" else {}),
-        },
+        **promised_section(plan, whole),
         "imputation": list(plan.repair_words),
         **imputed_by(plan),
         **(external_imputation_section(plan.external, whole) if plan.external else {}),

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from reticent.answer.route import Route
+from reticent.answer.statistic import BaseRoute
 from reticent.errors import ReticentError
 from reticent.exact import margin_text, read_decimal, show
 from reticent.plan.plan import Plan, read_plan_data, read_plan_text
@@ -41,6 +42,7 @@ class StatisticAhead:
     total: str
     total_of: str
     how: str
+    level: str
     warning: str
     wanted: str = ""
     assumed: str = ""
@@ -148,7 +150,7 @@ def ahead(text: str, path: Path, cv: float = 0.0) -> PlanAhead:
 def _statistic(each: Expectation, route: Route, plan: Plan, cv: float, curve: Curve) -> StatisticAhead:
     wanted = route.epsilon_for(cv) if cv else None
     total, total_of = _total(each, route, plan)
-    assumed = route.query.expected(plan.rows) if route.statistic.expected is None else None
+    assumed = route.expected_value if isinstance(route, BaseRoute) and not route.statistic.expected else None
     return StatisticAhead(
         name=each.name,
         words=each.words,
@@ -157,6 +159,7 @@ def _statistic(each: Expectation, route: Route, plan: Plan, cv: float, curve: Cu
         total=total,
         total_of=total_of,
         how=each.how,
+        level=f"{show(100 * each.level)} %",
         warning=each.warning,
         wanted=show(wanted) if wanted else "",
         assumed="" if assumed is None else show(assumed),

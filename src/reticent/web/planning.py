@@ -106,19 +106,24 @@ def _fields(schema: Schema) -> dict[str, Any]:
 
 
 def look(asked: Asked) -> Response:
-    """What the page would say of a text that is not saved: for the script, which shows it beside the text."""
+    """What the page would say of a text that is not saved, with the fields that were changed: for the script, which shows it."""
     plan, form = asked.plan, asked.form
     text, problem = _text(form, plan), ""
-    if compose.one(form, "from") == "form":
-        try:
-            text = _with_amounts(text, form)
-        except ReticentError as refused:
-            problem = refused.told
+    try:
+        text = _with_amounts(text, form)
+    except ReticentError as refused:
+        problem = refused.told
     wants = bool(compose.one(form, "wants"))
     found = ahead(text, plan.path, _cv(compose.one(form, "cv")) if wants else 0.0)
     found.problem = problem or found.problem
     return asked.page(
-        "look.html.j2", plan=plan, text=text, ahead=found, has_cv=wants, cv=compose.one(form, "cv")
+        "look.html.j2",
+        plan=plan,
+        text=text,
+        taken=not problem,
+        ahead=found,
+        has_cv=wants,
+        cv=compose.one(form, "cv"),
     )
 
 
@@ -169,14 +174,15 @@ def change_plan(asked: Asked) -> Response:
     plan, form = asked.plan, asked.form
     text, do = _text(form, plan), compose.one(form, "do")
     base = compose.one(form, "base")
-    cv = f"{_cv(compose.one(form, 'cv')) * 100:g}" if do == "target" else ""
+    is_wanted = do == "target" or bool(compose.one(form, "wants"))
+    cv = f"{_cv(compose.one(form, 'cv')) * 100:g}" if is_wanted else ""
     try:
         text = _changed(asked, plan, _with_amounts(text, form, plan.data), do)
         asked.desk.save(plan, text, base=base)
         if do == "rehearse":
             return rehearsal(asked)
     except ReticentError as problem:
-        return _page(asked, plan, text, problem=problem.told, base=base, status=422)
+        return _page(asked, plan, text, cv=cv, problem=problem.told, base=base, status=422)
     if do == "confirm":
         return elsewhere("plans", plan.name, "confirm")
     return elsewhere("plans", plan.name, query=f"?cv={cv}" if cv else "")

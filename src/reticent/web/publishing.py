@@ -13,7 +13,9 @@ from reticent.errors import PlanError, ReticentError
 from reticent.exact import show
 from reticent.plan.plan import Plan
 from reticent.privacy.ledger import Approval, Ledger
+from reticent.release.document import promised_section
 from reticent.release.run import try_plan
+from reticent.report.words import promise
 from reticent.schema.public_files import published_words
 from reticent.web import compose
 from reticent.web.asked import Asked, elsewhere
@@ -46,6 +48,7 @@ def _confirmed(asked: Asked, plan: PlanFile, whole: Plan) -> dict[str, Any]:
     return {
         "whole": whole,
         "claim": whole.worded(whole.claim),
+        "promise": promise({"published": True, **promised_section(whole, whole.claim)}),
         "sign": "ρ" if whole.unit == "rho" else "ε",
         "key": ledger_key(whole.ledger),
         "state": book.state(whole.release_id),

@@ -172,7 +172,7 @@ def _header(asked: Asked, plan: PlanFile) -> tuple[dict[str, str], str]:
 
 def _columns(schema: Schema | None, header: dict[str, str]) -> list[ColumnRow]:
     if schema is None:
-        return [ColumnRow(name=name, stored=kind) for name, kind in header.items()]
+        return [ColumnRow(name=name, stored=_stored(kind)) for name, kind in header.items()]
     return [
         _row(column, header.get(column.source, ""), is_computed=column.name in schema.computed)
         for column in schema.columns.values()
@@ -202,8 +202,14 @@ def _row(column: Column, stored: str, *, is_computed: bool) -> ColumnRow:
         more=max(0, len(levels) - MOST_LEVELS),
         universe="" if column.universe is None else str(column.universe),
         said=tuple(_said(column)),
-        stored=stored or ("made by the codebook" if is_computed else "not found"),
+        stored=_stored(stored) or ("made by the codebook" if is_computed else "not found"),
     )
+
+
+def _stored(kind: str) -> str:
+    """A type of a file in words: engines say `decimal2` of decimals with two places."""
+    places = kind.removeprefix("decimal")
+    return f"decimal, {places} place{'s' if places != '1' else ''}" if places.isdigit() else kind
 
 
 def _said(column: Column) -> Iterator[str]:

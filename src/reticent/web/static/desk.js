@@ -18,53 +18,73 @@ function swap(found, id) {
   return Boolean(old && fresh);
 }
 
-// One look at a time: what changes meanwhile is looked at next.
+// One look at a time. An answer that came too late for what was changed meanwhile is not shown, and the next look follows.
+// A field beside the text is sent where it was changed since the text has it: of all others the text says more.
+const FIELD = /^(cap$|(amount|expected)-)/;
+const touched = new Set();
+let typed = false; // in the text, since the fields were drawn
+let stale = false;
+let again = false;
 let looking = false;
-let next = null;
 let waiting = null;
-let wants = false;
 
-async function look(from) {
-  next = from;
+async function look() {
+  clearTimeout(waiting);
+  again = looking;
   if (looking) return;
   looking = true;
-  while (next) {
-    const mine = next;
-    next = null;
+  do {
+    again = stale = false;
+    const sent = new Set(touched);
     const fields = new URLSearchParams(new FormData(form));
-    fields.set("from", mine);
-    if (wants) fields.set("wants", "1");
+    for (const name of [...fields.keys()]) if (FIELD.test(name) && !sent.has(name)) fields.delete(name);
     try {
-      show(await page(form.dataset.look, { method: "POST", body: fields }), mine);
+      const found = await page(form.dataset.look, { method: "POST", body: fields });
+      if (!stale && found.getElementById("summary")) show(found, sent);
     } catch {
       told("The desk does not answer. If it was stopped, start it again; copy what is not saved.");
     }
-  }
+  } while (again);
   looking = false;
 }
 
-function show(found, from) {
-  if (!found.getElementById("summary") || next) return;
+function show(found, sent) {
   swap(found, "summary");
-  if (from === "form") {
-    form.elements.text.value = found.getElementById("text").value;
-    for (const old of document.querySelectorAll("#sections .ahead, #sections .lines")) swap(found, old.id);
-  } else {
+  const text = found.getElementById("text");
+  if (text.dataset.taken) {
+    if (form.elements.text.value !== text.value) form.elements.text.value = text.value;
+    for (const name of sent) touched.delete(name);
+  }
+  if (typed) {
+    const held = document.activeElement;
     swap(found, "sections");
+    form.elements.cap.value = found.getElementById("limit").textContent;
     shrink();
+    typed = false;
+    touched.clear();
+    refocus(held.name, held.dataset.sets);
+  } else {
+    for (const old of document.querySelectorAll("#sections .ahead, #sections .lines")) swap(found, old.id);
   }
   told(found.getElementById("told").textContent);
+}
+
+function refocus(name, sets) {
+  if (document.activeElement !== document.body) return;
+  const same = [...document.querySelectorAll("#sections input")].find((each) => (name ? each.name === name : sets && each.dataset.sets === sets));
+  if (same) same.focus();
 }
 
 function told(text) {
   document.getElementById("told").textContent = text;
 }
 
-function changed(from) {
+function changed() {
+  stale = true;
   document.getElementById("saved").textContent = "Not saved yet.";
   form.dataset.dirty = "1";
   clearTimeout(waiting);
-  waiting = setTimeout(() => look(from), 250);
+  waiting = setTimeout(look, 250);
 }
 
 function shrink() {
@@ -82,19 +102,22 @@ if (form) {
       const value = 10 ** (Number(field.value) / 100 + Number(field.dataset.lowest));
       form.elements[field.dataset.sets].value = String(Number(value.toPrecision(2)));
       field.setAttribute("aria-valuetext", form.elements[field.dataset.sets].value);
-      changed("form");
+      touched.add(field.dataset.sets);
+      changed();
     } else if (field.dataset.live) {
       const slider = document.querySelector(`[data-sets="${CSS.escape(field.name)}"]`);
       const power = Math.log10(Number(field.value.replace(",", ".")));
       if (slider && Number.isFinite(power)) slider.value = String(Math.round(100 * (power - Number(slider.dataset.lowest))));
-      changed(field.dataset.live);
+      if (field.name === "text") typed = true;
+      else touched.add(field.name);
+      changed();
     }
   });
   document.addEventListener("click", (event) => {
     if (event.target.value === "target" && event.target.form === form) {
       event.preventDefault();
-      wants = true;
-      look("form");
+      form.elements.wants.value = "1";
+      look();
     }
   });
   document.addEventListener("submit", () => delete form.dataset.dirty);
@@ -104,7 +127,7 @@ if (form) {
   for (const other of document.querySelectorAll("form.add")) {
     other.addEventListener("formdata", (event) => {
       for (const [name, value] of new FormData(form)) {
-        if (name === "text" || name === "cap" || /^(amount|expected)-/.test(name)) event.formData.set(name, value);
+        if (["text", "cv", "wants"].includes(name) || FIELD.test(name)) event.formData.set(name, value);
       }
     });
     const by = [...other.querySelectorAll(`[name="${other.dataset.by}"]`)];
@@ -139,11 +162,36 @@ async function poll() {
   const place = document.getElementById("progress");
   if (!place || !place.dataset.poll) return;
   try {
-    const found = await page(location.href, {});
-    if (!swap(found, "progress")) location.reload(); // something else to say than how far it is
+    const fresh = (await page(location.href, {})).getElementById("progress");
+    if (!fresh) return location.reload(); // something else to say than how far it is
+    delete place.dataset.lost;
+    if (!fresh.dataset.poll) delete place.dataset.poll;
+    const said = fresh.dataset.said || "";
+    if (!said || said !== place.dataset.said) {
+      const was = place.querySelector("details[open]"); // what was unfolded stays so, and what has the focus
+      const held = place.contains(document.activeElement);
+      place.replaceChildren(...document.adoptNode(fresh).childNodes);
+      const steps = place.querySelector("details");
+      if (was && steps) steps.open = true;
+      if (held) place.querySelector("summary, a")?.focus();
+      place.dataset.said = said;
+      told(said);
+    }
   } catch {
     place.dataset.lost = "1"; // the desk is not there for the moment; ask again
   }
   setTimeout(poll, 1000);
 }
 setTimeout(poll, 1000);
+
+// What was read off the rows does not stay on a screen that nobody is at, longer than the session does.
+const HALF_AN_HOUR = 30 * 60 * 1000;
+let rest = null;
+function leave() {
+  clearTimeout(rest);
+  rest = setTimeout(() => location.replace(location.href), HALF_AN_HOUR);
+}
+if (document.querySelector(".secret")) {
+  for (const each of ["keydown", "pointerdown", "scroll"]) document.addEventListener(each, leave, { passive: true });
+  leave();
+}
