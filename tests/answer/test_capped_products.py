@@ -17,6 +17,7 @@ from reticent.plan.tables import AddUpTables
 from reticent.release.models import ESTIMATORS, design_of, sums_of
 from reticent.release.regression import wanted_of
 from reticent.release.run import try_plan
+from reticent.release.statistics import evaluate
 from reticent.sensitivity.bounds import Neighbours
 from tests.answer.test_capped import COLUMNS, EACH, TOGETHER, World, neighbours, people, plan_of
 from tests.answer.test_imputed import Prescribed
@@ -66,6 +67,30 @@ def test_crossing_counted_once_is_found_out(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("reticent.sensitivity.donors._crosses", lambda roles: False)
     crowded = [{"method": "donors", "column": "s", "match": [{"on": [], "serve": 2}], "donors": 1}]
     assert worst(plan_of(crowded, [CROSSED[0]]), ADD, seeds=tuple(range(1, 9))) > 1
+
+
+def test_nobody_is_told_of_as_missing_where_donors_fill():
+    """Cells and domains that nobody can be in hold noise alone; the others are told as before, and all are measured."""
+    asked: list[dict[str, Any]] = [
+        {"table": ["s", "g"]},
+        {"mean": "z", "by": ["s"]},
+        {"count": "*", "by": ["g", "y"], "bins": {"y": [-1, 1, 3]}},
+        {"table": ["g"], "where": "s = 'p'"},
+        {"share": "ask 0", "of": {"s": "p"}},
+    ]
+    free = {"epsilon": None}
+    world, rows = World(plan_of(TOGETHER, asked, asks={4: free})), people(2, 30)
+    made = evaluate(world.plan, world.tallies(rows), Prescribed(2))
+    found = [[dict(each.cell) for each in made[f"ask {i}"].estimates] for i in range(len(asked))]
+    assert {each["s"] for each in (*found[0], *found[1])} == {"p", "q"}
+    assert {each["y"] for each in found[2]} == {"-1 to under 1", "1 to 3", "(not asked)"}
+    assert all({each["g"] for each in found[i]} == {"a", "b", "(missing)"} for i in (0, 2, 3, 4))
+    as_answered = World(plan_of([], asked, asks={4: free}))
+    assert len(as_answered.calls(rows)) == len(world.calls(rows))
+    nobody = {"share": "ask 0", "of": {"s": "(missing)"}, "among": {"s": ["(missing)", "p"]}}
+    with pytest.raises(PlanError, match="donors fill s, so nobody is there") as problem:
+        plan_of(TOGETHER, [asked[0], nobody], asks={1: free})
+    assert problem.value.field == "statistic[1].query"
 
 
 class Tables(World):
