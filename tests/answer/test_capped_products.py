@@ -3,6 +3,7 @@
 Every neighbour of small surveys, through the real engine; and twins of the bounds that must be found out.
 """
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -11,12 +12,14 @@ import pytest
 from reticent.answer.add_up import answer_tables
 from reticent.engine.open import Nobody
 from reticent.errors import PlanError
+from reticent.plan.models import ModelRepair
 from reticent.plan.plan import Plan
 from reticent.plan.regression import AskedRegression, Regressions
 from reticent.plan.tables import AddUpTables
 from reticent.release.models import ESTIMATORS, design_of, sums_of
 from reticent.release.regression import wanted_of
 from reticent.release.run import try_plan
+from reticent.release.statistics import evaluate
 from reticent.sensitivity.bounds import Neighbours
 from tests.answer.test_capped import COLUMNS, EACH, TOGETHER, World, neighbours, people, plan_of
 from tests.answer.test_imputed import Prescribed
@@ -66,6 +69,30 @@ def test_crossing_counted_once_is_found_out(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("reticent.sensitivity.donors._crosses", lambda roles: False)
     crowded = [{"method": "donors", "column": "s", "match": [{"on": [], "serve": 2}], "donors": 1}]
     assert worst(plan_of(crowded, [CROSSED[0]]), ADD, seeds=tuple(range(1, 9))) > 1
+
+
+def test_nobody_is_told_of_as_missing_where_donors_fill():
+    """Cells and domains that nobody can be in hold noise alone; the others are told as before, and all are measured."""
+    asked: list[dict[str, Any]] = [
+        {"table": ["s", "g"]},
+        {"mean": "z", "by": ["s"]},
+        {"count": "*", "by": ["g", "y"], "bins": {"y": [-1, 1, 3]}},
+        {"table": ["g"], "where": "s = 'p'"},
+        {"share": "ask 0", "of": {"s": "p"}},
+    ]
+    free = {"epsilon": None}
+    world, rows = World(plan_of(TOGETHER, asked, asks={4: free})), people(2, 30)
+    made = evaluate(world.plan, world.tallies(rows), Prescribed(2))
+    found = [[dict(each.cell) for each in made[f"ask {i}"].estimates] for i in range(len(asked))]
+    assert {each["s"] for each in (*found[0], *found[1])} == {"p", "q"}
+    assert {each["y"] for each in found[2]} == {"-1 to under 1", "1 to 3", "(not asked)"}
+    assert all({each["g"] for each in found[i]} == {"a", "b", "(missing)"} for i in (0, 2, 3, 4))
+    as_answered = World(plan_of([], asked, asks={4: free}))
+    assert len(as_answered.calls(rows)) == len(world.calls(rows))
+    nobody = {"share": "ask 0", "of": {"s": "(missing)"}, "among": {"s": ["(missing)", "p"]}}
+    with pytest.raises(PlanError, match="donors fill s, so nobody is there") as problem:
+        plan_of(TOGETHER, [asked[0], nobody], asks={1: free})
+    assert problem.value.field == "statistic[1].query"
 
 
 class Tables(World):
@@ -146,35 +173,51 @@ def line_of(plan: Plan) -> AskedRegression:
     return product.lines[0]
 
 
+class Lines(World):
+    """Calls to the noise of one line over the completions of all rings."""
+
+    def __init__(self, plan: Plan) -> None:
+        super().__init__(plan)
+        self.wants = [want for want in wanted_of(line_of(plan), plan.schema).values() if want]
+
+    def calls(self, rows: Any) -> list[Call]:
+        asked, noise, schema = line_of(self.plan), Prescribed(2), self.plan.schema
+        tallies = self.tallies(rows)
+        found = (tallies.fractions or tallies).statistics
+        sums = sums_of(design_of(asked.model, schema), wanted_of(asked, schema), found)
+        fitted_for = asked.neighbours(self.plan.neighbours)
+        estimator = ESTIMATORS[asked.model.estimator]()
+        estimator.fit(sums, epsilon=Fraction(1), neighbours=fitted_for, noise=noise)
+        return noise.calls
+
+
+def farthest(estimator: str, change: str, seeds: tuple[int, ...] = (1,)) -> Fraction:
+    """The largest move of any measurement of a line over its bound, one transcript for all neighbours."""
+    world, most = Lines(lines_plan(TOGETHER, change, estimator=estimator)), Fraction(0)
+    for seed in seeds:
+        rows = people(seed, 10)
+        here = world.calls(rows)
+        for other in neighbours(rows, people(seed + 100, 40), change, owners=False):
+            for a, b in zip(here, world.calls(other), strict=True):
+                assert a.parameters == b.parameters
+                most = max(most, Fraction(a.distance(b)) / Fraction(a.sensitivity))
+    return most
+
+
 # covers T08
 @pytest.mark.parametrize(
     ("estimator", "change"), [("centred", ADD), ("functional", REPLACE), ("privgene", ADD)]
 )
 def test_sums_of_a_regression_move_as_far_as_the_change_it_is_fitted_for(estimator: str, change: str):
     """Over the completions of all rings, through every call to the noise that each estimator makes."""
+    assert 0 < farthest(estimator, change) <= 1
 
-    class Lines(World):
-        def calls(self, rows: Any) -> list[Call]:
-            asked, noise, schema = line_of(self.plan), Prescribed(2), self.plan.schema
-            tallies = self.tallies(rows)
-            sums = sums_of(
-                design_of(asked.model, schema),
-                wanted_of(asked, schema),
-                (tallies.fractions or tallies).statistics,
-            )
-            ESTIMATORS[estimator]().fit(
-                sums, epsilon=Fraction(1), neighbours=asked.neighbours(self.plan.neighbours), noise=noise
-            )
-            return noise.calls
 
-    plan = lines_plan(TOGETHER, change, estimator=estimator)
-    world = Lines(plan)
-    world.wants = [want for want in wanted_of(line_of(plan), plan.schema).values() if want]
-    rows = people(1, 10)
-    here = world.calls(rows)
-    for other in neighbours(rows, people(101, 40), change, owners=False):
-        first = next(iter(zip(here, world.calls(other), strict=False)))
-        assert first[0].distance(first[1]) <= first[0].sensitivity
+def test_a_regression_fitted_for_ones_own_row_alone_is_found_out(monkeypatch: pytest.MonkeyPatch):
+    """The twin: rows of others left out of the change that the line is fitted for."""
+    plain = ModelRepair.neighbours
+    monkeypatch.setattr(ModelRepair, "neighbours", lambda self, own: plain(replace(self, donees=0), own))
+    assert farthest("centred", ADD, seeds=tuple(range(1, 7))) > 1
 
 
 def test_what_a_regression_is_fitted_for():

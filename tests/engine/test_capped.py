@@ -3,23 +3,37 @@
 from collections import Counter
 from dataclasses import replace
 from itertools import combinations, pairwise, product
+from pathlib import Path
 from random import Random
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from reticent.engine.donors import capped, circle, filling, levels, serving
 from reticent.engine.donors import records as labels
+from reticent.engine.donors.levels import CellColumn
 from reticent.engine.donors.serving import OnRing, SomeServed, serve
-from reticent.engine.wants import Aggregate, PointsByCell, Rows, Sum, Table
+from reticent.engine.duckdb.engine import DuckDBEngine
+from reticent.engine.sources.open import open_path
+from reticent.engine.wants import Aggregate, PointsByCell, Rows, Sum, Table, Tallies
 from reticent.errors import PlanError
 from reticent.prepare.repair import CappedDonors, Default, Match, MatchLevel, Repair
 from reticent.schema import Schema
 from tests.engine import capped_reference as reference
 from tests.engine import donors_reference, slow
 from tests.engine.slow import Raw
-from tests.engine.test_donors import FILLED, NEVER_FILLED, book, engine_on, some_edit, some_people, some_wants
+from tests.engine.test_donors import (
+    FILLED,
+    NEVER_FILLED,
+    book,
+    engine_on,
+    frame,
+    some_edit,
+    some_people,
+    some_wants,
+)
 
 # --- one ring, one level: the rule itself ---------------------------------------------------------------------------------
 
@@ -399,15 +413,13 @@ def engine_says(
     people: Any, schema: Schema, wants: list[Aggregate], repair: Repair, threads: int = 1
 ) -> tuple[list[object], list[object]]:
     found = engine_on(people, threads).tally(schema, wants, repair)
-    all_rings = found.fractions or found
+    return told_of(found, wants), told_of(found.fractions or found, wants)
 
-    def told(tallies: Any) -> list[object]:
-        return [
-            tallies.statistics[want] if isinstance(want, Sum) else tallies.tables[want].cells
-            for want in wants
-        ]
 
-    return told(found), told(all_rings)
+def told_of(tallies: Tallies, wants: list[Aggregate]) -> list[object]:
+    return [
+        tallies.statistics[want] if isinstance(want, Sum) else tallies.tables[want].cells for want in wants
+    ]
 
 
 def linear(dice: Random, schema: Schema, repair: Repair) -> list[Aggregate]:
@@ -464,6 +476,39 @@ def test_no_bit_depends_on_how_many_cells_are_taken_up_at_a_time(
         monkeypatch.setattr(module, "LOT", lot)
     dice.shuffle(people)
     assert engine_says(people, schema, wants, repair, threads=2) == once
+
+
+@pytest.mark.parametrize("many", [1, 12])
+@pytest.mark.parametrize("seed", [5, 6, 7, 8])
+def test_no_bit_depends_on_the_order_in_which_records_are_packed(
+    seed: int, many: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """A Parquet file says beforehand how many there are, so they may be packed in order; a frame is put in order afterwards."""
+    dice, schema = Random(seed), book("pid", 2)
+    people = some_people(dice, 150, hush=0.5)
+    repair = some_capped(dice, schema)
+    wants = linear(dice, schema, repair)
+    once = engine_says(people, schema, wants, repair)
+    for module in (capped, circle, filling, levels):
+        monkeypatch.setattr(module, "LOT", 7)
+    monkeypatch.setattr(capped, "MANY", many)
+    path = tmp_path / "people.parquet"
+    pq.write_table(frame(people), path)
+    engine = DuckDBEngine(open_path(str(path)), threads=2)
+    assert engine.records_at_most() == len(people)
+    found = engine.tally(schema, wants, repair)
+    engine.close()
+    assert (told_of(found, wants), told_of(found.fractions or found, wants)) == once
+    assert engine_says(people, schema, wants, repair) == once
+
+
+def test_cells_side_by_side_have_the_records_of_both():
+    dice = np.random.default_rng(2)
+    cell = dice.integers(0, 23, 400)
+    sizes = {"cell0": np.bincount(cell)}
+    for width in (1, 2, 5, 24):
+        column = CellColumn("cell0", width)
+        assert column.sizes(sizes).tolist() == np.bincount(column.of({"cell0": cell})).tolist()
 
 
 # --- what one record changes, through the whole engine -----------------------------------------------------------------------

@@ -55,6 +55,40 @@ CASES = [
 ]
 
 
+@pytest.mark.parametrize("name", KNOWN)
+def test_rows_that_donors_filled_are_refused_where_several_records_are(name: str):
+    """One respondent is several of either: a method that can hide three records can hide three rows, and none else can."""
+    for holes in MissingMethod:
+        for change in Change:
+            for delta in (Fraction(0), DELTA):
+                spend = Spend(epsilon=Fraction(9), delta=delta, change=change)
+                owned, filled = replace(spend, records=3), replace(spend, stability=3)
+                assert possible(name, holes, owned) == possible(name, holes, filled)
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_rows_that_donors_filled_get_the_noise_of_several_records(name: str):
+    """The same calls to the noise, with the same bounds and prices."""
+    holes = next(
+        (
+            each
+            for each in MissingMethod
+            if possible(name, each, replace(spend_for(name, pure=False), records=3))
+        ),
+        None,
+    )
+    if holes is None:
+        assert name == "privbayes-printed"
+        return
+    found = []
+    for more in ({"records": 3}, {"stability": 3}):
+        noise = FrozenSynthNoise()
+        spend = replace(spend_for(name, pure=False), **more)
+        run(quick(name), ArrayCounts(np.ones((24, 3), dtype=np.int64), DOMAIN), holes, spend, noise)
+        found.append([call.parameters for call in noise.met])
+    assert found[0] == found[1] and found[0]
+
+
 def silent_rows() -> np.ndarray:
     return np.array([[axis.silence for axis in DOMAIN.axes]] * 24)
 

@@ -18,7 +18,9 @@ from reticent.answer.parts import (
     Measurement,
 )
 from reticent.answer.statistic import BaseRoute, Ground
+from reticent.errors import PlanError
 from reticent.query.cells import DIFFERENCE, SHARE, FromCells
+from reticent.query.sides import MISSING
 from reticent.refine.cell_ratio import CellSum, difference_width, ratio_interval, share_interval
 from reticent.refine.combination import NoiseLaw
 from reticent.refine.total import SampleSize, share_variance
@@ -186,6 +188,15 @@ class FromCellsRoute(BaseRoute[FromCells]):
         return (
             "is not needed: this estimate follows from the table it uses, so its interval is free; remove it"
         )
+
+    def check_query(self, field: str) -> None:
+        """Cells that the table does not have are not counted: those of missing answers in a column that donors fill."""
+        for name, cells in (*self.query.of, *self.query.to):
+            if name in self.setting.repair.filled() and MISSING in cells:
+                raise PlanError(
+                    f"counts cells of {name} {MISSING}, but donors fill {name}, so nobody is there; leave them out",
+                    field=field,
+                )
 
     def expect(self) -> Expected:
         return Expected(margin=None, how=DERIVED)

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from itertools import product
 
 from reticent.answer.context import (
     Context,
@@ -34,7 +33,7 @@ from reticent.prepare.repair import NO_REPAIR, Repair
 from reticent.query.base import Query, RowQuery, Subpopulation
 from reticent.query.filled import roles
 from reticent.query.kinds import Count, CrossTabulation, Total
-from reticent.query.sides import Sides
+from reticent.query.sides import Sides, may_hold
 from reticent.refine.total import SampleSize, share_variance
 from reticent.schema import Schema
 from reticent.sensitivity.bounds import Global, Neighbours, bound_table, length_table
@@ -210,7 +209,7 @@ def answer_margin(query: CrossTabulation, epsilon: Fraction, context: Context) -
     table = measure_table(
         exact, "table", bound=bound, grid=grid, epsilon=epsilon, noise=context.noise, in_rho=context.in_rho
     )
-    names = product(*(query.labels(schema, column) for column in query.columns))
+    named = zip(table, query.sides.cells(schema), strict=True)
     estimates = tuple(
         Estimate(
             value=cell.estimate,
@@ -218,9 +217,10 @@ def answer_margin(query: CrossTabulation, epsilon: Fraction, context: Context) -
             noise_sd=cell.part.sd,
             sampling=widened(binomial(cell.estimate, context.rows, query.among.weight), wider),
             limits=(Fraction(0), None),
-            cell=tuple(zip(query.columns, name, strict=True)),
+            cell=name,
         )
-        for cell, name in zip(table, names, strict=True)
+        for cell, name in named
+        if may_hold(name, context.repair.filled())
     )
     filled = GAPS_WORDS if rests_on_caps(query, schema, context.repair) else ""
     said = f"{EXACT_WORDS}; for each cell by itself{filled}"

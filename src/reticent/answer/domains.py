@@ -13,6 +13,7 @@ from reticent.errors import PlanError, ResourceError
 from reticent.query.base import Query
 from reticent.query.domains import ByDomain
 from reticent.query.filled import check as check_imputed
+from reticent.query.sides import may_hold
 from reticent.schema import Schema
 from reticent.sensitivity.bounds import within_domains
 
@@ -135,8 +136,12 @@ class DomainRoute(BaseRoute[ByDomain]):
         ]
         if not all(is_as_planned(answer.parts, self.parts) for answer in answers):
             raise ResourceError("was planned otherwise than it ran; nothing is published", field="statistic")
-        named = zip(self.query.domains(schema), answers, strict=True)
-        shown = (_named(domain, answer) for domain, answer in named if self.query.is_shown(domain))
+        named, filled = zip(self.query.domains(schema), answers, strict=True), context.repair.filled()
+        shown = (
+            _named(domain, answer)
+            for domain, answer in named
+            if self.query.is_shown(domain) and may_hold(domain, filled)
+        )
         total = answers[0].total_meaning
         return Answer(
             estimates=tuple(shown),

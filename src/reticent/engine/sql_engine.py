@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from reticent.engine.donors.capped import CappedStaging, capped_domains, together
+from reticent.engine.donors.capped import CappedStaging, together
 from reticent.engine.donors.filling import PACKED, DonorStaging, LocalMatcher, check_rings, domains_of
 from reticent.engine.donors.records import LINE, Packing, packed
 from reticent.engine.protocol import CellPoints, CodedRows, DonorMatcher, Engine, RowDraws
@@ -280,6 +280,10 @@ class SqlEngine(ABC):
         finally:
             held.drop()
 
+    def records_at_most(self) -> int:
+        """CONFIDENTIAL: how many records there are, where that is known without reading them; else 0."""
+        return 0
+
     @contextmanager
     def _capping(
         self, schema: Schema, repair: Repair, keep: Sequence[str] = (), lot: Lot | None = None
@@ -288,7 +292,8 @@ class SqlEngine(ABC):
         packing = Packing(schema, schema.in_universe_order, self.dialect)
         held = self.capping(self, schema, packing, repair)
         try:
-            self._pack(schema, packing, repair, capped_domains(repair), held.columns, keep, lot)
+            in_order = held.put_in_order(self.records_at_most())
+            self._pack(schema, packing, repair, held.partitions, held.columns, keep, lot, in_order=in_order)
             held.place()
             held.fill()
             yield held
@@ -304,10 +309,14 @@ class SqlEngine(ABC):
         filled: Sequence[str],
         keep: Sequence[str],
         lot: Lot | None,
+        *,
+        in_order: bool = False,
     ) -> None:
         def read(source: Any) -> None:
             clean, rows = self._clean(source, schema, schema.in_universe_order, repair, keep, lot)
             people = packed(clean, rows, packing, domains=domains, filled=filled, keep=clean.keep)
+            if in_order:
+                people = people.order_by(exp.column("cell0"), copy=False)
             self.make(PACKED, self.printed(people, clean.values), clean.values)
 
         self._reading(read)

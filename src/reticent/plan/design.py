@@ -293,7 +293,9 @@ class _Reader:
             )
         if any(roles(ask.query, self.schema, repair) for repair in self.repairs):
             raise PlanError(
-                "rests on a column that is filled; take statistics of columns that nobody filled", field=at
+                "rests on a column that is filled; take statistics of columns that nobody filled; what capped donors fill has its "
+                "total interval from the factor of [design], widened by what [expect] missing says",
+                field=at,
             )
 
 

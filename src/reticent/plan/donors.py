@@ -16,6 +16,7 @@ from reticent.exact import read_decimal, show
 from reticent.files import Section, fill
 from reticent.plan.capped import (
     LevelSection,
+    check_said,
     expected_share,
     is_released,
     ladder_of,
@@ -157,6 +158,12 @@ def read_donors(
             "levels that are read off the rows would tell of them; list attributes, the most important first, or levels",
             field=f"{at}.match",
         )
+    if "serve" in raw:
+        raise PlanError(
+            "is said for each level: write on = [...] and serve = 2 under [[impute.match]], or leave it out for the rule of thumb",
+            field=f"{at}.serve",
+        )
+    check_said(raw, at)
     section = fill(DonorsSection, raw, error=PlanError, at=at)
     if (section.column is None) == (section.columns is None):
         raise PlanError("fills one column or several: write column or columns", field=f"{at}.column")
@@ -285,12 +292,7 @@ def _levels(
         here = f"{at}.match[{place}]"
         if not isinstance(raw, Mapping) or not is_level(raw):
             raise PlanError("is a level like the others: on = [...], serve = 1", field=here)
-        if isinstance(raw.get("serve"), str):
-            raise PlanError(
-                "is a whole number: caps that are read off the rows would be confidential, and the noise with them; write "
-                "serve = 2, or leave it out for the rule of thumb",
-                field=f"{here}.serve",
-            )
+        check_said(raw, here)
         level = fill(LevelSection, raw, error=PlanError, at=here)
         on.append(_agreeing(level.on, schema, f"{here}.on"))
         caps.append(level.serve)
@@ -351,6 +353,7 @@ def _defaults(section: DonorsSection, column: Levels | Number, field: str) -> tu
 
 
 def _match(raw: str | dict[str, Any], schema: Schema, at: str) -> Match:
+    check_said(raw, at)
     section = fill(MatchSection, {"column": raw} if isinstance(raw, str) else raw, error=PlanError, at=at)
     column = repairable(section.column, schema, verb="matched on", field=at)
     weight = read_decimal(section.weight)
@@ -383,7 +386,10 @@ def _each(column: Levels | Number, at: str) -> tuple[int, ...]:
 def _equal(raw: Any, column: Number, at: str) -> tuple[int, ...]:
     width = read_decimal(raw)
     if width is None or width <= 0 or (width / column.grid).denominator != 1:
-        raise PlanError(f"is a multiple of the grid of {column.name}, {show(column.grid)}", field=f"{at}.by")
+        raise PlanError(
+            f"is the width of equal groups, a multiple of the grid of {column.name}, {show(column.grid)}",
+            field=f"{at}.by",
+        )
     starts = range(column.low, column.high + 1, int(width / column.grid))
     if len(starts) > MOST_GROUPS:
         raise PlanError(f"makes more than {MOST_GROUPS} groups; take wider ones", field=f"{at}.by")

@@ -7,14 +7,13 @@ from typing import Any, ClassVar, Self
 from reticent.errors import PlanError, nearest
 from reticent.query.base import Query
 from reticent.query.domains import ByDomain
-from reticent.query.sides import MISSING, NOT_ASKED
+from reticent.query.sides import MISSING, NOT_ASKED, Cell
 from reticent.query.written import WrittenQuery, text_of
 from reticent.schema import Schema
 
 SHARE, RATIO, DIFFERENCE = "share", "cell_ratio", "cell_difference"
 Chosen = tuple[tuple[str, tuple[str, ...]], ...]
 """For some columns of the table, the names of the cells that are meant."""
-Cell = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ Cells are declared: the levels or bins of each column, one for a missing answer,
 has a universe. No row has been seen.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise, product
@@ -14,6 +15,13 @@ from reticent.schema import Levels, Number, Schema
 
 MISSING, NOT_ASKED = "(missing)", "(not asked)"
 BinEdges = tuple[tuple[str, tuple[Fraction, ...]], ...]
+Cell = tuple[tuple[str, str], ...]
+"""The names of a cell's sides, by column."""
+
+
+def may_hold(cell: Cell, filled: Collection[str]) -> bool:
+    """Whether anybody can be in a cell once some columns are `filled`: nobody's answer is missing there any more."""
+    return not any(name in filled and side == MISSING for name, side in cell)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +53,7 @@ class Sides:
         silent = (MISSING, NOT_ASKED) if has_universe(schema, name) else (MISSING,)
         return (*answers, *silent)
 
-    def cells(self, schema: Schema) -> list[tuple[tuple[str, str], ...]]:
+    def cells(self, schema: Schema) -> list[Cell]:
         """Every cell by the names of its sides, in the order of the table."""
         names = product(*(self.labels(schema, column) for column in self.columns))
         return [tuple(zip(self.columns, name, strict=True)) for name in names]

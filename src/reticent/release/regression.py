@@ -15,6 +15,7 @@ from reticent.models.intervals import MEANING, ReleasedLine, fit_line, reach
 from reticent.plan.plan import Plan
 from reticent.plan.regression import AskedRegression, Regressions, spent_words
 from reticent.privacy.claim import Claim
+from reticent.query.sides import may_hold
 from reticent.refine.total import DesignFactor, total_interval
 from reticent.release.labels import KeyColumns, Labels, keys_of
 from reticent.release.models import ESTIMATORS, Wanted, design_of, products, sums_of
@@ -195,7 +196,8 @@ def _fitted(asked: AskedRegression, on: PlanRun, noise: ModelNoise) -> Iterator[
 
 
 def _section(asked: AskedRegression, made: RegressionResult, claim: Claim) -> dict[str, Any]:
-    shown = {cell: line for cell, line in made.lines[asked.name].items() if asked.is_shown(cell)}
+    lines, filled = made.lines[asked.name], made.plan.repair.filled()
+    shown = {cell: line for cell, line in lines.items() if asked.is_shown(cell) and may_hold(cell, filled)}
     whys = dict.fromkeys(line.why_none for line in shown.values() if line.why_none)
     has_any = any(not line.why_none for line in shown.values())
     factor = filled_factor(asked, made.plan, made.factor)

@@ -45,8 +45,8 @@ OBSERVED_WORDS = (
     "error where it was bought, and the interval is the usual one for it"
 )
 ONE_RECORD = (
-    "is built for one record added or removed, and a respondent here may own several or have answers replaced; "
-    "use method = 'smooth'"
+    "is built for one record added or removed, and a respondent here may own several, have answers replaced, or count as "
+    "several of the rows that donors filled; use method = 'smooth'"
 )
 ALL = "all cells"
 Spec = SmoothCells | PooledCells | ObservedCells | TheilSenCells

@@ -1,6 +1,7 @@
 """PrivBayes as printed: refused where its bound does not hold, and sound where it does."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -12,7 +13,7 @@ from reticent.synth.base import MissingMethod, Spend
 from reticent.synth.marginals.privbayes_printed import EVERY_ROW, PrivBayesPrinted
 from tests.synth import replay
 from tests.synth.replay import faults, is_drawable, random_rows, run
-from tests.synth.standins import ArrayCounts, NoSynthNoise, QuickSynthNoise, sized, toy
+from tests.synth.standins import ArrayCounts, FrozenSynthNoise, NoSynthNoise, QuickSynthNoise, sized, toy
 
 REPLACE = Spend(epsilon=Fraction(1), change=Change.REPLACE)
 
@@ -80,6 +81,27 @@ def test_a_confidential_sample_size_is_refused() -> None:
         PrivBayesPrinted(degree=0).check(domain, MissingMethod.VALUES, REPLACE)
     with pytest.raises(PlanError, match="too large"):
         PrivBayesPrinted(degree=9).check(sized(toy([20] * 10), 9), MissingMethod.VALUES, REPLACE)
+
+
+def test_rows_that_donors_filled_are_refused() -> None:
+    """One respondent is then three of them, and the bound for one row is passed: the twin that was accepted once."""
+    filled = replace(REPLACE, stability=3)
+    with pytest.raises(PlanError, match="one respondent is 3; use 'privbayes'"):
+        PrivBayesPrinted().check(table(10, 6).domain, MissingMethod.VALUES, filled)
+    counts = ArrayCounts(np.array([[i % 2, i % 2] for i in range(30)]), sized(toy([2, 2]), 30))
+    cells = counts.cells.copy()
+    cells[:3, 1] = 1 - cells[:3, 1]
+    one = counts.cells.copy()
+    one[0, 1] = 1 - one[0, 1]
+    method, found = PrivBayesPrinted(degree=1), list[float]()
+    for other in (one, cells):
+        first = FrozenSynthNoise()
+        run(method, counts, MissingMethod.VALUES, REPLACE, first)
+        again = FrozenSynthNoise(script=first.given)
+        run(method, ArrayCounts(other, counts.domain), MissingMethod.VALUES, REPLACE, again)
+        moves = [a.distance(b) / a.sensitivity for a, b in zip(first.met, again.met, strict=True)]
+        found.append(max(moves))
+    assert found[0] <= 1 < found[1]
 
 
 def test_a_codebook_that_miscounts_its_rows_stops_the_fit() -> None:

@@ -11,6 +11,7 @@ of columns and each ring, the digits that recipients are given; who is not serve
 
 from collections.abc import Mapping, Sequence
 from math import prod
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +19,7 @@ from sqlglot import exp
 
 from reticent.engine.donors.circle import LOT, Whole, lots
 from reticent.engine.donors.filling import EVERY_CELL, FILL, PACKED, PEOPLE, is_recipient, quietly
-from reticent.engine.donors.levels import Gifts, GroupFill, RecordRuns
+from reticent.engine.donors.levels import CellColumn, Gifts, GroupFill, RecordRuns
 from reticent.engine.donors.records import ID, LINE, SPOT, Packing, spotted, unpacked
 from reticent.engine.protocol import Tables
 from reticent.engine.sql import build as sql
@@ -26,7 +27,7 @@ from reticent.engine.sql.build import Sql
 from reticent.engine.sql.clean import RowView, code
 from reticent.engine.sql.predict import predicted
 from reticent.engine.wants import Key, level_keys
-from reticent.prepare.repair import CappedDonors, Default, MatchLevel, Repair
+from reticent.prepare.repair import CappedDonors, Default, Repair
 from reticent.schema import Schema
 
 ORDERED = "ordered_"
@@ -46,19 +47,36 @@ class CappedStaging:
     Keeps back  all of it until noise is added.
     """
 
+    nested: ClassVar[bool] = True
+    """Whether cells that are made of neighbouring first cells are left to be computed from these."""
+
     def __init__(self, tables: Tables, schema: Schema, packing: Packing, repair: Repair) -> None:
         self.tables, self.schema, self.packing, self.repair = tables, schema, packing, repair
         self.cells: RowView = unpacked(schema, packing)
         self.columns = [name for group in repair.capped for name in group.columns]
         self._ids, self._sizes, self._together = list[tuple[int, int]](), dict[str, Whole](), 1
         self._held: dict[str, Whole] | None = None  # all records, where one run has them
+        self.in_order = False
+
+    @property
+    def partitions(self) -> list[tuple[Key, ...]]:
+        """Those whose cells are kept of every record; cells of the first, side by side, make those of some others."""
+        domains = capped_domains(self.repair)
+        if not self.nested:
+            return domains
+        return [each for place, each in enumerate(domains) if not place or self._width(each) is None]
+
+    def put_in_order(self, records: int) -> bool:
+        """Whether so many records are to be packed in the order of their first cells."""
+        self.in_order = self.nested and records > MANY * LOT
+        return self.in_order
 
     def place(self) -> None:
         """PEOPLE: the records in PACKED, which is dropped, with ids in the order of their labels."""
         runs, self._together = self._runs_of_cells()
         source = PACKED
-        if len(runs) > MANY:  # then it is quicker to put them in order once than to look for each run
-            source = ORDERED
+        if len(runs) > MANY and not self.in_order:
+            source = ORDERED  # it is quicker to put them in order once than to look for each run
             self.tables.make(source, f"SELECT * FROM {PACKED} ORDER BY cell0")
             self.tables.drop(PACKED)
         for part, (low, high) in enumerate(runs):
@@ -169,7 +187,7 @@ class CappedStaging:
         if records <= LOT:
             return [EVERY_CELL], 1
         found = self.tables.ask(f"SELECT cell0 AS cell, count(*) AS n FROM {PACKED} GROUP BY cell0")
-        widths = {self._width(level) for group in self.repair.capped for level in group.levels}
+        widths = {self._width(each) for each in capped_domains(self.repair)}
         for width in sorted((each for each in widths if each), reverse=True):
             sizes = np.bincount(found["cell"] // width, weights=found["n"]).astype(np.int64)
             if width == 1 or sizes.max() <= LOT:
@@ -177,16 +195,16 @@ class CappedStaging:
                 return [(low * width, (high + 1) * width - 1) for low, high in runs], width
         return lots(found["cell"], found["n"]), 1
 
-    def _width(self, level: MatchLevel) -> int | None:
-        """How many first cells make up a cell of the level, side by side; None where they are not side by side."""
-        first, keys = capped_domains(self.repair)[0], level_keys(level)
+    def _width(self, keys: tuple[Key, ...]) -> int | None:
+        """How many first cells make up a cell of a partition, side by side; None where they are not side by side."""
+        first = capped_domains(self.repair)[0]
         if first[: len(keys)] != keys:
             return None
         return prod(key.size(self.schema) for key in first[len(keys) :])
 
     def _whole_levels(self, group: CappedDonors) -> int:
         """How many of the group's levels, from the first, have every cell within one run."""
-        widths = [self._width(level) for level in group.levels]
+        widths = [self._width(level_keys(level)) for level in group.levels]
         within = [width is not None and width <= self._together for width in widths]
         return within.index(False) if False in within else len(within)
 
@@ -201,11 +219,11 @@ class CappedStaging:
 
     def _fill(self, number: int, group: CappedDonors) -> bool:
         """For each ring, who was served and with which digits: the tables of `fill_name`."""
-        domains, names = capped_domains(self.repair), "|".join(group.columns)
+        names = "|".join(group.columns)
         GroupFill(
             self.tables,
             group,
-            cells=[f"cell{domains.index(level_keys(level))}" for level in group.levels],
+            cells=[self._cell(level_keys(level)) for level in group.levels],
             digits={
                 f"y{self.columns.index(name)}": self.packing.digits[name].answers for name in group.columns
             },
@@ -216,6 +234,12 @@ class CappedStaging:
             [Gifts(self.tables, fill_name(number, r), len(group.columns)) for r in range(self.repair.rings)]
         )
         return True
+
+    def _cell(self, keys: tuple[Key, ...]) -> CellColumn:
+        """Where the cells of a partition are: in a column of their own, or neighbouring first cells."""
+        if (width := self._width(keys)) is not None:
+            return CellColumn("cell0", width)
+        return CellColumn(f"cell{self.partitions.index(keys)}")
 
     def _status(self, group: CappedDonors, *, gives: bool) -> str:
         """Who answered everything in the group, or who lacks some of it."""

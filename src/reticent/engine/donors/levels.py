@@ -62,6 +62,27 @@ class SizedCells(CellNumbers):
         self._known, self.sizes = None, sizes
 
 
+class CellColumn(NamedTuple):
+    """Where the cells of a level stand in PEOPLE: in a column, or `width` cells of one side by side are one."""
+
+    name: str
+    width: int = 1
+
+    @property
+    def text(self) -> str:
+        return self.name if self.width == 1 else f"({self.name} // {self.width})"
+
+    def of(self, held: Mapping[str, Whole]) -> Whole:
+        return held[self.name] if self.width == 1 else held[self.name] // self.width
+
+    def sizes(self, known: Mapping[str, Whole]) -> Whole:
+        """How many records each of these cells has, from how many those of the columns have."""
+        found = known[self.name]
+        if self.width == 1:
+            return found
+        return np.add.reduceat(found, np.arange(0, len(found), self.width)) if len(found) else found
+
+
 class Left:
     """Recipients of a ring whom no level has served yet: labels, spots and their cells at later levels."""
 
@@ -113,7 +134,7 @@ class Gifts:
 
 class RecordRuns(NamedTuple):
     """How records lie in PEOPLE: the first and last ids of each run, how many levels of a group have whole cells in every run,
-    counted from the first, and the sizes of cells, by the names of their columns."""
+    counted from the first, and the sizes of cells, by the names of the columns that are kept."""
 
     ids: Sequence[tuple[int, int]]
     whole: int
@@ -121,7 +142,7 @@ class RecordRuns(NamedTuple):
 
 
 class GroupFill:
-    """One group of columns: `cells` names its levels' cells in PEOPLE, `digits` its items there with how many answers each has.
+    """One group of columns: `cells` says where its levels' cells are in PEOPLE, `digits` its items with how many answers each has.
 
     `held` are all records where they fit into one run, else they are read from PEOPLE by `runs`.
     """
@@ -131,7 +152,7 @@ class GroupFill:
         tables: Tables,
         group: CappedDonors,
         *,
-        cells: Sequence[str],
+        cells: Sequence[CellColumn],
         digits: Mapping[str, int],
         keys: Callable[[int, int], str],
         held: Mapping[str, Whole] | None,
@@ -154,7 +175,7 @@ class GroupFill:
             for each, more in zip(left, here, strict=True):
                 each.take(more)
         for level in levels[inside:]:
-            cells = SizedCells(self.runs.sizes[self.cells[level]])
+            cells = SizedCells(self.cells[level].sizes(self.runs.sizes))
             self._serve_left(level, cells, partial(self._portions, level), gifts, left)
         for given in gifts:
             given.give()
@@ -205,9 +226,9 @@ class GroupFill:
             for first, last in self.runs.ids:
                 yield self._read(f"{ID} BETWEEN {first} AND {last}", levels)
         else:
-            sizes = self.runs.sizes[self.cells[0]]
+            sizes = self.cells[0].sizes(self.runs.sizes)
             for low, high in lots(np.arange(len(sizes)), sizes):
-                yield self._read(f"{self.cells[0]} BETWEEN {low} AND {high}", levels)
+                yield self._read(f"{self.cells[0].text} BETWEEN {low} AND {high}", levels)
 
     def _portions(self, level: int) -> Iterator[Members]:
         """All members with their cells at one level, some at a time."""
@@ -215,7 +236,7 @@ class GroupFill:
             yield self._read(f"{ID} BETWEEN {start} AND {start + LOT - 1}", [level])
 
     def _read(self, here: str, levels: Sequence[int]) -> Members:
-        cells = ", ".join(f"{self.cells[level]} AS c{level}" for level in levels)
+        cells = ", ".join(f"{self.cells[level].text} AS c{level}" for level in levels)
         items = ", ".join(f"{name} AS y{i}" for i, name in enumerate(self.digits))
         found = self.tables.ask(
             f"SELECT {ID}, {SPOT}, {cells}, {items} FROM {PEOPLE} WHERE {self._belongs} AND {here}"
@@ -228,7 +249,7 @@ class GroupFill:
         gives = np.logical_and.reduce([y < most for y, most in zip(digits, answers, strict=True)])
         asks = np.logical_or.reduce([y == most for y, most in zip(digits, answers, strict=True)])
         found = {ID: held[ID], SPOT: held[SPOT]}
-        found |= {f"c{level}": held[name] for level, name in enumerate(self.cells)}
+        found |= {f"c{level}": cell.of(held) for level, cell in enumerate(self.cells)}
         found |= {f"y{i}": each for i, each in enumerate(digits)}
         belongs = gives | asks
         some = found if belongs.all() else {name: each[belongs] for name, each in found.items()}

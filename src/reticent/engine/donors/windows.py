@@ -40,6 +40,8 @@ class WindowedCapped(CappedStaging):
     Keeps back  all of it until noise is added.
     """
 
+    nested = False
+
     def __init__(self, tables: Tables, schema: Schema, packing: Packing, repair: Repair) -> None:
         super().__init__(tables, schema, packing, repair)
         self.field = PrimeField(packing.dialect.int_div_sign)

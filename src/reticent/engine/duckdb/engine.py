@@ -16,7 +16,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyarrow.parquet import read_schema
+from pyarrow.parquet import read_metadata, read_schema
 from sqlglot import exp
 
 from reticent.engine.donors.records import LINE
@@ -375,6 +375,13 @@ class DuckDBEngine(Connection, SqlEngine):
     """Rows in files, frames or a DuckDB table. Nothing but counts and sums over declared cells leaves it."""
 
     dialect = DUCKDB
+
+    def records_at_most(self) -> int:
+        if not isinstance(self._source, ParquetFiles):
+            return 0
+        with suppress(pa.ArrowException, OSError):
+            return sum(int(read_metadata(path).num_rows) for path in self._source.paths)
+        return 0
 
     def _in_order(self) -> ParquetRows | None:
         """Where rows are read from when their order matters."""

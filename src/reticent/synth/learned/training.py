@@ -139,7 +139,7 @@ def sampled_multiplier(spend: Spend, sample: PoissonSample, before: Fraction) ->
     if spend.neighbours.steps != 1:
         raise PlanError(
             "is known to hide one record that comes or goes: not an answer that is replaced, nor several records of one "
-            "respondent; leave it out",
+            "respondent, as many as there are of rows that donors filled; leave it out",
             field="sampling",
         )
     return multiplier_within(

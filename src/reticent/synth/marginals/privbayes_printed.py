@@ -115,6 +115,12 @@ class PrivBayesPrinted:
                 "codebook and protect replaced answers, or use 'privbayes', which needs neither.",
                 field="method",
             )
+        if spend.stability != 1:
+            raise PlanError(
+                f"privbayes-printed is proved for one row replaced, and of rows that donors filled one respondent is "
+                f"{spend.stability}; use 'privbayes', or leave the donors out, and missing cells are filled after the noise.",
+                field="method",
+            )
         if missing not in EVERY_ROW:
             raise PlanError(
                 f"privbayes-printed divides by the number of rows of each table, and with {missing.value!r} that number is "
