@@ -19,6 +19,7 @@ NAMES = {
     "br2000": "BR2000",
     "national": "National",
     "census": "census",
+    "workers": "workers",
 }
 
 
@@ -74,6 +75,17 @@ def test_a_fifth_missing_costs_at_most_a_quarter(rows):
     assert rows["adult_pgm", "MCAR", "aim", "response-weighted"]["tvd2"] <= 0.035
     silent = [rows["br2000", "MAR", "aim", strategy]["tvd2"] for strategy in STRATEGIES]
     assert silent[2] <= min(silent[:2])
+
+
+def test_on_a_real_silence_weights_take_most_of_the_bias(rows):
+    """Of tables by `aim` and all pairs the answers that were really left out cost least where cells are weighted by who answers."""
+    for method in ("aim", "pairs"):
+        left, filled, weighted = (
+            rows["workers", "flags", method, strategy]["tvd2"] for strategy in STRATEGIES
+        )
+        assert weighted < filled < left
+    own = rows["workers", "none", "aim", "no-missing"]["tvd2"]
+    assert rows["workers", "flags", "aim", "response-weighted"]["tvd2"] <= 1.25 * own
 
 
 def test_weighted_cells_are_never_worse_than_independent_columns(rows):

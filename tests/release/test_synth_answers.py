@@ -9,6 +9,8 @@ import pytest
 
 from reticent import Curator, Release, Synthesizer
 from reticent.errors import PlanError, ReticentError
+from reticent.plan.synth import SyntheticTables
+from reticent.preview.synth import foresee_synth
 from reticent.report.page import page
 from tests.release.synthetic import BOOK, COLUMNS, TABLE, open_ledger, plan, rows, survey
 from tests.tables import book
@@ -55,6 +57,23 @@ def test_a_release_tells_its_answers_and_takes_more_questions(tmp_path):
     assert work.low is not None and work.low < work.estimate < work.high
     with pytest.raises(ReticentError, match="no synthetic table"):
         again.query({"mean": "age"}, table="nobody")
+
+
+def test_a_preview_says_which_answers_will_have_no_interval():
+    """From the plan and the codebook alone, and as the release says it later."""
+
+    def told(**more: Any) -> dict[str, str]:
+        planned = inferring(**more)
+        (section,) = foresee_synth(planned.product(SyntheticTables), planned).told
+        return dict(each.split(": ", 1) for each in section["answers"])
+
+    with_inference = told()
+    assert "without" not in with_inference["women"] and "without" not in with_inference["gap"]
+    assert "complex design" in with_inference["no effect"]
+    assert "model only" in with_inference["three"]
+    mst = told(inference=None, method="mst", missing="available")
+    assert "midpoints" in mst["gap"] and "without" not in mst["women"]
+    assert all("no noisy tables" in each for each in told(inference=None, method="privbayes").values())
 
 
 def test_a_release_whose_tables_were_cut_is_refused(tmp_path):

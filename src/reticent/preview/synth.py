@@ -6,11 +6,14 @@ from typing import Any
 
 from reticent.exact import show
 from reticent.plan.plan import Plan
-from reticent.plan.synth import Synth, SyntheticTables
+from reticent.plan.synth import PlannedAnswer, Synth, SyntheticTables
 from reticent.preview.foreseen import Foreseen
 from reticent.query.base import listed
 from reticent.release.product import Document, Grid, Line
+from reticent.synth.answer import USED
 from reticent.synth.base import Foretold
+from reticent.synth.marginals.study import SURVEYED
+from reticent.synth.registry import INFERRING
 
 Z = 1.96
 HEADINGS = ("synthetic table", "method", "missing values", "epsilon", "delta", "rows", "columns")
@@ -63,7 +66,7 @@ def _asked(synth: Synth, plan: Plan) -> dict[str, Any]:
     """The questions, and where every pair is measured what a share of one half will be known to, at the rows expected."""
     if not synth.answers:
         return {}
-    said = [f"{each.name}: {each.question.words}" for each in synth.answers]
+    said = [f"{each.name}: {each.question.words}{_lacking(each, synth, plan)}" for each in synth.answers]
     deviations = getattr(synth.method, "deviations", None)
     if deviations is None or not plan.rows:
         return {"answers": said}
@@ -72,6 +75,23 @@ def _asked(synth: Synth, plan: Plan) -> dict[str, Any]:
     halves = [Z * sqrt(each**2 + sampling) for each in (one, pair)]
     words = f"a share of one half to within {halves[0]:.2g}, one of two columns to within {halves[1]:.2g}"
     return {"answers": said, "expected": f"{words}, if all {plan.rows:,} answer and are drawn one by one"}
+
+
+def _lacking(asked: PlannedAnswer, synth: Synth, plan: Plan) -> str:
+    """Why an answer will have no interval, as far as the plan and the codebook tell; nothing where it may have one."""
+    question, axes = asked.question, {axis.column: axis for axis in synth.domain.axes}
+    if synth.method.name not in INFERRING or synth.holes not in USED:
+        return "; model only, without an interval: no noisy tables of answers are kept"
+    if len(question.columns) > 2 and not (question.kind == "regression" and len(question.on) > 1):
+        return "; model only, without an interval: it speaks of more than two columns"
+    averaged = question.of if question.kind in ("mean", "difference") else None
+    if averaged is not None and axes[averaged.column].key.starts and not synth.inference:
+        return "; at the midpoints of bins, without an interval: the table has no inference = true"
+    is_complex = any(column.role in SURVEYED for column in synth.domain.schema.coded.values())
+    is_known = asked.design_effect is not None or plan.design.pooled or plan.design.declared is not None
+    if is_complex and not is_known:
+        return "; without an interval: the codebook declares a complex design, and no design effect is known"
+    return ""
 
 
 def _effort(synth: Synth) -> dict[str, str]:

@@ -77,12 +77,12 @@ def _design(factor: DesignFactor) -> dict[str, Any]:
 
 def meaning(answer: DirectAnswer) -> str:
     """What the interval covers, in a sentence, or why there is none."""
+    table = f"from the noisy tables of {' and '.join(answer.columns)}" if answer.columns else ""
+    table += ", which were chosen from the data" if answer.is_chosen else ""
     if answer.low is None:
-        source = "model only, from synthetic rows" if answer.is_model_only else "an estimate"
+        source = "model only, from synthetic rows" if answer.is_model_only else f"an estimate {table}".strip()
         return f"{source}, without an interval: {answer.reason}"
-    table = " and ".join(answer.columns)
-    said = f"sampling and privacy noise, {answer.level:g}, from the noisy tables of {table}"
-    said += ", which were chosen from the data" if answer.is_chosen else ""
+    said = f"sampling and privacy noise, {answer.level:g}, {table}"
     missing = (
         f"; {answer.answered:.0%} of those asked answered, taken to be a random part"
         if answer.answered < 1

@@ -6,7 +6,7 @@ fitted model is all there is; its number is told as *model only*, without an int
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log, nan, sqrt
 from numbers import Real
 from statistics import NormalDist
@@ -18,13 +18,15 @@ from reticent.refine.total import DesignFactor
 from reticent.synth.base import MissingMethod, Places
 from reticent.synth.direct import MeasuredTables, NoInterval, variance_of
 from reticent.synth.domain import HOLE, Rows
-from reticent.synth.functionals import KINDS, variable_of
+from reticent.synth.functionals import KINDS, is_binned, variable_of
 from reticent.synth.lists import Lists
 from reticent.synth.model_only import rows_answer
 from reticent.synth.moments import PairMoments
 from reticent.synth.questions import LEVEL, TableQuestion
 
 USED = (MissingMethod.AVAILABLE, MissingMethod.WEIGHTED, MissingMethod.VALUES)
+AT_MIDPOINTS = ", at the midpoints of bins"
+"""What is said of an answer in which numbers count as the midpoints of their bins: its interval is about that."""
 ASKED = "declared with the question"
 """The source of a design effect that came with a question, before whatever a release tells of the survey."""
 
@@ -75,13 +77,13 @@ def answered(
     Not a number where the question asks who answered and synthetic rows are of complete respondents: it would always be 0 or 1.
     """
     try:
-        return answer_directly(question, lists, level=level, design_effect=design_effect, released=released)
+        return _from_tables(question, lists, level=level, design_effect=design_effect, released=released)
     except NoInterval as why:
         reason, estimate = why.reason, why.estimate
     except (ArithmeticError, np.linalg.LinAlgError):
         reason, estimate = "the noisy tables leave it open", None
     if estimate is not None:
-        words = f"{question.words}, at the midpoints of bins"
+        words = f"{question.words}{AT_MIDPOINTS}"
         return (DirectAnswer(words=words, estimate=estimate, level=level, reason=reason),)
     drawn = rows()
     is_told = not question.is_of_silence or _has_silence(lists, drawn)
@@ -90,6 +92,24 @@ def answered(
             words=words, estimate=value if is_told else nan, level=level, is_model_only=True, reason=reason
         )
         for words, value in rows_answer(question, drawn, question.schema)
+    )
+
+
+def _from_tables(
+    question: TableQuestion,
+    lists: Lists | MeasuredTables | None,
+    *,
+    level: float,
+    design_effect: float | None,
+    released: DesignFactor | None,
+) -> tuple[DirectAnswer, ...]:
+    """Direct answers; where only the design effect is lacking, the tables' estimates without intervals: rows know no better."""
+    try:
+        return answer_directly(question, lists, level=level, design_effect=design_effect, released=released)
+    except NoDesign as why:
+        found, reason = answer_directly(question, lists, level=level, design_effect=1.0), why.reason
+    return tuple(
+        replace(each, low=None, high=None, sampling=None, design=None, reason=reason) for each in found
     )
 
 
@@ -134,9 +154,13 @@ def answer_directly(
     return (_one(question, told),)
 
 
+class NoDesign(NoInterval):
+    """The tables have an estimate, and nothing tells the sampling variance of a complex survey."""
+
+
 def _check_design(lists: Lists, design: DesignFactor | None) -> None:
     if lists.is_complex and design is None:
-        raise NoInterval(
+        raise NoDesign(
             "the codebook declares weights, strata or sampling units, and rows are counted as if they were drawn one by one; "
             "give the design effect of the survey, or buy its design factor under [design]"
         )
@@ -223,7 +247,8 @@ def _one(question: TableQuestion, told: _Teller) -> DirectAnswer:
     sampling = table.sampling(made.gradient) + made.sampling
     is_share = question.kind == "proportion"
     response = float(table.own.response[made.gradient != 0].min(initial=1.0))
-    return told.tell(question.words, made.value, noise, sampling, [places], response, is_share=is_share)
+    words = f"{question.words}{AT_MIDPOINTS if made.is_of_midpoints else ''}"
+    return told.tell(words, made.value, noise, sampling, [places], response, is_share=is_share)
 
 
 def _places(question: TableQuestion, lists: Lists) -> Places:
@@ -241,11 +266,12 @@ def _several(question: TableQuestion, told: _Teller) -> tuple[DirectAnswer, ...]
     fit = PairMoments(tables=told.tables, variables=(*question.on, variable_of(question)))
     coefficients, bread, residual = fit.solve()
     made = []
+    remark = AT_MIDPOINTS if any(is_binned(each, told.lists) for each in fit.variables) else ""
     for at, variable in enumerate(question.on):
         parts, factors = fit.gradient(at, coefficients, bread)
         noise = variance_of(parts, factors, told.lists)
         response = min(float(told.tables.of(places).own.response.min()) for places in fit.sets)
         sampling = max(0.0, residual) * float(bread[at, at]) / (told.lists.total * response**2)
-        words = f"coefficient of {variable.words}, {question.words}"
+        words = f"coefficient of {variable.words}, {question.words}{remark}"
         made.append(told.tell(words, float(coefficients[at]), noise, sampling, fit.sets, response))
     return tuple(made)

@@ -17,7 +17,7 @@ from reticent.schema.bind import Bound
 from reticent.synth.base import Floats, MissingMethod
 from reticent.synth.direct import Estimated, NoInterval, estimated
 from reticent.synth.domain import Axis
-from reticent.synth.lists import NoisyList, sizes
+from reticent.synth.lists import Lists, NoisyList, sizes
 from reticent.synth.questions import TableQuestion, Variable, asks_who_answered, holds_in, values_of
 from reticent.synth.residuals import fine_axes, grid_of, residual_places
 
@@ -32,7 +32,8 @@ class TableFunctional:
     """A value, its gradient in the cells of a table, and the variances that come on top of that gradient's.
 
     `residual_gradient` is what a residual adds to the gradient as far as noise goes: its sum is divided by a noisy mass. In
-    the sample the same respondents are in both, and their part is in `sampling`.
+    the sample the same respondents are in both, and their part is in `sampling`. `is_of_midpoints` says that numbers count
+    as the midpoints of their bins.
     """
 
     value: float
@@ -40,6 +41,7 @@ class TableFunctional:
     noise: float = 0.0
     sampling: float = 0.0
     residual_gradient: float | Floats = field(default=0.0, repr=False)
+    is_of_midpoints: bool = False
 
 
 def variable_of(question: TableQuestion) -> Variable:
@@ -152,56 +154,53 @@ def _doubtful(known: CellValues, change: Callable[[Floats], float]) -> float:
 
 def _mean(question: TableQuestion, table: Estimated) -> TableFunctional:
     (group,) = question.groups
-    return _means(question, table, [(1.0, group)])
+    return _means(variable_of(question), table, [(1.0, _holds(table, group))])
 
 
 def _difference(question: TableQuestion, table: Estimated) -> TableFunctional:
     one, other = question.groups
-    return _means(question, table, [(1.0, one), (-1.0, other)])
+    return _means(variable_of(question), table, [(1.0, _holds(table, one)), (-1.0, _holds(table, other))])
 
 
-def _means(
-    question: TableQuestion, table: Estimated, terms: Sequence[tuple[float, Bound]]
-) -> TableFunctional:
-    """A sum of means in groups, each with its sign: the means of midpoints, and what residuals say beyond them."""
-    of = variable_of(question)
+def _means(of: Variable, table: Estimated, terms: Sequence[tuple[float, Floats]]) -> TableFunctional:
+    """A sum of means in groups of cells, each with its sign: the means of midpoints, and what residuals say beyond them."""
     known = values_in(table, of)
-    value, gradient, noise, sampling = 0.0, np.zeros(len(table.table)), 0.0, 0.0
+    signs, groups = [sign for sign, _ in terms], [where * known.counts for _, where in terms]
+    masses = [table.denominator(where, "a group whose mean is asked") for where in groups]
+
+    def middles(values: Floats) -> list[float]:
+        return [float((values * where) @ table.table) / float(where @ table.table) for where in groups]
+
+    at_midpoints = middles(known.values)
+    middle = float(np.dot(signs, at_midpoints))
+    value, gradient, sampling = middle, np.zeros(len(table.table)), 0.0
+    noise = _doubtful(known, lambda values: float(np.dot(signs, middles(values))))
     divided = np.zeros(len(table.table))
-    for sign, group in terms:
-        where = _holds(table, group) * known.counts
-        mass = table.denominator(where, "a group whose mean is asked")
-        middle = float((known.values * where) @ table.table) / mass
+    for sign, where, mass, own in zip(signs, groups, masses, at_midpoints, strict=True):
         rest = _residual(table, of.column, where, mass, middle)
-        value += sign * (middle + rest.value)
-        gradient += sign * (known.values - middle) * where / mass
+        value += sign * rest.value
+        gradient += sign * (known.values - own) * where / mass
         divided -= sign * rest.value * where / mass
         noise, sampling = noise + rest.noise, sampling + rest.sampling
-
-    def change(values: Floats) -> float:
-        return sum(
-            sign * float((values * where) @ table.table) / float(where @ table.table)
-            for sign, where in ((s, _holds(table, g) * known.counts) for s, g in terms)
-        )
-
-    noise += _doubtful(known, change)
     return TableFunctional(
         value=value, gradient=gradient, noise=noise, sampling=sampling, residual_gradient=divided
     )
 
 
 def _residual(table: Estimated, column: str, where: Floats, mass: float, middle: float) -> TableFunctional:
-    """What bins take from the mean of a group: nothing where each number has a cell of its own."""
+    """What bins take from the mean of a group: nothing where each number has a cell of its own.
+
+    Without residuals no interval holds, and what is told is `middle`, the whole answer at the midpoints of bins.
+    """
     lists, none = table.lists, np.zeros(0)
     place = lists.domain.columns.index(column)
     if not lists.domain.axes[place].key.starts:
         return TableFunctional(value=0.0, gradient=none)
-    found = [_sums(table, each, place) for each in lists.used(table.places)]
-    if any(sums is None for sums in found):
+    kept = _residual_sums(table, place)
+    if not kept:
         raise NoInterval(
             "the mean of bin midpoints is not the mean; fit with inference = true for residuals", middle
         )
-    kept = [sums for sums in found if sums is not None]
     weights = [1 / np.square(deviations) for _, deviations in kept]
     total = sum(weights, np.zeros_like(weights[0]))
     sums = sum((w * s for w, (s, _) in zip(weights, kept, strict=True)), np.zeros_like(total)) / total
@@ -215,6 +214,12 @@ def _residual(table: Estimated, column: str, where: Floats, mass: float, middle:
         noise=unit**2 * float(np.square(here) @ (1 / total)),
         sampling=half**2 * float(here.max()) / (lists.total * mass),
     )
+
+
+def _residual_sums(table: Estimated, place: int) -> list[tuple[Floats, Floats]]:
+    """The residuals of a number in each list of the table, with their deviations; none where a list has none."""
+    found = [_sums(table, each, place) for each in table.lists.used(table.places)]
+    return [] if any(sums is None for sums in found) else [sums for sums in found if sums is not None]
 
 
 def _sums(table: Estimated, each: NoisyList, place: int) -> tuple[Floats, Floats] | None:
@@ -257,9 +262,14 @@ def _answer_groups(table: Estimated, at: int) -> int:
 
 
 def _slope(question: TableQuestion, table: Estimated) -> TableFunctional:
-    """The coefficient of one predictor: covariance over variance, among those who answered both."""
-    of = variable_of(question)
-    y, x = values_in(table, of), values_in(table, question.on[0])
+    """The coefficient of one predictor: covariance over variance, among those who answered both.
+
+    On a filter of another column that is a difference of means, which residuals make that of the numbers themselves.
+    """
+    of, on = variable_of(question), question.on[0]
+    y, x = values_in(table, of), values_in(table, on)
+    if _has_exact_means(table, of, on) and np.isin(x.values[x.counts > 0], (0.0, 1.0)).all():
+        return _means(of, table, [(1.0, x.counts * x.values), (-1.0, x.counts * (1 - x.values))])
     counts = y.counts * x.counts
     mass = table.denominator(counts, "the group that answered both")
 
@@ -275,7 +285,21 @@ def _slope(question: TableQuestion, table: Estimated) -> TableFunctional:
     gradient = counts * (x.values - mx) * (y.values - my - slope * (x.values - mx)) / sxx / mass
     doubt = _doubtful(x, lambda v: moments(v, y.values)[3] / moments(v, y.values)[2])
     doubt += _doubtful(y, lambda v: moments(x.values, v)[3] / moments(x.values, v)[2])
-    return TableFunctional(value=slope, gradient=gradient, noise=doubt)
+    binned = is_binned(of, table.lists) or is_binned(on, table.lists)
+    return TableFunctional(value=slope, gradient=gradient, noise=doubt, is_of_midpoints=binned)
+
+
+def _has_exact_means(table: Estimated, of: Variable, on: Variable) -> bool:
+    """Whether means of a binned number by a filter of another column are known beyond the midpoints of its bins."""
+    if not is_binned(of, table.lists) or on.bound is None or on.column == of.column:
+        return False
+    return bool(_residual_sums(table, table.lists.domain.columns.index(of.column)))
+
+
+def is_binned(variable: Variable, lists: Lists) -> bool:
+    """Whether a variable is a number that was put into bins: moments take it at their midpoints."""
+    place = lists.domain.columns.index(variable.column)
+    return variable.bound is None and bool(lists.domain.axes[place].key.starts)
 
 
 def _logistic(question: TableQuestion, table: Estimated) -> TableFunctional:
@@ -303,7 +327,12 @@ def _logistic(question: TableQuestion, table: Estimated) -> TableFunctional:
             raise NoInterval(
                 "the table tells so little of the coefficient that no interval about it is straight"
             )
-    return TableFunctional(value=float(found[1]), gradient=gradient, noise=doubt)
+    return TableFunctional(
+        value=float(found[1]),
+        gradient=gradient,
+        noise=doubt,
+        is_of_midpoints=is_binned(question.on[0], table.lists),
+    )
 
 
 def _profile_score(slope: float, start: float, x: Floats, y: Floats, p: Floats) -> float:

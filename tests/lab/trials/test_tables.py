@@ -44,6 +44,17 @@ def test_published_masks_are_used_where_they_are(name):
     assert masks.published(tables.trial(name), "MCAR", 0.123) is None
 
 
+@pytest.mark.data
+@pytest.mark.skipif(not tables.at_hand(tables.WORKERS), reason="the rows are not here")
+def test_the_workers_silence_is_their_own():
+    """All fit their codebook; wages are left out by 23 in 100, sex by hardly anybody, hours and class of worker together."""
+    table, flags = tables.trial(tables.WORKERS), masks.mask(tables.WORKERS, masks.FLAGS, 0.0)
+    assert table.codes.shape == flags.shape == (22_241, 13) and (table.codes > UNASKED).all()
+    lost = {name: flags[:, place] for place, name in enumerate(table.columns)}
+    assert [round(float(lost[name].mean()), 3) for name in ("WAGP", "RAC1P", "SEX")] == [0.23, 0.013, 0.0]
+    assert np.corrcoef(lost["WKHP"], lost["COW"])[0, 1] > 0.75
+
+
 def test_the_census_is_always_there_and_nothing_in_it_is_silent():
     census = tables.trial("census", rows=500)
     assert census.codes.shape == (500, 11) and not (census.codes == HOLE).any()

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from reticent.errors import PlanError
+from reticent.privacy.claim import Change
 from reticent.synth.base import MissingMethod
 from reticent.synth.lists import as_available
 from reticent.synth.marginals import weighted
@@ -72,8 +73,8 @@ def test_the_least_scale_is_the_least_of_all(counts, shares):
     assert found == min(int(np.abs(SHARES * counts - s * shares).sum()) for s in corners)
 
 
-def study(counts: ArrayCounts, noise=None, **given) -> WeightedFit:
-    purse = Accountant(spend=PLENTY, noise=noise or NoSynthNoise())
+def study(counts: ArrayCounts, noise=None, spend=PLENTY, **given) -> WeightedFit:
+    purse = Accountant(spend=spend, noise=noise or NoSynthNoise())
     return WeightedFit(counts=counts, domain=counts.domain, missing=WEIGHTED, purse=purse, **given)
 
 
@@ -95,7 +96,7 @@ def test_every_record_is_in_exactly_one_entry_of_a_list(runs):
 
 
 def test_no_record_moves_the_score_of_a_fit_further_than_its_reach():
-    """All surveys of up to two records, and all records added or fallen silent: with a universe, runs, and weights of response.
+    """All surveys of up to two records, and all records added, fallen silent or replaced: with a universe, runs, and weights.
 
     The weights are those of a fit in progress to other rows, where b is missing most often where a is 1.
     """
@@ -133,6 +134,16 @@ def test_no_record_moves_the_score_of_a_fit_further_than_its_reach():
         for new in silent[s[0]]
     ]
     assert max(moves) == max(hushed) == begun.reach == SHARES
+    replaced = [
+        abs(scores[tuple(sorted((*s[1:], new)))] - before)
+        for s, before in scores.items()
+        if s
+        for new in every
+    ]
+    for many in (1, 2):
+        exchange = replace(PLENTY, change=Change.REPLACE, records=many)
+        assert study(begun.counts, spend=exchange).reach == 2 * many * SHARES
+    assert SHARES < max(replaced) <= 2 * SHARES
 
 
 class Shy(WeightedFit):

@@ -1,7 +1,8 @@
 """Synthetic rows from answered cells weighted by who answers, beside available cells and silence as a category, filled after the noise.
 
-A piece is a table, a kind of silence, a method and a strategy: `bank/MAR/aim/response-weighted`. A fifth of the answers is missing;
-`none` is the table without missing answers, as the method alone would do. What is measured of it:
+A piece is a table, a kind of silence, a method and a strategy: `bank/MAR/aim/response-weighted`. A fifth of the answers is missing,
+of the workers those that they really left out (`flags`); `none` is the table without missing answers, as the method alone would do.
+What is measured of it:
 
     tvd1, tvd2   mean distance of 1- and 2-way tables to the truth's, on the public bins
     seconds      processor time of fitting, drawing and filling
@@ -22,7 +23,7 @@ from reticent.lab.run.experiment import Experiment, Outcome, Row
 from reticent.lab.run.summary import groups
 from reticent.lab.trials import tables
 from reticent.lab.trials.fitting import DELTA, NO_MISSING, synthesize
-from reticent.lab.trials.masks import mask
+from reticent.lab.trials.masks import FLAGS, mask
 from reticent.lab.trials.tables import cells_of
 
 EPSILON = Fraction(1)
@@ -30,17 +31,23 @@ RATE = 0.2
 SILENCES = ("MCAR", "MAR", "MNAR", "clustered")
 METHODS = ("aim", "mst", "pairs")
 STRATEGIES = ("available", "category", "response-weighted")
-DATASETS = ("adult", tables.CODED, "bank", "br2000", "national", tables.CENSUS)
+DATASETS = ("adult", tables.CODED, "bank", "br2000", "national", tables.CENSUS, tables.WORKERS)
 
 
 def pieces_of(dataset: str) -> Iterator[str]:
     """The baseline, and aim, mst and pairs by every strategy and without missing answers."""
     yield from (f"{dataset}/none/{method}/{NO_MISSING}" for method in METHODS)
-    for silence in SILENCES[:2] if dataset == tables.CODED else SILENCES:
+    for silence in _silences(dataset):
         yield f"{dataset}/{silence}/independent/available"
         yield from (f"{dataset}/{silence}/aim/{strategy}" for strategy in STRATEGIES)
-        if dataset != tables.CODED and silence in ("MCAR", "MAR"):
+        if dataset != tables.CODED and silence in ("MCAR", "MAR", FLAGS):
             yield from (f"{dataset}/{silence}/{method}/{s}" for method in METHODS[1:] for s in STRATEGIES)
+
+
+def _silences(dataset: str) -> tuple[str, ...]:
+    if dataset == tables.WORKERS:
+        return (FLAGS,)
+    return SILENCES[:2] if dataset == tables.CODED else SILENCES
 
 
 def run(index: int, seed: int, *, pieces: tuple[str, ...], rows: int | None = None) -> list[Outcome]:
@@ -95,7 +102,7 @@ def _lacks(piece: str) -> bool:
 
 
 def experiment(datasets: Sequence[str] = DATASETS, *, rows: int | None = None, runs: int = 3) -> Experiment:
-    """On the simulated census, and on five tables that others use where their rows are at hand."""
+    """On the simulated census, and on six tables where their rows are at hand."""
     pieces = tuple(piece for name in datasets for piece in pieces_of(name))
     return Experiment(
         name="synth-weighted",

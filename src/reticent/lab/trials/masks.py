@@ -11,12 +11,14 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from reticent.lab.masks import make
-from reticent.lab.trials.tables import FILES, Trial, data_folder, trial
+from reticent.lab.trials.tables import FILES, READ, WORKERS, Trial, data_folder, trial
 from reticent.schema import Levels
 from reticent.synth.domain import UNASKED
 
 Mask = NDArray[np.bool_]
 KINDS = ("MCAR", "MAR", "MNAR")
+FLAGS = "flags"
+"""Which answers of the workers were filled in by the Census Bureau, at the rates that there were."""
 SEED = 1
 
 
@@ -24,8 +26,22 @@ SEED = 1
 def mask(name: str, kind: str, rate: float, *, rows: int | None = None) -> Mask:
     """True where the answer of this table is lost; who was not asked has nothing to lose."""
     table = trial(name, rows=rows)
+    if kind == FLAGS:
+        return allocated(table)[: len(table.codes)]
     found = published(table, kind, rate) if rows is None else None
     return drawn(table, kind, rate) if found is None else found
+
+
+def allocated(table: Trial) -> Mask:
+    """Where the workers gave no answer of their own: a real silence, in which the answers of one respondent go together."""
+    flags = pq.read_table(data_folder() / f"{READ[WORKERS]}.parquet")
+    return np.stack([flags[name].fill_null(False).to_numpy() for name in map(_flag, table.columns)], axis=1)
+
+
+def _flag(column: str) -> str:
+    """The Census Bureau's name of a column's flag."""
+    stem = column.replace("RAC1P", "RAC")
+    return f"F{stem}" if stem.endswith("P") else f"F{stem}P"
 
 
 def published(table: Trial, kind: str, rate: float) -> Mask | None:

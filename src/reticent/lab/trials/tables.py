@@ -70,7 +70,9 @@ CODED = "adult_pgm"
 """Adult as the authors of AIM have it, on its full domain: a public benchmark."""
 FULL = {CODED: 100}
 """Tables whose numbers have a cell for every code unless bins are said, and how many bins leave them so."""
-READ = {**FILES, CODED: CODED}
+WORKERS = "workers"
+"""Workers whose silence is known: the Census Bureau's flags say which of their answers it filled in."""
+READ = {**FILES, CODED: CODED, WORKERS: "pums2016_workers"}
 TARGETS = {CENSUS: "employment", "adult": "income", "bank": "y", "br2000": "a8", "national": "OWN_RENT"}
 PEOPLE, CENSUS_SEED = 20_000, 1
 ASKED = ("region", *state.ANSWERS)  # of the census; a tract is too fine to be a level
