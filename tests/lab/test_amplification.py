@@ -14,7 +14,7 @@ def lines():
 
 
 def test_every_item_has_its_reason_and_no_item_comes_twice(lines):
-    assert len(lines) == len({line.item for line in lines}) == 16
+    assert len(lines) == len({line.item for line in lines}) == 19
     assert all(line.query for line in lines)
 
 
@@ -56,3 +56,12 @@ def test_enumeration_attains_the_formula_and_not_the_naive_one(n, size):
     worst = amplification.worst_loss(n, size, 1.0)
     assert worst == pytest.approx(float(amplified(epsilon=Fraction(1), rate=Fraction(size, n))), abs=1e-11)
     assert worst > size / n + 0.01
+
+
+def test_pieces_by_lot_cost_the_largest_epsilon_and_no_less_would_do():
+    """By enumeration; the naive twin, that the smallest is enough, is passed where the pieces differ."""
+    for sizes, epsilons in (((2, 2), (1.0, 1.0)), ((1, 3), (1.0, 0.5)), ((2, 3), (0.5, 1.5))):
+        worst = amplification.worst_of_pieces(sizes, epsilons)
+        assert worst <= max(epsilons) + 1e-12
+        assert worst > min(epsilons) + 0.1 or len(set(epsilons)) == 1
+    assert amplification.worst_of_pieces((2, 2), (1.0, 1.0)) == pytest.approx(1.0)

@@ -150,3 +150,13 @@ def test_noise_of_another_scale_has_its_delta():
     summed = float(np.maximum(wide - np.exp(epsilon) * narrow, 0).sum() * (x[1] - x[0]))
     assert donors_example.wide_delta(ratio=1.75, epsilon=epsilon) == pytest.approx(summed, abs=1e-7)
     assert donors_example.wide_delta(ratio=1.0001, epsilon=epsilon) < 1e-9
+
+
+def test_the_published_noise_loses_more_than_it_is_to_cost_below_an_exponent_near_2():
+    """The vectors of THEORY 3.6 to five digits, each above its epsilon; at 2 ln 2 and 6 ln 2 nothing is lost too much."""
+    lines = [line for line in donors_example.run(0, 0) if (line.item or "").startswith("Theorem 3.8, ")]
+    assert len(lines) == 4
+    for line in lines:
+        assert round(line.value, 5) == line.vector > line.as_printed
+    for epsilon in (2 * np.log(2), 6 * np.log(2)):
+        assert donors_example.cauchy_loss(epsilon, l1=(50, 100), answers=(51, 0)) <= epsilon

@@ -23,7 +23,7 @@ ENUMERATED = "ours is attained: the worst loss of all data sets and samples"
 
 def run(index: int, seed: int) -> list[Outcome]:
     """All items; neither argument matters. `query` says why numbers differ."""
-    return [*_table(), *_attained()]
+    return [*_table(), *_attained(), *_pieces()]
 
 
 def _table() -> Iterator[Outcome]:
@@ -69,6 +69,40 @@ def _law(ones: int, n: int, size: int, epsilon: float) -> list[float]:
     return [
         sum(ratio ** abs(o - count) for count in drawn) * (1 - ratio) / (1 + ratio) / len(drawn)
         for o in range(-1, n + 2)
+    ]
+
+
+def _pieces() -> Iterator[Outcome]:
+    """Theorem 5.3.1: all pieces of a cut by lot are answered, each with its own epsilon."""
+    for sizes, epsilons in (((2, 2), (1.0, 1.0)), ((1, 3), (1.0, 0.5)), ((2, 3), (0.5, 1.5))):
+        each = " and ".join(f"{size} with epsilon {e:g}" for size, e in zip(sizes, epsilons, strict=True))
+        yield Outcome(
+            item=f"Theorem 5.3.1, pieces of {each}",
+            as_printed=max(epsilons),
+            value=worst_of_pieces(sizes, epsilons),
+            query="ours: the worst loss of noisy counts of all data sets and cuts",
+        )
+
+
+def worst_of_pieces(sizes: tuple[int, int], epsilons: tuple[float, float]) -> float:
+    """The largest log ratio of two counts together, over all data sets of zeroes and ones that differ in one answer."""
+    n = sum(sizes)
+    laws = [_law_of_pieces(ones, sizes, epsilons) for ones in range(n + 1)]
+    return max(
+        abs(math.log(a / b)) for here, there in pairwise(laws) for a, b in zip(here, there, strict=True)
+    )
+
+
+def _law_of_pieces(ones: int, sizes: tuple[int, int], epsilons: tuple[float, float]) -> list[float]:
+    """Chances of all pairs of counts from -1 to n + 1, up to a constant; further out the ratios repeat."""
+    n = sum(sizes)
+    cuts = [sum(place < ones for place in cut) for cut in combinations(range(n), sizes[0])]
+    first, second = (math.exp(-e) for e in epsilons)
+    outputs = range(-1, n + 2)
+    return [
+        sum(first ** abs(a - held) * second ** abs(b - (ones - held)) for held in cuts)
+        for a in outputs
+        for b in outputs
     ]
 
 

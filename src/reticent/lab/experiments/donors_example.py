@@ -9,6 +9,8 @@ from fractions import Fraction
 from itertools import combinations
 from math import erfc, exp, log, sqrt
 
+import numpy as np
+
 from reticent.lab.papers.items import printed
 from reticent.lab.run.experiment import Experiment, Outcome
 from reticent.lab.world import workers as wages
@@ -30,11 +32,22 @@ AMONG: tuple[Point, ...] = ((0, 0), (10, 0), (40, 0))
 """Two sets of three recipients with a donor in each, and a donor far away."""
 NEWCOMERS: tuple[Point, ...] = tuple((x, y) for x in range(-6, 25) for y in range(-2, 3))
 DELTA = 10**-6
+EACH = 50
+LOSSES = {"0.25": "0.93777", "0.5": "0.90112", "0.75": "0.87394", "0.85": "0.86504"}
+"""THEORY 3.6: what the published noise loses, by the epsilon it is to cost."""
 
 
 def run(index: int, seed: int) -> list[Outcome]:
     """All items; neither argument matters. `query` says what differs."""
-    return [*_one_donor(), *_rotation(), *_two_steps(), *_constants(), *_gaussian(), *_silence()]
+    return [
+        *_one_donor(),
+        *_rotation(),
+        *_two_steps(),
+        *_constants(),
+        *_losses(),
+        *_gaussian(),
+        *_silence(),
+    ]
 
 
 def nearest(recipients: Sequence[Point], givers: Sequence[Point]) -> list[Point]:
@@ -143,6 +156,34 @@ def _constants() -> Iterator[Outcome]:
             else None,
             as_printed=float(1 + epsilon / (2 * LN2)),
             query="proved private from 2 on, that is from 2 ln 2; a variance above 3, that is above 4 ln 2",
+        )
+
+
+def cauchy_loss(epsilon: float, *, l1: tuple[int, int], answers: tuple[int, int]) -> float:
+    """The largest log ratio of the published noise on two neighbours, over a grid of outputs: no more than is lost."""
+    exponent = 1 + epsilon / (2 * log(2))
+    away = np.geomspace(1e-3, 1e9, 200_001)
+    y = np.concatenate([-away[::-1], away])
+    logs = []
+    for reach, answer in zip(l1, answers, strict=True):
+        scale = (1 + reach) / log(2)
+        logs.append(-log(scale) - np.log1p(np.abs((y - answer) / scale) ** exponent))
+    return float(np.abs(logs[0] - logs[1]).max())
+
+
+def _losses() -> Iterator[Outcome]:
+    """Theorem 3.8 where its exponent is below 2: fifty recipients at each of two places, and one donor who comes or goes."""
+    recipients = ((0, 0),) * EACH + ((10, 0),) * EACH
+    more, fewer = ((1, 0), (9, 0), (-1000, 0)), ((1, 0), (-1000, 0))
+    l1 = largest_change(recipients, more), largest_change(recipients, fewer)
+    for text, vector in LOSSES.items():
+        lost = cauchy_loss(float(text), l1=l1, answers=(EACH + 1, 0))
+        yield Outcome(
+            item=f"Theorem 3.8, loss at epsilon {text}, {EACH} recipients at each of two places",
+            as_printed=float(text),
+            value=lost,
+            vector=float(vector),
+            query="ours: at least this is lost where a donor whose answer counts comes or goes",
         )
 
 
