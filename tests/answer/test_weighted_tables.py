@@ -198,5 +198,5 @@ def test_other_weights_are_refused(weight: dict[str, Any], keys: dict[str, Any],
 def test_a_weight_of_too_many_steps_is_refused() -> None:
     fine = {**BOOK, "columns": {**BOOK["columns"], "w": {**BOOK["columns"]["w"], "grid": "0.0000001"}}}
     tables = [{"name": "t", "margins": [["region"]], "epsilon": "1", "weight": "w"}]
-    with pytest.raises(PlanError, match="coarser grid"):
+    with pytest.raises(PlanError, match=r"coarser grid for it, such as 0\.000001"):
         Survey(people(), codebook=fine).plan("r-1", epsilon="3", tables=tables)

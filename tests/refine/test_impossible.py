@@ -2,12 +2,19 @@
 
 from math import inf
 
-from reticent.refine.total import DesignFactor, total_interval
+from reticent.refine.total import DesignFactor, TotalError, total_interval
+
+Limits = tuple[float | None, float | None]
 
 
-def made(value: float, limits: tuple[float | None, float | None]) -> tuple[float | None, str | None]:
+def made(value: float, limits: Limits) -> tuple[float | None, str | None]:
+    found = whole(value, limits)
+    return found.cv, found.reliability
+
+
+def whole(value: float, limits: Limits) -> TotalError:
     factor = DesignFactor(deft=1.0, df=inf)
-    found = total_interval(
+    return total_interval(
         value,
         privacy=(value - 2, value + 2),
         noise_sd=1.0,
@@ -16,7 +23,6 @@ def made(value: float, limits: tuple[float | None, float | None]) -> tuple[float
         level=0.95,
         limits=limits,
     )
-    return found.cv, found.reliability
 
 
 def test_a_negative_count_has_no_cv_and_is_unreliable() -> None:
@@ -28,3 +34,11 @@ def test_a_negative_balance_has_one() -> None:
     cv, rating = made(-30.0, (None, None))
     assert cv is not None and rating == "reliable"
     assert made(30.0, (0.0, None)) == (cv, rating)
+
+
+def test_an_interval_that_lies_wholly_below_zero_is_told_around_it() -> None:
+    """Cut at 0 alone, -30 with a margin of 4 would read "0 to 0", as if it were certain."""
+    found, half = whole(-30.0, (0.0, None)), whole(30.0, (None, None)).margin
+    assert (found.low, found.high) == (0.0, half) and half > 4
+    assert (whole(-1.0, (0.0, None)).low, whole(-1.0, (0.0, None)).high) == (0.0, half - 1)
+    assert (whole(9.0, (0.0, 1.0)).low, whole(9.0, (0.0, 1.0)).high) == (0.0, 1.0)

@@ -214,7 +214,7 @@ def _read(section: RegressionSection, given: Given, at: str) -> AskedRegression:
     return AskedRegression(
         sides=sides,
         show_missing=section.show_missing,
-        empty=without_anybody(sides, among, schema) if sides.columns else frozenset(),
+        empty=without_anybody(sides, among, schema, f"{at}.by") if sides.columns else frozenset(),
         name=section.name,
         model=_model(section, given, at),
         among=among,

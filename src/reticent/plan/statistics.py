@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from reticent.plan.plan import Plan
 
 
+TABLES = "are tables of counts: query = { table = [...] }, not the margins of [[tables]]"
 BY_KEY = {key: kind for kind in KINDS for key in kind.KEYS}
 ALLOWED = {key: kind.KEYS[key] for key, kind in BY_KEY.items()}
 
@@ -225,7 +226,7 @@ def _check_names(asks: tuple[Statistic, ...], schema: Schema) -> None:
                 if ask.query.uses_cells
                 else known
             )
-            have = "are tables of counts" if ask.query.uses_cells else "have one estimate"
+            have = TABLES if ask.query.uses_cells else "have one estimate"
             for name in ask.query.uses:
                 if name not in usable:
                     hint = nearest(name, usable) or f"; name statistics that stand above this one and {have}"

@@ -12,7 +12,7 @@ from reticent.answer.add_up import MarginTables
 from reticent.answer.parts import AnyMeasurement
 from reticent.engine.wants import MOST_CELLS
 from reticent.errors import REQUIRED, PlanError
-from reticent.exact import LIMIT, read_decimal
+from reticent.exact import LIMIT, read_decimal, show
 from reticent.files import Amount, Section, fill, is_printable
 from reticent.plan.budgets import Given, Product
 from reticent.prepare.repair import NO_REPAIR
@@ -142,8 +142,16 @@ def _check_weight(section: TablesSection, given: Given, schema: Schema, field: s
             field=field,
         )
     column = schema.weight(section.weight, field=field)
-    if MOST_ROWS * given.repairs.repair.rings * column.high > LIMIT:
-        raise PlanError("has too many steps for a table; declare a coarser grid for it", field=field)
+    most = LIMIT // (MOST_ROWS * given.repairs.repair.rings)
+    if column.high > most:
+        coarser = column.grid
+        while column.upper / coarser > most:
+            coarser *= 10
+        raise PlanError(
+            f"has {column.high:,} steps of {show(column.grid)}, more than the {most:,} of a table; declare a coarser grid "
+            f"for it, such as {show(coarser)}",
+            field=field,
+        )
 
 
 def _margins(

@@ -111,21 +111,23 @@ def read_domains(query: Query, written: WrittenQuery) -> Query:
         raise PlanError("is true or false", field=at.replace(".by", ".show_missing"))
     found = ByDomain(of=query, sides=sides, show_missing=shown)
     _check_size(found, written.schema, at)
-    empty = without_anybody(sides, query.among, written.schema)
-    if len(empty) == sides.size(written.schema):
-        raise PlanError("has nobody in any domain: where leaves none of them anybody", field=at)
-    return replace(found, empty=empty)
+    return replace(found, empty=without_anybody(sides, query.among, written.schema, at))
 
 
-def without_anybody(sides: Sides, among: Subpopulation, schema: Schema) -> frozenset[Domain]:
+def without_anybody(sides: Sides, among: Subpopulation, schema: Schema, at: str) -> frozenset[Domain]:
     """The domains that a condition leaves nobody in, by what is public alone, such as those under 20 of everybody from 20 on."""
     if among.where == EVERYONE:
         return frozenset()
     where, spans = among.bound(schema), product(*(_spans(sides, name, schema) for name in sides.columns))
     held = zip(sides.cells(schema), spans, strict=True)
-    return frozenset(
+    found = frozenset(
         domain for domain, each in held if not may_be(where, dict(zip(sides.columns, each, strict=True)))
     )
+    if len(found) == sides.size(schema):
+        raise PlanError(
+            "has nobody in any domain: correct where, which leaves none of them anybody", field=at
+        )
+    return found
 
 
 def _spans(sides: Sides, name: str, schema: Schema) -> tuple[Span, ...]:

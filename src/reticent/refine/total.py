@@ -155,6 +155,11 @@ def total_interval(
     if noise is None or not isfinite(noise):
         noise = (privacy[1] - privacy[0]) / 2 / student_half_width(inf, level)
     low, high = (_within(end, limits) for end in (value - below, value + above))
+    if (
+        low == high
+    ):  # wholly outside: an end alone would read as certain, so the same is taken around the nearest possible value
+        near = _within(value, limits)
+        low, high = _within(near - below, limits), _within(near + above, limits)
     is_unreliable = value != _within(value, limits) or (not value and below + above > 0)
     cv = sqrt(noise**2 + se**2) / abs(value) if value and not is_unreliable else None
     return TotalError(low=low, high=high, margin=max(below, above), cv=cv, is_unreliable=is_unreliable)
