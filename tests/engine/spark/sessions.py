@@ -14,6 +14,9 @@ from reticent.engine.sources.open import RemoteTable
 from reticent.engine.spark.session import ALONE, OURS, unheard
 from tests.engine.spark import lake
 
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Options of Java for sessions in which nothing runs for long: code is compiled once, and plainly."""
+
 
 def why_not() -> str:
     """Why Spark cannot be tried here; empty where it can."""
@@ -33,6 +36,7 @@ def small_session() -> Any:
         "spark.sql.shuffle.partitions": "2",
         "spark.driver.memory": "1g",
         "spark.sql.codegen.wholeStage": "false",
+        "spark.driver.extraJavaOptions": QUICK,
     }
     for name, value in (OURS | ALONE | small | lake.SETTINGS).items():
         builder = builder.config(name, value)
