@@ -1,5 +1,6 @@
 """Spark for tests: whether it is here, a session of two cores, and engines on files."""
 
+import atexit
 import importlib.util
 import shutil
 from functools import cache
@@ -55,5 +56,6 @@ def opened(session: Any, path: Path, partitions: int) -> Any:
 def held(table: Any) -> Any:
     """The rows of an Arrow table as a frame of the small session, by way of a file, as a cluster has them."""
     path = Path(mkdtemp(prefix="reticent-spark-tests-")) / "rows.parquet"
+    atexit.register(shutil.rmtree, path.parent, ignore_errors=True)
     pq.write_table(table, path)
     return small_session().read.parquet(str(path))
