@@ -66,17 +66,18 @@ def test_shuffled_rows_change_nothing(remote: Any):
 
 @pytest.mark.parametrize("repair", ["none", "lines", "capped"])
 def test_rows_as_cells(remote: Any, local: Any, repair: str):
-    """Margins, and those of complete rows alone."""
+    """Margins, and those of complete rows alone; of no columns how many rows there are, and of no sets nothing."""
     dice, schema = Random(f"coded {repair}"), book()
     table = TABLES["texts"](dice, ROWS)
     keys = [Key(column="age", starts=(0, 18, 65), silent=True)]
     keys += [Key(column=name, silent=True) for name in ("few", "job", "many")]
-    sets = [(0,), (1, 2), (0, 1, 3), (3,)]
+    sets = [(0,), (1, 2), (0, 1, 3), (3,), ()]
     found = []
     for open_it in (local, remote):
         with open_it(table).coded(schema, keys, repairs(dice, schema)[repair]) as rows:
             found.append([*rows.count(sets), *rows.complete().count(sets)])
-    assert all((one == other).all() for one, other in zip(*found, strict=True))
+            assert list(rows.count([])) == []
+    assert all(np.array_equal(one, other) for one, other in zip(*found, strict=True))
 
 
 class Chance:

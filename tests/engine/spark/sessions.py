@@ -1,5 +1,6 @@
 """Spark for tests: whether it is here, a session of two cores, and engines on files."""
 
+import atexit
 import importlib.util
 import shutil
 from functools import cache
@@ -13,6 +14,9 @@ from reticent.engine.open import open_engine
 from reticent.engine.sources.open import RemoteTable
 from reticent.engine.spark.session import ALONE, OURS, unheard
 from tests.engine.spark import lake
+
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Options of Java for sessions in which nothing runs for long: code is compiled once, and plainly."""
 
 
 def why_not() -> str:
@@ -33,6 +37,7 @@ def small_session() -> Any:
         "spark.sql.shuffle.partitions": "2",
         "spark.driver.memory": "1g",
         "spark.sql.codegen.wholeStage": "false",
+        "spark.driver.extraJavaOptions": QUICK,
     }
     for name, value in (OURS | ALONE | small | lake.SETTINGS).items():
         builder = builder.config(name, value)
@@ -51,5 +56,6 @@ def opened(session: Any, path: Path, partitions: int) -> Any:
 def held(table: Any) -> Any:
     """The rows of an Arrow table as a frame of the small session, by way of a file, as a cluster has them."""
     path = Path(mkdtemp(prefix="reticent-spark-tests-")) / "rows.parquet"
+    atexit.register(shutil.rmtree, path.parent, ignore_errors=True)
     pq.write_table(table, path)
     return small_session().read.parquet(str(path))

@@ -131,6 +131,7 @@ from pathlib import Path
 from reticent.engine.spark.session import OURS, unheard
 from tests.engine.spark.test_same import capped, people, told, wants_of
 from tests.engine import test_tally
+from tests.engine.spark.sessions import QUICK
 from reticent.engine.open import open_engine
 from reticent.engine.sources.open import RemoteTable, open_frame
 from reticent.engine.spark.connection import SparkConnection
@@ -141,7 +142,8 @@ folder = Path(sys.argv[1])
 pq.write_table(people(4), folder / "rows.parquet")
 builder = SparkSession.builder.master("local-cluster[2,1,512]")
 settings = OURS | {"spark.executor.memory": "512m", "spark.reticent.stage": str(folder / "stage"),
-    "spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1", "spark.sql.shuffle.partitions": "4"}
+    "spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1", "spark.sql.shuffle.partitions": "4",
+    "spark.driver.extraJavaOptions": QUICK, "spark.executor.extraJavaOptions": QUICK}
 for name, value in settings.items():
     builder = builder.config(name, value)
 with unheard():

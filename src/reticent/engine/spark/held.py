@@ -52,6 +52,8 @@ class ClusterRows:
         """For each set of columns its table over all their cells, exactly: a few blocks, in one statement."""
         if sum(prod(self._sizes[p] for p in places) for places in sets) > MOST_CELLS:
             raise PlanError(f"asks for more than {MOST_CELLS:,} cells at once; ask for less", field="columns")
+        if not sets:  # a method that has nothing left to choose asks for no table
+            return []
         blocks = cover(sets, lambda place: self._sizes[place])
         found = self._ask(" UNION ALL ".join(self._counting(at, keys) for at, (keys, _) in enumerate(blocks)))
         tables: dict[int, Whole] = {}
