@@ -205,7 +205,7 @@ def handled(document: Document) -> list[Handling]:
     """What was done about missing answers, with weights and by lot; of each thing that was not done nothing is said."""
     filled = [*(document.get("imputation") or []), *external_imputation(document)]
     kinds = [REACHED[kind] for kind in document.get("imputed_by") or [] if kind in REACHED]
-    told = (
+    told: tuple[tuple[str, str, list[str], list[str]], ...] = (
         ("missing answers", ITEM_NONRESPONSE, filled, kinds),
         ("weights", KNOWN_TOTALS, _weighted(document), _weight_notes(document)),
         ("rows read", ROWS_READ, _drawn(document), []),
