@@ -166,6 +166,14 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
+SAID = {
+    "missing": REQUIRED,
+    "list_type": "is written as a list, [ ... ]; a section of which there may be several in two brackets, [[statistic]]",
+}
+"""What pydantic finds, in our words."""
+BRACKETS = ("Cannot declare", "Cannot overwrite", "Cannot mutate")
+"""How the parser begins where a section in one bracket comes a second time."""
+
 DOUBLE = "a binary double is not exact; write a decimal as text, such as '0.5', or as Decimal"
 
 
@@ -205,6 +213,8 @@ def parse_toml(text: str, name: str, *, error: type[ReticentError]) -> dict[str,
     except (tomllib.TOMLDecodeError, ValueError, ArithmeticError) as problem:
         is_parsed = isinstance(problem, tomllib.TOMLDecodeError)
         reason = _unquoted(str(problem)) if is_parsed else "a number is too long"
+        if is_parsed and str(problem).startswith(BRACKETS):
+            reason += "; a section or key stands there twice: of sections there may be several in two brackets, [[statistic]]"
     except RecursionError:
         reason = "it is nested too deep"
     raise error(f"is not valid TOML: {reason[:200]}", field=name)
@@ -268,7 +278,7 @@ def fill(
         listed = ", ".join(sorted(known))
         hint = nearest(word, known, cutoff=0.7) or f"; known here: {listed}"
         raise error(f"is not a known key{hint}", field=place)
-    said = REQUIRED if first["type"] == "missing" else first["msg"].removeprefix("Value error, ")
+    said = SAID.get(first["type"]) or first["msg"].removeprefix("Value error, ")
     raise error(said[:300], field=place)
 
 

@@ -334,6 +334,7 @@ MARGIN = 'query = { table = ["sex", "age"], bins = { age = [0, 18, 65, 99] } }'
         ("[survey]", '[later]\nfield = "from the future"\n[survey]', ("later",)),
         ("[survey]", '[[impute]]\nmethod = "donors"\n[survey]', ('impute',)),
         ("[survey]", 'include = "plan.toml"\n[survey]', ("include",)),  # covers B105
+        ("[[statistic]]", "[statistic]", ("not valid TOML", "in two brackets, [[statistic]]")),
     ],
 )  # fmt: skip
 def test_bad_plans(house, old, new, words):

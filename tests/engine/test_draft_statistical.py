@@ -56,6 +56,35 @@ def test_user_missing_values_are_missing_codes_and_never_levels(sav: Path) -> No
     assert columns["rooms"]["missing_codes"] == ["97"] and "90 to 99" in text
 
 
+def test_ranges_of_missing_values_are_told_in_words(tmp_path: Path) -> None:
+    """`LO THRU -1` is no number of three hundred digits, and a range whose every code has a label asks nothing more."""
+    path, rows = tmp_path / "ranges.sav", pd.DataFrame({"open": [1.0, -2.0], "full": [1.0, 98.0]})
+    pyreadstat.write_sav(
+        rows,
+        str(path),
+        variable_value_labels={"open": {-2: "refused"}, "full": {98: "refused", 99: "no answer"}},
+        missing_ranges={"open": [{"lo": -1.7e308, "hi": -1}], "full": [{"lo": 98, "hi": 99}]},
+        variable_measure={"open": "scale", "full": "scale"},
+    )
+    columns, text = drafted(path)
+    assert columns["open"]["missing_codes"] == ["-2"] and columns["full"]["missing_codes"] == ["98", "99"]
+    assert "all of the numbers up to -1 missing" in text and "98 to 99" not in text
+    assert max(map(len, text.splitlines())) < 200
+
+
+def test_two_labels_that_begin_late_are_special_values_of_a_number(tmp_path: Path) -> None:
+    """Of a number of children, 8 or more and no answer: not a list of all answers, where no measurement is known."""
+    path = tmp_path / "children.dta"
+    pyreadstat.write_dta(
+        pd.DataFrame({"children": [1.0, 8.0, 9.0], "married": [1.0, 2.0, 1.0]}),
+        str(path),
+        variable_value_labels={"children": {8: "eight or more", 9: "dk"}, "married": {1: "yes", 2: "no"}},
+    )
+    columns, text = drafted(path)
+    assert columns["children"]["kind"] == "decimal" and "missing_codes? 8 eight or more; 9 dk" in text
+    assert columns["married"]["kind"] == "categorical"
+
+
 def test_labels_are_drafted_and_measurement_level_is_used(sav: Path) -> None:
     columns, _ = drafted(sav)
     assert columns["region"]["labels"] == {"1": "New England", "2": 'Middle "Atlantic"'}

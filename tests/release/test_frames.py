@@ -18,7 +18,7 @@ from reticent.report.page import page
 from reticent.report.sheet import sheet
 from reticent.report.statistics import key_figures, statistics_lines
 from tests.report.documents import answer, document, estimate, release
-from tests.report.test_sentences_of_plans import of
+from tests.report.test_sentences_of_plans import PLANS, of
 from tests.report.test_true_sentences import observed
 
 LABELS = {
@@ -91,7 +91,7 @@ def test_a_key_named_like_a_number_stays_text() -> None:
 
 
 def test_tables_that_add_up_are_frames_and_their_csv_has_the_same_lines() -> None:
-    _, made = of("tables and line")
+    _, made = of(**PLANS["tables and line"])
     frame = made.to_pandas("tables")
     assert set(frame["table"]) == {"areas"} and {"North", "South"} <= set(frame["area_label"])
     (data,) = [write(made) for ending, write in files_of(made).items() if ending == ".tables.csv"]

@@ -11,7 +11,7 @@ from reticent.preview.preview import expectations
 from reticent.privacy.ledger import Ledger
 from reticent.release.curator import Curator
 from reticent.release.survey import Survey
-from reticent.report.words import repaired
+from reticent.report.words import handled
 from reticent.schema.public_files import PublicFiles
 from tests.answer.test_weighted import some_people
 from tests.answer.weighing import AGES, COLLAPSE, QUERIES, RAKE, TOTALS, weighted_plan
@@ -96,8 +96,9 @@ def test_a_whole_release_tells_the_table_and_how_the_fit_went(tmp_path):
     raked = told["raked"]
     assert len(raked["noisy_table"]) == 9 and raked["margins"] == [["age"], ["sex"]]
     assert raked["status"] in ("met", "not met", "no cells")
-    assert any(said.lower() == f"{raked['words']}." for said in repaired(made.document))
-    said = [*repaired(made.document), *(answer["words"] for answer in made.document["statistics"])]
+    done = [each for one in handled(made.document) for each in one.sentences]
+    assert any(said.lower() == f"{raked['words']}." for said in done)
+    said = [*done, *(answer["words"] for answer in made.document["statistics"])]
     assert any("totals raked to known margins by" in each for each in said)
     assert not any("known totals" in each for each in said)  # nobody knows them: they were fitted
     assert abs(sum(map(Fraction, told["totals"])) - 264) < 1

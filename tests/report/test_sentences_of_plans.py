@@ -11,6 +11,7 @@ from reticent.plan.plan import Plan
 from reticent.release.release import Release
 from reticent.release.run import run_plan
 from reticent.release.survey import Survey, simulate
+from reticent.report import words
 from reticent.report.charts import specs
 from reticent.report.methodology import methodology
 from reticent.report.page import page
@@ -99,7 +100,7 @@ def test_donors_are_spoken_of_where_there_are_donors(name: str, releases: dict[s
     """(a) And weights of weights, lines of lines."""
     text = everything(releases[name])
     assert ("may now stand in several rows" in text) == ("donors" in name)
-    assert ("stands in one row only" in text) == ("model" in name)
+    assert ("no answer reaches another respondent" in text) == ("model" in name)
     assert ("all who share their bin" in text) == (name == "weights")
     assert ("a factor that was released with noise" in text) == name.startswith("factors")
 
@@ -145,8 +146,8 @@ def test_bars_are_called_what_they_are(name: str, releases: dict[str, Release]) 
         if "label" in row
     ]
     text = page(releases[name]).decode()
-    for words, end in (("thick bar", "low"), ("thin line", "total_low")):
-        assert (words in text) == any(row.get(end) is not None for row in rows)
+    for said, end in (("thick bar", "low"), ("thin line", "total_low")):
+        assert (said in text) == any(row.get(end) is not None for row in rows)
     if name == "observed cells":
         assert "thick bar" not in text and "thin line" in text
         assert "dollars per unit of age" in text
@@ -200,8 +201,33 @@ def test_the_workbook_says_what_was_done_about_missing_answers(
     """(d) That nothing was filled where nothing was, and never that anything was used as it is."""
     text = workbook(releases[name])
     assert "used as they are" not in text and "used as it is" not in text
-    silent = name not in FILLED and "weights" not in name and "factors" not in name
-    assert ("none was filled" in text) == silent
+    assert ("none was filled" in text) == (name not in FILLED)
+
+
+@pytest.mark.parametrize(
+    ("sections", "heading", "others"),
+    [
+        ({"impute": DONOR}, words.ITEM_NONRESPONSE, (words.KNOWN_TOTALS, words.ROWS_READ)),
+        ({"weight": FACTORS}, words.KNOWN_TOTALS, (words.ITEM_NONRESPONSE, words.ROWS_READ)),
+        ({"weight": KNOWN}, words.KNOWN_TOTALS, (words.ITEM_NONRESPONSE, words.ROWS_READ)),
+    ],
+)
+def test_weights_are_no_imputation(sections: Any, heading: str, others: tuple[str, ...]) -> None:
+    """What was done stands under its own heading, in its own row of the workbook, and in the methodology."""
+    asked = [WEIGHED] if "weight" in sections else [MEAN]
+    made = of(statistics=asked, **sections)[1]
+    text = page(made).decode()
+    assert f"<h2>{heading}</h2>" in text and not any(f"<h2>{each}</h2>" in text for each in others)
+    is_said = "Answers weighted to known totals by area" in methodology(made.document)
+    assert is_said == ("weight" in sections) == ("none was filled" in workbook(made))
+
+
+def test_a_piece_of_a_survey_is_no_imputation() -> None:
+    """A release of one piece says which rows were read, on the page and in the paragraph to paste."""
+    told = {**of(statistics=COUNT)[1].document, "piece": {"words": "piece 2 of 3 of the partition 'thirds'"}}
+    text = page(Release(told)).decode()
+    assert f"<h2>{words.ROWS_READ}</h2>" in text and words.ITEM_NONRESPONSE not in text
+    assert "Only piece 2 of 3" in methodology(told) and "none was filled" in workbook(Release(told))
 
 
 @pytest.mark.parametrize("name", PLANS)

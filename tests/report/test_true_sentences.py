@@ -68,7 +68,7 @@ def test_the_donors_sentence_is_printed_for_donors() -> None:
 def test_a_plan_with_a_model_does_not_speak_of_donors() -> None:
     """(a) A model's fill is computed from released numbers: no answer stands in a second row."""
     text = page(rehearsed(planned(impute=MODEL))).decode()
-    assert DONORS not in text and "stands in one row only" in text
+    assert DONORS not in text and "no answer reaches another respondent" in text
 
 
 def test_a_plan_with_weights_does_not_speak_of_donors() -> None:
@@ -247,7 +247,7 @@ def test_a_promise_is_said_to_cover_a_repair_where_there_is_one(kind: str) -> No
 
 
 def test_reached_is_silent_where_nothing_was_done() -> None:
-    assert words.reached(document()) == []
+    assert words.handled(document()) == []
 
 
 DEALT = {

@@ -9,12 +9,14 @@ from reticent.engine.confidential import read
 from reticent.engine.open import open_engine
 from reticent.engine.sources.open import open_frame
 from reticent.engine.sql import build as sql
-from reticent.errors import SchemaError
+from reticent.errors import PlanError, SchemaError
 from reticent.plan.digest import plan_digest
 from reticent.plan.partition import _binds
 from reticent.schema import Levels, Schema
+from reticent.schema.bind import bind
 from reticent.schema.codebook import schema_from
 from reticent.schema.columns import canonical
+from reticent.schema.parse import parse
 
 SURVEY = {"name": "x", "unit": "row"}
 
@@ -82,6 +84,15 @@ def test_a_group_is_met_by_its_codes_and_not_by_its_name(cells: list[Any]) -> No
 def test_what_does_not_fit_is_refused_with_the_way_out(column: dict[str, Any], said: str) -> None:
     with pytest.raises(SchemaError, match=said):
         schema(column)
+
+
+def test_a_condition_by_a_label_is_told_the_code() -> None:
+    """Plans go by codes; who writes the label is shown the way."""
+    held = schema({"levels": ["1", "2"], "labels": {"1": "Legal", "2": "Not legal"}}).coded
+    with pytest.raises(PlanError, match="'Legal' is the label of '1'"):
+        bind(parse("a = 'Legal'", field="where"), held, field="where")
+    with pytest.raises(PlanError, match="its levels are '1', '2'"):
+        bind(parse("a = 'legal'", field="where"), held, field="where")
 
 
 SPELLED = [

@@ -333,7 +333,7 @@ def _answer(
             "covers": COVERS,
             "meaning": answer.meaning
             + lent_words(answer, ask.bar)
-            + ("" if _is_copied(answer) else bar_words(ask.query, plan.schema, plan.models)),
+            + bar_words(ask.query, plan.schema, plan.models),
         },
         "total": {
             "meaning": _total_words(

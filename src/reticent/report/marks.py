@@ -52,10 +52,13 @@ class AxisScale:
 
     @property
     def axis(self) -> Spec:
-        """Few ticks, written without exponents. Only a number of ours enters the expression."""
+        """Few ticks, written without exponents, all with the same decimals. Only a number of ours enters the expression."""
+        written = (
+            {"format": ",f"} if self.by == 1 else {"labelExpr": f"format(datum.value / {self.by}, ',~g')"}
+        )
         return {
             "tickCount": 5,
-            "labelExpr": f"format(datum.value / {self.by}, ',~g')",
+            **written,
             "labelOverlap": True,
             "labelSeparation": 12,
             "labelFlush": False,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from reticent.release.product import Document
 from reticent.report.cells import cell_intervals
-from reticent.report.words import basis, external_imputation, point_mass_sentences, someone
+from reticent.report.words import basis, external_imputation, handled, point_mass_sentences, someone
 
 MECHANISM = " mechanism"
 NOISE_ONLY = ("statistics", "tables", "regression")
@@ -131,9 +131,15 @@ def _observed(document: Document) -> str:
 
 
 def _repaired(document: Document) -> str:
+    """What was done about missing answers, with weights and by lot, before anything was computed."""
     said = "; ".join(str(each) for each in document.get("imputation") or [])
     own = f" Before anything was computed, {said}; the guarantee covers this repair." if said else ""
-    return own + "".join(f" {each[:1].upper()}{each[1:]}." for each in external_imputation(document))
+    others = [
+        each for done in handled(document) if done.what in ("weights", "rows read") for each in done.sentences
+    ]
+    return " ".join(
+        [own, *(f"{each[:1].upper()}{each[1:]}." for each in external_imputation(document)), *others]
+    ).rstrip()
 
 
 def citation(document: Document) -> str:

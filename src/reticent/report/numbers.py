@@ -78,9 +78,12 @@ def is_table(answer: Mapping[str, Any]) -> bool:
     return len(estimates) > 1 or any(estimate.get("cell") for estimate in estimates)
 
 
+NO_UNIT = "no unit"
+
+
 def unit_of(answer: Mapping[str, Any]) -> str:
     """The unit in words; a weighted count stands for more people than were asked, and says so."""
-    unit, query = str(answer.get("unit") or "no unit"), answer.get("query") or {}
+    unit, query = str(answer.get("unit") or NO_UNIT), answer.get("query") or {}
     is_weighted = query.get("weight") and {"count", "table"} & set(query)
     return f"{unit}, weighted" if is_weighted and not unit.endswith(", weighted") else unit
 

@@ -13,7 +13,7 @@ from reticent.report.drawing import HOW
 from reticent.report.numbers import clean, covers
 from reticent.report.statistics import answer_crosstab, answer_list
 from reticent.report.tables import margin_crosstab, margin_list
-from reticent.report.words import not_filled, reached, repaired
+from reticent.report.words import handled, not_filled
 
 PARTS = ("cells", "regression")  # which have no keys to be crossed: a sheet for each of theirs, line by line
 WIDE = {"guarantee": 60, "meaning": 60, "total_meaning": 60, "cell_label": 28, "term_label": 40}
@@ -121,7 +121,8 @@ def _about(book: Any, document: Any) -> None:
     page = book.add_worksheet("about")
     page.set_column(0, 0, 20)
     page.set_column(1, 1, 100)
-    named = Labels.of(document).named()
+    named, done = Labels.of(document).named(), handled(document)
+    notes = [said for each in done for said in each.notes]
     facts = {
         "release": document["id"],
         "title": document["title"],
@@ -131,9 +132,10 @@ def _about(book: Any, document: Any) -> None:
         else "rehearsal on simulated rows, not a release",
         "guarantee": document["guarantee"]["words"],
         **({"intervals": covers(document)} if document.get("statistics") else {}),
-        "missing answers": "; ".join(repaired(document)) or not_filled(document),
+        "missing answers": not_filled(document),
+        **{each.what: " ".join(each.sentences) for each in done},
         **({"names": "; ".join(f"{name}: {label}" for name, label in named.items())} if named else {}),
-        **({"how far an answer reaches": " ".join(reached(document))} if reached(document) else {}),
+        **({"how far an answer reaches": " ".join(dict.fromkeys(notes))} if notes else {}),
         "plan": document["plan"],
         "software": ", ".join(f"{name} {version}" for name, version in document["software"].items()),
     }

@@ -12,6 +12,7 @@ from reticent.report.crosstab import MARKS, CrossCell, Crosstab, TableCells, dou
 from reticent.report.drawing import Drawing, Drawn
 from reticent.report.marks import Spec
 from reticent.report.numbers import (
+    NO_UNIT,
     barless,
     columns_of,
     covers,
@@ -250,7 +251,7 @@ def _line(
     low, high = downward(estimate.get("privacy_low"), digits), upward(estimate.get("privacy_high"), digits)
     return {
         "name": answer.get("name"),
-        "unit": unit_of(answer),
+        "unit": "" if unit_of(answer) == NO_UNIT else unit_of(answer),
         "cells": [labels.level(column, cell.get(column, "")) for column in columns],
         "exact": estimate.get("value"),
         "value": nearest(estimate.get("value"), digits) or "not given",

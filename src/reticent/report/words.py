@@ -1,6 +1,7 @@
 """The prose of a page: the guarantee, the privacy budget, and how to use the numbers or synthetic rows."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -187,11 +188,44 @@ def _sum(before: Any, charged: Any) -> str:
     return text if Fraction(text) == total else str(total)
 
 
-def repaired(document: Document) -> list[str]:
-    """What was done about missing answers, with weights and by lot, a sentence each."""
-    done = [*(document.get("imputation") or []), *external_imputation(document)]
-    said = [*done, *_weighted(document), *_drawn(document)]
-    return [f"{str(each)[:1].upper()}{str(each)[1:]}." for each in said]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Handling:
+    """One thing that was done to the rows before anything was asked of them.
+
+    `what` names it in a table of facts, `heading` on a page; `notes` say how far one respondent's answers reach through it.
+    """
+
+    what: str
+    heading: str
+    sentences: list[str]
+    notes: list[str]
+
+
+def handled(document: Document) -> list[Handling]:
+    """What was done about missing answers, with weights and by lot; of each thing that was not done nothing is said."""
+    filled = [*(document.get("imputation") or []), *external_imputation(document)]
+    kinds = [REACHED[kind] for kind in document.get("imputed_by") or [] if kind in REACHED]
+    told: tuple[tuple[str, str, list[str], list[str]], ...] = (
+        ("missing answers", ITEM_NONRESPONSE, filled, kinds),
+        ("weights", KNOWN_TOTALS, _weighted(document), _weight_notes(document)),
+        ("rows read", ROWS_READ, _drawn(document), []),
+    )
+    return [
+        Handling(
+            what=what,
+            heading=heading,
+            sentences=[f"{str(each)[:1].upper()}{str(each)[1:]}." for each in said],
+            notes=[*notes, COVERED] if notes and is_promised(document) else notes,
+        )
+        for what, heading, said, notes in told
+        if said or notes
+    ]
+
+
+def _weight_notes(document: Document) -> list[str]:
+    weights = document.get("weights") or {}
+    base = "its own base weight times " if weights.get("base") else ""
+    return [f"Every record weighs {base}{FACTORED}" if weights.get("factors") else WEIGHED] * bool(weights)
 
 
 def shown_bare(bare: Mapping[str, str]) -> dict[str, list[str]]:
@@ -207,6 +241,9 @@ def shown_bare(bare: Mapping[str, str]) -> dict[str, list[str]]:
     return found
 
 
+ITEM_NONRESPONSE = "Missing values and imputation: what was done about item nonresponse"
+KNOWN_TOTALS = "Weights: how the sample was made to agree with what is known of the population"
+ROWS_READ = "Rows: which respondents were read"
 REACHED = {
     "edits": "An edit deduces an answer from the same respondent's other answers, and reaches no other row.",
     "donors": (
@@ -215,7 +252,7 @@ REACHED = {
     ),
     "models": (
         "A model was learned with noise of its own, at a price that is part of the budget. What it fills is computed from the "
-        "released model and the respondent's own answers, so an answer stands in one row only."
+        "released model and the respondent's own answers, so no answer reaches another respondent's row."
     ),
 }
 COVERED = "The guarantee above covers this."
@@ -224,15 +261,6 @@ WEIGHED = (
     "all who share their bin."
 )
 FACTORED = "a factor that was released with noise, at a price that is part of the budget."
-
-
-def reached(document: Document) -> list[str]:
-    """How far one respondent's answers reach through what was done to the rows: a sentence for each thing that was done."""
-    said = [REACHED[kind] for kind in document.get("imputed_by") or [] if kind in REACHED]
-    weights = document.get("weights") or {}
-    base = "its own base weight times " if weights.get("base") else ""
-    said += [f"Every record weighs {base}{FACTORED}" if weights.get("factors") else WEIGHED] * bool(weights)
-    return [*said, COVERED] if said and is_promised(document) else said
 
 
 def not_filled(document: Document) -> str:

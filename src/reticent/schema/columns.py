@@ -286,7 +286,9 @@ class Levels(Column):
         if isinstance(literal, str) and literal in self.levels:
             return self.levels.index(literal)
         written = literal_text(literal)
-        raise PlanError(f"{written} is not a level of {self.name}; {_offer(self.levels)}", field=field)
+        called = [level for level, label in zip(self.levels, self.labels, strict=False) if label == literal]
+        hint = f"{written} is the label of {called[0]!r}" if called else _offer(self.levels)
+        raise PlanError(f"{written} is not a level of {self.name}; {hint}", field=field)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import ceil, floor
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,8 @@ SILENT = re.compile(
     re.IGNORECASE,
 )
 FEW_LABELS = 2
+MOST_LABELLED = 100  # of a range, before its labels are counted one by one
+FARTHEST = 1e200  # from zero, of a value that somebody declared
 DEFAULT_FORMAT = "F8.2"  # what SPSS writes where nobody said anything
 
 
@@ -95,7 +98,8 @@ class FileVariable:
             return False
         if self.measure == "scale":
             return True
-        return len(self.answers) == 1 or any(_is_special(code) for code in self.answers)
+        starts_late = min(self.answers) > 1  # a list of answers starts at 0 or 1
+        return len(self.answers) == 1 or starts_late or any(_is_special(code) for code in self.answers)
 
 
 def _within(code: Any, low: Any, high: Any) -> bool:
@@ -280,12 +284,29 @@ def _silences(found: FileVariable) -> list[str]:
     codes = ", ".join(_quoted(_code(code)) for code in (*single, *labelled))
     called = "; ".join(f"{_code(c)} {found.levels[c]}" for c in (*single, *labelled) if c in found.levels)
     lines = [f"missing_codes = [{codes}]{f'    # {_plain(called)}' if called else ''}"]
-    wide = [f"{_code(low)} to {_code(high)}" for low, high in found.missing if low != high]
+    wide = [_range(low, high) for low, high in found.missing if not _is_listed(low, high, found.levels)]
     if wide:
         lines.append(
             f"# TODO: the file declares all of {_plain(', '.join(wide))} missing; list the codes that occur in the questionnaire"
         )
     return lines
+
+
+def _is_listed(low: Any, high: Any, labels: Mapping[Any, str]) -> bool:
+    """Whether a range is a single value, or whole numbers that all have a label: then the codes above are all of it."""
+    if low == high:
+        return True
+    is_short = all(isinstance(end, int | float) for end in (low, high)) and high - low < MOST_LABELLED
+    return is_short and all(code in labels for code in range(ceil(low), floor(high) + 1))
+
+
+def _range(low: Any, high: Any) -> str:
+    """A range of missing values in words; SPSS writes its `LO` and `HI` as numbers that nobody would."""
+    if isinstance(low, int | float) and low < -FARTHEST:
+        return f"the numbers up to {_code(high)}"
+    if isinstance(high, int | float) and high > FARTHEST:
+        return f"the numbers from {_code(low)} on"
+    return f"{_code(low)} to {_code(high)}"
 
 
 def _code(code: Any) -> str:
