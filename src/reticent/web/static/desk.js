@@ -27,6 +27,7 @@ let stale = false;
 let again = false;
 let looking = false;
 let waiting = null;
+let spent = 250; // milliseconds of the last look; at least as long nothing may change before the next
 
 async function look() {
   clearTimeout(waiting);
@@ -35,6 +36,8 @@ async function look() {
   looking = true;
   do {
     again = stale = false;
+    const began = Date.now();
+    const slow = setTimeout(() => saved("The preview of this plan takes a while."), 1000);
     const sent = new Set(touched);
     const fields = new URLSearchParams(new FormData(form));
     for (const name of [...fields.keys()]) if (FIELD.test(name) && !sent.has(name)) fields.delete(name);
@@ -44,6 +47,9 @@ async function look() {
     } catch {
       told("The desk does not answer. If it was stopped, start it again; copy what is not saved.");
     }
+    clearTimeout(slow);
+    if (form.dataset.dirty) saved("Not saved yet.");
+    spent = Math.min(Date.now() - began, 10000);
   } while (again);
   looking = false;
 }
@@ -79,12 +85,16 @@ function told(text) {
   document.getElementById("told").textContent = text;
 }
 
+function saved(text) {
+  document.getElementById("saved").textContent = text;
+}
+
 function changed() {
   stale = true;
-  document.getElementById("saved").textContent = "Not saved yet.";
+  saved("Not saved yet.");
   form.dataset.dirty = "1";
   clearTimeout(waiting);
-  waiting = setTimeout(look, 250);
+  waiting = setTimeout(look, Math.max(250, spent));
 }
 
 function shrink() {
