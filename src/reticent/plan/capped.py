@@ -95,7 +95,9 @@ SAID: dict[str, tuple[type, str]] = {
 
 def check_said(raw: object, at: str) -> None:
     """Refuse caps, levels and groups that a plan would have read off the rows."""
-    for key, (kind, why) in SAID.items() if isinstance(raw, Mapping) else ():
+    if not isinstance(raw, Mapping):
+        return
+    for key, (kind, why) in SAID.items():
         if not isinstance(raw.get(key, kind()), kind):
             raise PlanError(why, field=f"{at}.{key}")
 
