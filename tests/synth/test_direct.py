@@ -89,6 +89,9 @@ def test_the_first_vector_as_answers():
     assert (cell.low, cell.high) == pytest.approx((0.498257, 0.729932), abs=2e-6)
     (negative,) = ask(vector(), {"proportion": "a = '0' and b = '1'"})
     assert (negative.low, negative.high) == pytest.approx((0, 0.030780), abs=1e-6)  # never empty
+    (above,) = ask(vector(), {"proportion": "not (a = '0' and b = '1')"})
+    assert (above.estimate, above.low, above.high) == pytest.approx((1, 1 - above.standard_error, 1))
+    assert above.low < 0.97
     lists = vector()
     found = estimated(lists, (0, 1))
     assert found is not None

@@ -193,8 +193,9 @@ class _Teller:
         half = self._half(noise, sampling)
         low, high = value - half, value + half
         if is_share:
-            # Never empty: the upper end is at least one standard error.
-            low, high = min(max(low, 0.0), 1.0), min(max(high, sqrt(noise + sampling)), 1.0)
+            # Never empty: it reaches one standard error into what a share can be, from either end.
+            reach = min(1.0, sqrt(noise + sampling))
+            low, high = max(0.0, min(low, 1.0 - reach)), min(1.0, max(high, reach))
             value = min(max(value, 0.0), 1.0)
         lists = [each for at in places for each in self.lists.used(at)]
         domain = self.lists.domain
