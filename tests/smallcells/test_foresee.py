@@ -120,10 +120,10 @@ def released(raw: dict[str, Any], count: int = 5) -> Release:
 
 
 def test_a_page_shows_the_first_cells_and_draws_no_more_than_it_needs():
-    """Few cells one by one; many as a histogram, whose bins hold every released estimate."""
+    """Few cells one by one, and no picture of their noise by size; many as a histogram that holds every released estimate."""
     few, many = released(SMOOTH), released(SMOOTH, 500)
     assert [len(t["lines"]) for t in (*cell_tables(few.document), *cell_tables(many.document))] == [5, SHOWN]
-    (first, _), (listed, _) = list(cell_charts(many.document)), list(cell_charts(few.document))
+    (first, _), (listed,) = list(cell_charts(many.document)), list(cell_charts(few.document))
     rows = first[2][1]["data"]["values"]
     told = [value for value in many["smooth"] if value["estimate"] is not None]
     assert len(rows) == BINS and sum(row["count"] for row in rows) == len(told)

@@ -22,6 +22,7 @@ from reticent.privacy.claim import Unit
 from reticent.query.base import CodedMean, Query
 from reticent.query.domains import ByDomain
 from reticent.query.filled import check as check_imputed
+from reticent.query.kinds import Quantile
 from reticent.schema import Schema
 from reticent.sensitivity.bounds import Global, Neighbours
 from reticent.sensitivity.donors import CAPPED_PAGES
@@ -79,6 +80,12 @@ class ExpectedValue:
     weight: Fraction | None = None
 
 
+TO_KNOWN_TOTALS = (
+    "weights made of who answered have no sampling error here; with factors = { epsilon = ... } under [weight], and [design], "
+    "they have"
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statistic:
     """One statistic: its query, its budget, and the interval it wants; `weighted` to the plan's known totals, or not.
@@ -112,6 +119,13 @@ class Statistic:
     def asked(self) -> Query:
         """The query itself: of a statistic by domain, that in each of them."""
         return self.query.of if isinstance(self.query, ByDomain) else self.query
+
+    @property
+    def never_total(self) -> str:
+        """Why no design factor would give it a total interval; empty where one would, as for the interval of a quantile."""
+        if self.query.no_total and not isinstance(self.asked, Quantile):
+            return self.query.no_total
+        return TO_KNOWN_TOTALS if self.weighted else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -72,35 +72,6 @@ class BoughtDefaultSection(Section):
     epsilon: str
 
 
-SAID: dict[str, tuple[type, str]] = {
-    "serve": (
-        int,
-        "is a whole number: caps read off the rows would be confidential, and the noise with them; write serve = 2, or leave it out",
-    ),
-    "on": (
-        list,
-        'lists attributes: levels that are read off the rows would tell of them; write on = ["sex"], or on = [] for everybody',
-    ),
-    "groups": (
-        list,
-        "lists where groups begin: groups that are read off the rows would tell of them; write groups = [0, 18, 65], or by",
-    ),
-    "donors": (
-        int,
-        "is a whole number, how many donors each recipient has; write donors = 5, or leave it out",
-    ),
-}
-"""What a plan says by itself, never by what the rows are like: of what type, and the way out."""
-
-
-def check_said(raw: object, at: str) -> None:
-    """Refuse caps, levels and groups that a plan would have read off the rows."""
-    said = raw if isinstance(raw, Mapping) else {}
-    for key, (kind, why) in SAID.items():
-        if key in said and not isinstance(said[key], kind):
-            raise PlanError(why, field=f"{at}.{key}")
-
-
 def is_released(raw: object) -> bool:
     """Whether a default has to be bought."""
     return isinstance(raw, Mapping) and ("mean" in raw or "line" in raw)

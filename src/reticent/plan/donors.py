@@ -16,7 +16,6 @@ from reticent.exact import read_decimal, show
 from reticent.files import Section, fill
 from reticent.plan.capped import (
     LevelSection,
-    check_said,
     expected_share,
     is_released,
     ladder_of,
@@ -72,6 +71,35 @@ def _number(raw: Any, column: Number, field: str) -> int:
 MOST_DONORS = 100
 MOST_GROUPS = MOST_VALUES - 2  # beside them there are "missing" and "not asked"
 HEAVIEST = 1000
+
+
+SAID: dict[str, tuple[type, str]] = {
+    "serve": (
+        int,
+        "is a whole number: caps read off the rows would be confidential, and the noise with them; write serve = 2, or leave it out",
+    ),
+    "on": (
+        list,
+        'lists attributes: levels that are read off the rows would tell of them; write on = ["sex"], or on = [] for everybody',
+    ),
+    "groups": (
+        list,
+        "lists where groups begin: groups that are read off the rows would tell of them; write groups = [0, 18, 65], or by",
+    ),
+    "donors": (
+        int,
+        "is a whole number, how many donors each recipient has; write donors = 5, or leave it out",
+    ),
+}
+"""What a plan says by itself, never by what the rows are like: of what type, and the way out."""
+
+
+def check_said(raw: object, at: str) -> None:
+    """Refuse caps, levels and groups that a plan would have read off the rows."""
+    said = raw if isinstance(raw, Mapping) else {}
+    for key, (kind, why) in SAID.items():
+        if key in said and not isinstance(said[key], kind):
+            raise PlanError(why, field=f"{at}.{key}")
 
 
 class DonorsSection(Section):

@@ -33,7 +33,7 @@ from reticent.refine.total import TotalError
 from reticent.release.format import COVERS, FORMAT
 from reticent.release.labels import labels_section
 from reticent.release.product import Result
-from reticent.release.sampling import FILLED_TOTAL, FIXED_SIZE, TOTAL_WORDS, Sampled, why_empty
+from reticent.release.sampling import FILLED_TOTAL, FIXED_SIZE, NO_FACTOR, TOTAL_WORDS, Sampled, why_empty
 
 
 def _share(partition: Partition) -> dict[str, Any]:
@@ -318,7 +318,8 @@ def _answer(
     places = range(len(answer.estimates))
     totals = [sampled.total(ask, answers, place) if sampled else None for place in places]
     is_empty = not any(total is not None and total.has_end for total in totals)
-    empty = why_empty(sampled or Sampled(plan=plan), ask, answers) if is_empty else ""
+    why = why_empty(sampled, ask, answers) if sampled else ask.never_total or NO_FACTOR
+    empty = why if is_empty else ""
     return {
         "name": ask.name,
         "query": {key: _plain(value) for key, value in ask.written.items()},

@@ -27,7 +27,7 @@ from reticent.plan.words import predicted
 from reticent.privacy.claim import Claim
 from reticent.query.base import CodedMean, CodedSum, RowQuery
 from reticent.query.filled import roles
-from reticent.query.kinds import Quantile, UnservedRecipients
+from reticent.query.kinds import UnservedRecipients
 from reticent.refine.total import DesignFactor, SampleSize, TotalError, total_interval
 from reticent.schema import Levels
 
@@ -61,10 +61,6 @@ NO_MEAN_WEIGHT = (
 OF_THE_FILLING = "it tells of this filling of this sample, not of a population"
 OF_ITS_PARTS = "a statistic that it is made of has none"
 BY_ZERO = "what it is divided by may be 0, so the ratio may be anything"
-TO_KNOWN_TOTALS = (
-    "weights made of who answered have no sampling error here; with factors = { epsilon = ... } under [weight], and [design], "
-    "they have"
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -334,12 +330,8 @@ def _by_cell(answer: Answer) -> dict[tuple[tuple[str, str], ...], ReleasedValue]
 
 def why_empty(sampled: Sampled, ask: Statistic, answers: Mapping[str, Answer]) -> str:
     """Why a statistic has no total interval: first what no design factor would mend."""
-    if ask.query.no_total and not isinstance(
-        ask.asked, Quantile
-    ):  # whose interval takes a design factor, too
-        return ask.query.no_total
-    if ask.weighted:
-        return TO_KNOWN_TOTALS
+    if ask.never_total:
+        return ask.never_total
     if sampled.factor(ask.name) is None and ask.name not in sampled.own:
         return NO_FACTOR
     if ask.query.no_total:
