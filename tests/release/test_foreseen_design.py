@@ -67,7 +67,10 @@ def test_a_variance_is_foretold_near_the_widest_that_can_come_out() -> None:
 
 def test_the_design_is_said_in_words() -> None:
     (said,) = plan_of(design=POOLED).design.words
-    assert said == "one design factor from y, z over 40 primary sampling units, their pairs dealt into 20, for 0.5"
+    assert (
+        said
+        == "one design factor from y, z over 40 primary sampling units, their pairs dealt into 20, for 0.5"
+    )
     assert "privacy noise alone" in plan_of().design.words[0]
 
 

@@ -145,14 +145,14 @@ def test_the_replay_catches_residuals_without_a_bound(monkeypatch):
 def test_the_length_of_a_list_covers_every_move(spend, change):
     """All pairs of records, each in one cell and one sum of either sign: brute force against the stated sensitivity."""
     noise = FrozenSynthNoise()
-    purse = Accountant(spend=replace(spend, change=change), noise=noise)
+    accountant = Accountant(spend=replace(spend, change=change), noise=noise)
     records = [(cell, entry, size) for cell in range(3) for entry in range(2) for size in (-7, 0, 7)]
     lists = []
     for given in [None, *records]:
         table, sums = np.zeros(3, np.int64), np.zeros(2, np.int64)
         if given is not None:
             table[given[0]], sums[given[1]] = 1, given[2]
-        purse.measure_with_sums(table, [RowSums(sums=sums, most=7)], amount=purse.total / 100)
+        accountant.measure_with_sums(table, [RowSums(sums=sums, most=7)], amount=accountant.total / 100)
         lists.append(np.array(noise.met[-1].answers, dtype=float))
     pairs = product(lists, lists) if change is Change.REPLACE else ((lists[0], other) for other in lists)
     norm = 1 if spend.is_pure else 2

@@ -1,4 +1,4 @@
-"""A purse is never overdrawn, and each table's noise is that of its move."""
+"""A budget is never overdrawn, and each table's noise is that of its move."""
 
 from fractions import Fraction
 from itertools import product
@@ -56,23 +56,23 @@ def test_the_root_of_two_is_rounded_up():
 def test_all_calls_cost_what_the_purse_says_and_no_more_can_be_bought(spend):
     """Ten unequal steps spend it to the last; an eleventh is refused before any noise is asked for."""
     noise = FrozenSynthNoise()
-    purse = Accountant(spend=spend, noise=noise)
-    part = purse.total / 10
+    accountant = Accountant(spend=spend, noise=noise)
+    part = accountant.total / 10
     for i in range(10):
         if i % 2:
-            purse.choose([3, 1, i], sensitivity=2, amount=part)
+            accountant.choose([3, 1, i], sensitivity=2, amount=part)
         else:
-            purse.measure([np.arange(4), np.zeros((2, 3), dtype=np.int64)], amount=part)
-    assert purse.left == 0
-    cost = spent(noise.met, pure=purse.is_pure)
-    assert purse.total - 10 * STEP < cost <= purse.total
+            accountant.measure([np.arange(4), np.zeros((2, 3), dtype=np.int64)], amount=part)
+    assert accountant.left == 0
+    cost = spent(noise.met, pure=accountant.is_pure)
+    assert accountant.total - 10 * STEP < cost <= accountant.total
     calls = len(noise.met)
     with pytest.raises(PlanError):
-        purse.measure([np.arange(4)], amount=Fraction(1, 10**30))
+        accountant.measure([np.arange(4)], amount=Fraction(1, 10**30))
     with pytest.raises(PlanError):
-        purse.choose([1, 2], sensitivity=1, amount=Fraction(1, 10**30))
+        accountant.choose([1, 2], sensitivity=1, amount=Fraction(1, 10**30))
     with pytest.raises(PlanError):
-        purse.measure([np.arange(4)], amount=Fraction(0))
+        accountant.measure([np.arange(4)], amount=Fraction(0))
     assert len(noise.met) == calls
 
 
@@ -104,13 +104,13 @@ def test_every_move_of_a_table_is_covered_and_one_meets_the_bound(spend):
 @pytest.mark.parametrize("spend", [SPENDS[0], *SPENDS[-4:]])
 def test_the_stated_size_is_the_size_of_the_noise(spend):
     """40,000 draws: the mean of |noise| within 3 % of `size` (over 6 deviations), its square root mean of `deviation`."""
-    purse = Accountant(spend=spend, noise=QuickSynthNoise(seed=5))
-    (noisy,) = purse.measure([np.full(40_000, 7)], amount=purse.total / 50)
+    accountant = Accountant(spend=spend, noise=QuickSynthNoise(seed=5))
+    (noisy,) = accountant.measure([np.full(40_000, 7)], amount=accountant.total / 50)
     off = noisy.cells - 7
     assert np.abs(off).mean() == pytest.approx(noisy.size, rel=0.03)
     assert sqrt((off**2).mean()) == pytest.approx(noisy.deviation, rel=0.03)
-    assert noisy.size == purse.size(purse.total / 50)
-    assert noisy.deviation / noisy.size == pytest.approx(sqrt(2) if purse.is_pure else sqrt(pi / 2))
+    assert noisy.size == accountant.size(accountant.total / 50)
+    assert noisy.deviation / noisy.size == pytest.approx(sqrt(2) if accountant.is_pure else sqrt(pi / 2))
 
 
 def test_without_noise_tables_come_back_as_they_are():

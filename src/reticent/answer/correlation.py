@@ -17,7 +17,7 @@ from reticent.answer.donors import (
 )
 from reticent.answer.expect import OPEN, Expected
 from reticent.answer.parts import Answer, AnyMeasurement, Estimate, Interval
-from reticent.answer.readings import Quotient, Reading, count_noise, purse
+from reticent.answer.readings import Quotient, Reading, count_noise, sums_budget
 from reticent.answer.shares import Tasks, planned
 from reticent.answer.statistic import (
     CAPPED,
@@ -106,7 +106,10 @@ def _measured(query: Correlation, epsilon: Fraction, bar: Fraction, context: Con
     """Count, two centred sums, squares about either mean, and products about both, in this order."""
     schema = context.schema
     shares = planned(query, schema, context.neighbours, context.repair)
-    budget, tasks = purse(epsilon, bar, shares), Tasks(query, schema, context.neighbours, context.repair)
+    budget, tasks = (
+        sums_budget(epsilon, bar, shares),
+        Tasks(query, schema, context.neighbours, context.repair),
+    )
     powers = ((0, 0), (1, 0), (0, 1), (2, 0), (0, 2), (1, 1))
     n, sy, sz, syy, szz, syz = (context.tallies.statistics[query.moment(schema, *each)] for each in powers)
     bottom = budget.read(*shares[0], n, context) if query.size is None else None

@@ -13,7 +13,7 @@ from reticent.answer.context import Context
 from reticent.answer.expect import AT_LEAST, UNKNOWN, Assumed, Expected, Noises, least_epsilon
 from reticent.answer.expect_donors import ASSUMED_HUB, HUBS, foreseen_parts
 from reticent.answer.parts import UNBOUNDED, Answer, AnyMeasurement, Estimate, Interval, Measurement
-from reticent.answer.readings import Quotient, Reading, count_noise, purse
+from reticent.answer.readings import Quotient, Reading, count_noise, sums_budget
 from reticent.answer.shares import Shares, Tasks, check_budget, planned, planned_parts
 from reticent.answer.statistic import DONORS, HEAVY, PIVOT, BaseRoute, Ground, PublicRoute, Setting, Statistic
 from reticent.engine.wants import Aggregate, Sum
@@ -76,7 +76,7 @@ def answer_of(
 
 def _single(want: Sum, shares: Shares, epsilon: Fraction, bar: Fraction, context: Context) -> Answer:
     (task, share), exact = shares[0], context.tallies.statistics[want]
-    reading = purse(epsilon, bar, shares).read(task, share, exact, context)
+    reading = sums_budget(epsilon, bar, shares).read(task, share, exact, context)
 
     def interval(level: Fraction) -> Interval:
         if reading.told is None:
@@ -93,7 +93,7 @@ def measured_quotient(
     mean: CodedMean, shares: Shares, epsilon: Fraction, bar: Fraction, context: Context
 ) -> Quotient:
     """Count and centred sum, the first of the shares, measured in this order; no count where the size is public."""
-    statistics, budget = context.tallies.statistics, purse(epsilon, bar, shares)
+    statistics, budget = context.tallies.statistics, sums_budget(epsilon, bar, shares)
     count = statistics[mean.count]
     centred = 2 * statistics[mean.total] - mean.twice * count
     bottom = budget.read(*shares[0], count, context) if mean.size is None else None
@@ -117,7 +117,7 @@ def _variance(
     n, s1, s2 = (statistics[want] for want in (shape.mean.count, shape.mean.total, shape.squares))
     exact = s2 - 2 * about * s1 + about * about * n
     share = shares[-1][1]
-    squares = purse(epsilon, bar, shares).read(tasks.squares(column, about), share, exact, context)
+    squares = sums_budget(epsilon, bar, shares).read(tasks.squares(column, about), share, exact, context)
     less = Fraction(0 if query.among.weight else 1)
     highest = (column.upper - column.lower) ** 2 / 2
     value = min(highest, max(Fraction(0), squares.estimate / max(Fraction(1), mean.count - less)))

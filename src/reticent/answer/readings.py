@@ -47,7 +47,7 @@ class Budget:
         return read_smooth(task, exact, epsilon=self.epsilon * share, bar=bar, context=context)
 
 
-def purse(epsilon: Fraction, bar: Fraction, shares: Shares) -> Budget:
+def sums_budget(epsilon: Fraction, bar: Fraction, shares: Shares) -> Budget:
     """The budgets of an ask's tasks."""
     smooth = sum((share for task, share in shares if task.is_smooth), Fraction(0))
     return Budget(epsilon=epsilon, bar=bar, smooth=smooth)

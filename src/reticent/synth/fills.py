@@ -95,8 +95,8 @@ def mean_fills(counts: Counts, domain: Domain, spend: Spend, noise: SynthNoise) 
     view = plain(domain, MissingMethod.AVAILABLE)
     places = range(len(domain.axes))
     tables = [view.table(t, (p,)) for t, p in zip(counts.count([(p,) for p in places]), places, strict=True)]
-    purse = Accountant(spend=spend, noise=noise)
-    noisy = purse.measure(tables, amount=purse.total)
+    accountant = Accountant(spend=spend, noise=noise)
+    noisy = accountant.measure(tables, amount=accountant.total)
     shares = [_shares(each.cells[: axis.answers]) for each, axis in zip(noisy, domain.axes, strict=True)]
     return tuple(
         _fill(place, axis, _at_mean(share, axis, domain) if _is_number(axis, domain) else share)

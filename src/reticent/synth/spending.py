@@ -1,4 +1,4 @@
-"""What a synthesizer spends: one purse, counted exactly, in rho or (for pure noise) in epsilon, and the noise it buys.
+"""What a synthesizer spends: one budget, counted exactly, in rho or (for pure noise) in epsilon, and the noise it buys.
 
 The noise is that of the operating system's generator. There is no seed here, and no way to pass one.
 """
@@ -78,7 +78,7 @@ def total_of(spend: Spend) -> Fraction:
 
 
 def claim_of(spend: Spend, *rests_on: tuple[str, str]) -> Claim:
-    """What is promised once a whole purse made of `spend` is spent."""
+    """What is promised once a whole budget made of `spend` is spent."""
     return Claim(
         measure="zcdp" if spend.rho else "approximate" if spend.delta else "pure",
         epsilon=spend.epsilon,
@@ -88,7 +88,7 @@ def claim_of(spend: Spend, *rests_on: tuple[str, str]) -> Claim:
         rests_on=(
             *rests_on,
             *(CAPPED_PAGES if spend.stability > 1 else ()),
-            ("composition of tables and choices in one purse", PAGE),
+            ("composition of tables and choices in one budget", PAGE),
         ),
     )
 

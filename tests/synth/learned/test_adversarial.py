@@ -79,7 +79,7 @@ class Thrown(AutoGan):
             layout.into, np.array(layout.sizes))),))  # fmt: skip
         for _ in range(3):
             whole.values = whole.values - start.rows.summed(work) / LENGTH
-        start.paid(1, start.purse.left / 2).noisy(work)
+        start.paid(1, start.accountant.left / 2).noisy(work)
         matrix, bias = whole.layers(whole.values)[1]
         return Perceptron((autogan.CODE, layout.width), np.concatenate([matrix.ravel(), bias]))
 
@@ -158,9 +158,9 @@ def test_a_respondent_who_is_seen_by_an_odd_mask_alone_is_hidden_by_the_noise() 
     def shift(weaker: float) -> float:
         found = []
         for rows in (others.cells, np.vstack([others.cells, canary])):
-            purse = Accountant(spend=replace(RHO, rho=3000 * rho), noise=noise)
+            accountant = Accountant(spend=replace(RHO, rho=3000 * rho), noise=noise)
             paid = NoisySteps(
-                rows=ArrayCounts(rows, others.domain), purse=purse, amount=3000 * rho, steps=3000,
+                rows=ArrayCounts(rows, others.domain), accountant=accountant, amount=3000 * rho, steps=3000,
                 length=LENGTH, step=lambda _: None,
             )  # fmt: skip
             exact = paid.rows.summed(JointGradient(networks)) / LENGTH @ way

@@ -107,11 +107,11 @@ def trainer(
     summed = np.zeros(work.length, dtype=np.int64)
     work.add(rows, summed)
     exact_sum = float((summed if clip else 3 * summed) / LENGTH @ way)
-    purse = Accountant(spend=RHO, noise=QuickSynthNoise(seed))
+    accountant = Accountant(spend=RHO, noise=QuickSynthNoise(seed))
     deviation = 1 / sqrt(2 * CANARY_RHO)
     # The noise of the step falls on every number alike, so along a line of length one it is that of one number.
     drawn = np.array(
-        purse.noise.gaussian_many([0] * RUNS, sensitivity=LENGTH, rho=CANARY_RHO), dtype=np.float64
+        accountant.noise.gaussian_many([0] * RUNS, sensitivity=LENGTH, rho=CANARY_RHO), dtype=np.float64
     )
     assert abs(drawn.std() / LENGTH / deviation - 1) < 0.05
     return exact_sum + noise * drawn / LENGTH
@@ -178,13 +178,13 @@ def test_steps_that_were_paid_have_the_shift_of_their_rho() -> None:
     way, steps = own / np.linalg.norm(own), 2_000
     found = []
     for seed, cells in enumerate((silent, canary)):
-        purse = Accountant(spend=RHO, noise=QuickSynthNoise(seed))
+        accountant = Accountant(spend=RHO, noise=QuickSynthNoise(seed))
         paid = NoisySteps(
-            rows=ArrayCounts(cells, domain), purse=purse, amount=RHO.rho, steps=steps, length=CHAIN_LENGTH,
+            rows=ArrayCounts(cells, domain), accountant=accountant, amount=RHO.rho, steps=steps, length=CHAIN_LENGTH,
             step=lambda _: None,
         )  # fmt: skip
         found.append(np.array([paid.noisy(work) @ way for _ in range(steps)]))
-        assert purse.left == 0
+        assert accountant.left == 0
     apart = (found[1].mean() - found[0].mean()) / found[0].std()
     claimed = sqrt(2 * RHO.rho / steps)
     assert apart < claimed + 6 * sqrt(2 / steps)

@@ -156,26 +156,26 @@ def test_replay_notices_a_mean_over_the_batch() -> None:
 
 
 def test_noise_and_steps_are_those_of_the_accountant() -> None:
-    """The deviation in lengths is the multiplier; a step beyond the last is refused, and the purse is empty."""
+    """The deviation in lengths is the multiplier; a step beyond the last is refused, and the budget is empty."""
     rows = together(50, 1, 0.1)
-    purse = Accountant(spend=APPROXIMATE, noise=FrozenSynthNoise())
+    accountant = Accountant(spend=APPROXIMATE, noise=FrozenSynthNoise())
     tables = rows.count([(0,), (1,)])
-    purse.measure(tables, amount=purse.total / 4)
+    accountant.measure(tables, amount=accountant.total / 4)
     paid = SampledSteps(
         rows=rows,
-        purse=purse,
+        accountant=accountant,
         sample=PoissonSample(rate=Fraction(1, 10), steps=2),
         length=LENGTH,
         step=lambda _: None,
     )
-    assert purse.left == 0
+    assert accountant.left == 0
     layout = ChainLayout.of(plain(rows.domain, AVAILABLE))
     work = ChainGradient(layout=layout, weights=np.zeros(layout.parameters, dtype=np.int64))
     for _ in range(2):
         paid.noisy(work)
-    met = purse.noise.met[-1]
+    met = accountant.noise.met[-1]
     assert (met.sensitivity, 1 / (2 * met.amount)) == (LENGTH, paid.multiplier**2)
-    assert paid.multiplier == sampled_multiplier(APPROXIMATE, paid.sample, purse.total / 4)
+    assert paid.multiplier == sampled_multiplier(APPROXIMATE, paid.sample, accountant.total / 4)
     with pytest.raises(PlanError, match="more than was set aside"):
         paid.noisy(work)
 

@@ -50,9 +50,9 @@ class Weak(QuickSynthNoise):
 
 def trained(cells: np.ndarray, seed: int, rows=ArrayCounts, noise=QuickSynthNoise) -> np.ndarray:
     """The last weights of one training."""
-    purse = Accountant(spend=SPEND, noise=noise(seed))
+    accountant = Accountant(spend=SPEND, noise=noise(seed))
     paid = SampledSteps(
-        rows=rows(cells, DOMAIN), purse=purse, sample=SAMPLE, length=LENGTH, step=lambda _: None
+        rows=rows(cells, DOMAIN), accountant=accountant, sample=SAMPLE, length=LENGTH, step=lambda _: None
     )
     start = starting(LAYOUT, SHARES)
     scale = np.ones(LAYOUT.parameters)
@@ -81,9 +81,13 @@ def least_epsilon(runs: int = RUNS, **twin) -> float:
 
 
 def test_trainings_show_no_more_than_is_claimed() -> None:
-    purse = Accountant(spend=SPEND, noise=QuickSynthNoise(0))
+    accountant = Accountant(spend=SPEND, noise=QuickSynthNoise(0))
     paid = SampledSteps(
-        rows=ArrayCounts(BLANK, DOMAIN), purse=purse, sample=SAMPLE, length=LENGTH, step=lambda _: None
+        rows=ArrayCounts(BLANK, DOMAIN),
+        accountant=accountant,
+        sample=SAMPLE,
+        length=LENGTH,
+        step=lambda _: None,
     )
     claim = sampled_epsilon(
         rho=Fraction(0), steps=30, rate=SAMPLE.rate, multiplier=paid.multiplier, delta=SPEND.delta

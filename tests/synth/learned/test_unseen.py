@@ -58,8 +58,8 @@ def test_levels_up_to_the_largest_that_was_given_are_caught(monkeypatch: pytest.
     """The naive twin ends the list of levels where the answers end: level 3 is never drawn, and level 1 is."""
     honest = chain.columns
 
-    def shortened(rows, view, holes, purse, *, amount):
-        total, shares = honest(rows, view, holes, purse, amount=amount)
+    def shortened(rows, view, holes, accountant, *, amount):
+        total, shares = honest(rows, view, holes, accountant, amount=amount)
         ends = [np.flatnonzero(each[:-1]).max() + 1 for each in rows.count([(0,), (1,)])]
         for share, end in zip(shares, ends, strict=True):
             share[end:] = 0

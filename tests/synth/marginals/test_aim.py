@@ -162,9 +162,11 @@ def test_who_was_not_asked_is_not_overcounted(method):
 def test_a_right_model_fits_available_cells_though_the_unasked_are_never_silent():
     """Chance leaves a few cells a few dozen rows apart; the naive twin, without who can be silent, misses thousands."""
     whole, counts = (asked(20_000, 8, silent=silent) for silent in (0.0, 0.3))
-    purse = Accountant(spend=PLENTY, noise=NoSynthNoise())
-    study = MarginalFit(counts=counts, domain=counts.domain, missing=MissingMethod.AVAILABLE, purse=purse)
-    study.start(amount=purse.total, merge=0)
+    accountant = Accountant(spend=PLENTY, noise=NoSynthNoise())
+    study = MarginalFit(
+        counts=counts, domain=counts.domain, missing=MissingMethod.AVAILABLE, accountant=accountant
+    )
+    study.start(amount=accountant.total, merge=0)
     for pair in [(0, 1), (1, 2)]:
         study.hold([pair])
         model = study.view.table(whole.count([pair])[0], pair).astype(float)

@@ -74,8 +74,8 @@ def test_the_least_scale_is_the_least_of_all(counts, shares):
 
 
 def study(counts: ArrayCounts, noise=None, spend=PLENTY, **given) -> WeightedFit:
-    purse = Accountant(spend=spend, noise=noise or NoSynthNoise())
-    return WeightedFit(counts=counts, domain=counts.domain, missing=WEIGHTED, purse=purse, **given)
+    accountant = Accountant(spend=spend, noise=noise or NoSynthNoise())
+    return WeightedFit(counts=counts, domain=counts.domain, missing=WEIGHTED, accountant=accountant, **given)
 
 
 @pytest.mark.parametrize("runs", [0, 3])
@@ -106,8 +106,8 @@ def test_no_record_moves_the_score_of_a_fit_further_than_its_reach():
     told = np.where(rng.random(len(a)) < np.where(a == 1, 0.6, 0.1), 3, rng.integers(0, 3, len(a)))
     rows = np.stack([a, np.where(a < 2, told, domain.axes[1].unasked)], axis=1)
     begun = study(ArrayCounts(rows, domain), runs=3)
-    begun.start(amount=begun.purse.total / 2, merge=0)
-    begun.measure((0, 1), amount=begun.purse.total / 4)
+    begun.start(amount=begun.accountant.total / 2, merge=0)
+    begun.measure((0, 1), amount=begun.accountant.total / 4)
     model = begun.counted(begun.fit(iterations=50).marginal((0, 1)), (0, 1))
     relative = begun.tables.relative((0, 1))
     assert relative is not None and relative.max() > 1.3 * relative.min()
@@ -280,8 +280,8 @@ def test_clustered_silence_is_no_difference_of_those_who_were_not_asked():
     silence = np.array([axis.silence for axis in domain.axes])
     counts = ArrayCounts(np.where(lost & (truth < [4, 3, 2]), silence, truth), domain)
     begun = study(counts)
-    begun.start(amount=begun.purse.total / 2, merge=0)
-    begun.measure((1, 2), amount=begun.purse.total / 4)
+    begun.start(amount=begun.accountant.total / 2, merge=0)
+    begun.measure((1, 2), amount=begun.accountant.total / 4)
     found = begun.tables._silent_counts((1, 2), 1, 2)
     assert found.differences() is None
     assert replace(found, is_compared=None).differences() is not None
@@ -295,7 +295,7 @@ def test_methods_without_pairs_refuse_and_say_what_to_use():
 def test_a_long_number_is_counted_in_runs_of_about_as_many_rows():
     domain = toy([40, 2], ordered=True)
     begun = study(chain(domain, 20_000, 9), runs=8)
-    begun.start(amount=begun.purse.total / 2, merge=0)
+    begun.start(amount=begun.accountant.total / 2, merge=0)
     into = begun.tables.paired.sides[0].into[:40]
     assert begun.view.shape == (40, 2) and begun.tables.paired.shape == (8, 2)
     assert (np.diff(into) >= 0).all() and np.ptp(np.bincount(into)) <= 1

@@ -142,7 +142,7 @@ class GameStart:
     """What a game starts from: rows as the strategy leaves them, what may be spent, and noisy shares of single columns."""
 
     rows: Counts = field(repr=False)
-    purse: Accountant
+    accountant: Accountant
     total: float
     shares: list[Floats] = field(repr=False)
     bits: Bits
@@ -151,7 +151,12 @@ class GameStart:
     def paid(self, steps: int, amount: Fraction) -> NoisySteps:
         """So many noisy sums for that amount."""
         return NoisySteps(
-            rows=self.rows, purse=self.purse, amount=amount, steps=steps, length=LENGTH, step=self.step
+            rows=self.rows,
+            accountant=self.accountant,
+            amount=amount,
+            steps=steps,
+            length=LENGTH,
+            step=self.step,
         )
 
 
@@ -238,9 +243,11 @@ class Adversarial:
     def open(self, task: FitTask) -> GameStart:
         """Rows prepared as the strategy says, and columns one by one measured with a quarter of what is left."""
         ready = prepared(task, model=MST(), share=self.share)
-        rows, purse = ready.counts, Accountant(spend=ready.spend, noise=ready.noise)
+        rows, accountant = ready.counts, Accountant(spend=ready.spend, noise=ready.noise)
         domain, how = ready.domain, self.counted(ready.missing)
-        total, shares = columns(rows, plain(domain, how), how, purse, amount=self.ones * purse.total)
+        total, shares = columns(
+            rows, plain(domain, how), how, accountant, amount=self.ones * accountant.total
+        )
         task.step("columns")
         bits, step = task.noise.bits, task.step
-        return GameStart(rows=rows, purse=purse, total=total, shares=shares, bits=bits, step=step)
+        return GameStart(rows=rows, accountant=accountant, total=total, shares=shares, bits=bits, step=step)

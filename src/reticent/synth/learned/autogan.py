@@ -147,7 +147,9 @@ class AutoGan(Adversarial):
         generator = Perceptron.started((LATENT, HIDDEN, CODE), bits)
         forger = CodeForger(layout=layout, network=generator, decoder=decoder, rate=self.game.forger_rate)
         critic = Perceptron.started((layout.width, self.game.hidden, 1), bits)
-        play(forger, [critic], start.paid(self.game.steps, start.purse.left), start.total, self.game, bits)
+        play(
+            forger, [critic], start.paid(self.game.steps, start.accountant.left), start.total, self.game, bits
+        )
         codes = forger.network.forward(normals(self.game.settled, LATENT, bits))[-1]
         bias_of(decoder)[:] += met(layout, decoder.forward(codes)[-1], start.shares)
         return AutoGanModel(
@@ -162,7 +164,7 @@ class AutoGan(Adversarial):
         """The second layer of an autoencoder that was trained by noisy sums, for half of what is left."""
         whole = Perceptron.started((layout.width, CODE, layout.width), start.bits)
         bias_of(whole)[:] = log_shares(start.shares)
-        paid = start.paid(self.game.steps, start.purse.left / 2)
+        paid = start.paid(self.game.steps, start.accountant.left / 2)
         residual = softmax_residual(layout.into, np.array(layout.sizes))
         optimiser = Adam(DECODER_RATE)
         for _ in range(paid.steps):

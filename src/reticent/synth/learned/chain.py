@@ -167,12 +167,12 @@ class AutoregressiveChain:
         """
         domain, holes, noise, step = task.domain, task.missing, task.noise, task.step
         ready = prepared(task, model=MST(), share=self.share)
-        rows, purse = ready.counts, Accountant(spend=ready.spend, noise=noise)
+        rows, accountant = ready.counts, Accountant(spend=ready.spend, noise=noise)
         view = plain(domain, holes)
         layout = ChainLayout.of(view)
-        total, shares = columns(rows, view, holes, purse, amount=self.ones * purse.total)
+        total, shares = columns(rows, view, holes, accountant, amount=self.ones * accountant.total)
         step("columns")
-        paid = self._paid(rows, purse, step)
+        paid = self._paid(rows, accountant, step)
 
         met = total if self.sample is None else total * float(self.sample.rate)
 
@@ -191,12 +191,19 @@ class AutoregressiveChain:
             claim=self.claim(domain, holes, task.spend),
         )
 
-    def _paid(self, rows: Counts, purse: Accountant, step: Step) -> NoisySteps | SampledSteps:
+    def _paid(self, rows: Counts, accountant: Accountant, step: Step) -> NoisySteps | SampledSteps:
         """All rows in every step, paid in rho; or Poisson samples, whose noise is worked out from epsilon and delta."""
         if self.sample is not None:
-            return SampledSteps(rows=rows, purse=purse, sample=self.sample, length=LENGTH, step=step)
+            return SampledSteps(
+                rows=rows, accountant=accountant, sample=self.sample, length=LENGTH, step=step
+            )
         return NoisySteps(
-            rows=rows, purse=purse, amount=purse.left, steps=self.pace.steps, length=LENGTH, step=step
+            rows=rows,
+            accountant=accountant,
+            amount=accountant.left,
+            steps=self.pace.steps,
+            length=LENGTH,
+            step=step,
         )
 
 
@@ -219,12 +226,14 @@ def check_learned(name: str, domain: Domain, spend: Spend, many: int) -> None:
 
 
 def columns(
-    rows: Counts, view: View, holes: MissingMethod, purse: Accountant, *, amount: Fraction
+    rows: Counts, view: View, holes: MissingMethod, accountant: Accountant, *, amount: Fraction
 ) -> tuple[float, list[Floats]]:
     """The noisy number of respondents, and the noisy shares of every column's groups."""
     places = range(len(view.sides))
     counted = rows.count([(place,) for place in places])
-    noisy = purse.measure([view.parted(t, (p,)) for t, p in zip(counted, places, strict=True)], amount=amount)
+    noisy = accountant.measure(
+        [view.parted(t, (p,)) for t, p in zip(counted, places, strict=True)], amount=amount
+    )
     total = total_of(noisy)
     ones = [_scaled(each, view, place, holes, total) for place, each in enumerate(noisy)]
     return total, [_shares(one, total) for one in ones]

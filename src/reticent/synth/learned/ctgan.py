@@ -190,7 +190,9 @@ class CtGan(Adversarial):
             layout=layout, network=network, shares=start.shares, rate=self.game.forger_rate
         )
         critic = Perceptron.started((2 * layout.width, self.game.hidden, 1), bits)
-        play(forger, [critic], start.paid(self.game.steps, start.purse.left), start.total, self.game, bits)
+        play(
+            forger, [critic], start.paid(self.game.steps, start.accountant.left), start.total, self.game, bits
+        )
         shares, many = np.concatenate(start.shares), self.game.settled
         shown = normals(many, LATENT, bits), conditions(layout, shares, many, bits)
         logits = forger.network.forward(np.concatenate(shown, axis=1))[-1]

@@ -216,12 +216,12 @@ class Kamino:
         """
         domain, holes, noise, step = task.domain, task.missing, task.noise, task.step
         ready = prepared(task, model=MST(), share=self.share)
-        rows, purse = ready.counts, Accountant(spend=ready.spend, noise=noise)
+        rows, accountant = ready.counts, Accountant(spend=ready.spend, noise=noise)
         view = plain(domain, holes)
-        total, shares = columns(rows, view, holes, purse, amount=self.ones * purse.total)
+        total, shares = columns(rows, view, holes, accountant, amount=self.ones * accountant.total)
         step("columns")
         at = ColumnOrder.of(view, sequence(domain, self.tied))
-        each = purse.left / (len(at.order) - 1)
+        each = accountant.left / (len(at.order) - 1)
         made = np.zeros((SIMULATED, len(at.order)), dtype=np.int64)
         embeddings = STARTING * (2 * uniforms(WIDE * int(at.offsets[-1]), noise.bits) - 1)
         parts: list[Floats] = []
@@ -230,7 +230,12 @@ class Kamino:
             part = bias
             if column:
                 paid = NoisySteps(
-                    rows=rows, purse=purse, amount=each, steps=self.pace.steps, length=LENGTH, step=step
+                    rows=rows,
+                    accountant=accountant,
+                    amount=each,
+                    steps=self.pace.steps,
+                    length=LENGTH,
+                    step=step,
                 )
                 part = _trained(paid, at, column, _started(at, column, embeddings, bias), total, self.pace)
                 embeddings[: WIDE * at.offsets[column]] = part[column : at.ends(column)[1]]

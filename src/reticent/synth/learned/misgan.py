@@ -203,7 +203,7 @@ class MisGan(Adversarial):
         critics = [
             Perceptron.started((width, hidden, 1), start.bits) for width in (layout.width, len(layout.sizes))
         ]
-        paid = start.paid(self.game.steps, start.purse.left)
+        paid = start.paid(self.game.steps, start.accountant.left)
         play(forger, critics, paid, start.total, self.game, start.bits)
         settle(forger, shares, silent, self.game.settled, start.bits)
         return MisGanModel(

@@ -22,10 +22,10 @@ HALF, MOST_STEPS = Fraction(1, 2), 100_000
 
 @dataclass(slots=True, kw_only=True)
 class NoisySteps:
-    """Sums of clipped gradients with their noise, `steps` of them, each paid from `purse` before a row is read.
+    """Sums of clipped gradients with their noise, `steps` of them, each paid from `accountant` before a row is read.
 
-    Guarantee   all calls together cost `amount` of the purse: zCDP, in equal parts.
-    Adjacency   that of the purse.
+    Guarantee   all calls together cost `amount` of the budget: zCDP, in equal parts.
+    Adjacency   that of the budget.
     Theorem     the Gaussian mechanism on a sum of vectors of bounded length; adaptive composition of zCDP.
     Proof       proofs/synth/learned/training.md
     Assumes     a record moves the sum of `work` by a whole vector no longer than `length`.
@@ -34,7 +34,7 @@ class NoisySteps:
     Parameters
     ----------
     rows : the rows, in the engine
-    purse : what is paid from
+    accountant : what is paid from
     amount : what all steps cost together
     steps : how many there are
     length : how far one record moves a sum, in its own steps
@@ -42,7 +42,7 @@ class NoisySteps:
     """
 
     rows: Counts = field(repr=False)
-    purse: Accountant
+    accountant: Accountant
     amount: Fraction
     steps: int
     length: int
@@ -51,13 +51,13 @@ class NoisySteps:
     @property
     def deviation(self) -> float:
         """That of every number's noise in a step, in records of full length."""
-        return noise_of(self.steps, self.amount, self.purse.spend)
+        return noise_of(self.steps, self.amount, self.accountant.spend)
 
     def noisy(self, work: RowSum) -> Floats:
         """The noisy sum, in units in which one record's vector is no longer than one."""
         summed = self.rows.summed(work)
         self.step("gradient")
-        return self.purse.add(summed, length=self.length, amount=self.amount / self.steps) / self.length
+        return self.accountant.add(summed, length=self.length, amount=self.amount / self.steps) / self.length
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,9 +80,9 @@ class PoissonSample:
 
 @dataclass(slots=True, kw_only=True)
 class SampledSteps:
-    """Noisy sums of clipped gradients over Poisson samples. What `spent` of the purse bought before composes with them.
+    """Noisy sums of clipped gradients over Poisson samples. What `spent` of the budget bought before composes with them.
 
-    Guarantee   with all that the purse bought before, `spend.epsilon` and `spend.delta`.
+    Guarantee   with all that the budget bought before, `spend.epsilon` and `spend.delta`.
     Adjacency   one record added or removed.
     Theorem     Mironov, Talwar and Zhang 2019, theorem 5; composition of Rényi divergences.
     Proof       proofs/synth/learned/training.md
@@ -92,14 +92,14 @@ class SampledSteps:
     Parameters
     ----------
     rows : the rows, in the engine
-    purse : what the tables before were paid from; the rest of it is set aside
+    accountant : what the tables before were paid from; the rest of it is set aside
     sample : rate and number of steps
     length : how far one record moves a sum, in its own steps
     step : told after each, for a progress bar
     """
 
     rows: Counts = field(repr=False)
-    purse: Accountant
+    accountant: Accountant
     sample: PoissonSample
     length: int
     step: Step
@@ -107,7 +107,7 @@ class SampledSteps:
     taken: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
-        self.multiplier = sampled_multiplier(self.purse.spend, self.sample, self.purse.set_aside())
+        self.multiplier = sampled_multiplier(self.accountant.spend, self.sample, self.accountant.set_aside())
 
     @property
     def deviation(self) -> float:
@@ -119,9 +119,9 @@ class SampledSteps:
         if self.taken == self.sample.steps:
             raise PlanError("this step would spend more than was set aside; ask for less.", field="epsilon")
         self.taken += 1
-        summed = self.rows.sampled_sum(work, self.sample.rate, self.purse.noise.bits)
+        summed = self.rows.sampled_sum(work, self.sample.rate, self.accountant.noise.bits)
         self.step("gradient")
-        made = self.purse.noise.gaussian_many(
+        made = self.accountant.noise.gaussian_many(
             summed.tolist(), sensitivity=self.length, rho=1 / (2 * self.multiplier**2)
         )
         return np.array(made, np.float64) / self.length

@@ -75,7 +75,7 @@ class AIM:
         domain, step = task.domain, task.step
         study = study_of(prepared(task, model=self, share=self.share), residuals=self.residuals)
         columns = len(domain.axes)
-        part = study.purse.total / (self.per_column * columns)
+        part = study.accountant.total / (self.per_column * columns)
         study.start(amount=columns * self.measuring * part, merge=self.merge)
         step("columns")
         options = candidates(pairs(domain, self.most_pair), columns)
@@ -88,10 +88,10 @@ class AIM:
         self, study: MarginalFit, options: Sequence[Candidate], part: Fraction, step: Step
     ) -> FittedGraph:
         """Choose, measure and fit until nothing is left; `part` is what a round takes."""
-        purse, passes = study.purse, study.pace * self.iterations
+        accountant, passes = study.accountant, study.pace * self.iterations
         model = study.fit(iterations=passes)
-        while purse.left > 0:
-            part = part if purse.left > 2 * part else purse.left
+        while accountant.left > 0:
+            part = part if accountant.left > 2 * part else accountant.left
             places, before = self._choose(study, model, self._small(study, options), part)
             made = study.measure(places, amount=self.measuring * part)
             model = study.fit(iterations=passes, start=model)
@@ -104,7 +104,7 @@ class AIM:
 
     def _small(self, study: MarginalFit, options: Sequence[Candidate]) -> list[Candidate]:
         """What was measured before, and what keeps the model small enough for now."""
-        most = self.most_cells * float(study.purse.spent / study.purse.total)
+        most = self.most_cells * float(study.accountant.spent / study.accountant.total)
         known = {each.places for each in study.measured}
         return [
             each
@@ -118,14 +118,14 @@ class AIM:
     ) -> tuple[Places, Floats]:
         """A set whose table is far from the model's, less what its noise will add; and the model's table."""
         tables = study.modelled(model, [each.places for each in options])
-        noise = study.grain * study.purse.size(self.measuring * part)
+        noise = study.grain * study.accountant.size(self.measuring * part)
         weights = [max(1, round(WHOLE * each.weight / study.rate(each.places))) for each in options]
         scores = [
             weight * (study.score(each.places, table) - int(noise * table.size))
             for each, table, weight in zip(options, tables, weights, strict=True)
         ]
         sensitivity = study.reach * max(weights)
-        place = study.purse.choose(scores, sensitivity=sensitivity, amount=(1 - self.measuring) * part)
+        place = study.accountant.choose(scores, sensitivity=sensitivity, amount=(1 - self.measuring) * part)
         return options[place].places, tables[place]
 
 

@@ -44,9 +44,9 @@ class Independent:
         ready = prepared(task, model=self, share=self.share)
         view, places = plain(domain, missing), range(len(domain.axes))
         counted = ready.counts.count([(place,) for place in places])
-        purse = Accountant(spend=ready.spend, noise=ready.noise)
-        noisy = purse.measure(
-            [view.parted(t, (p,)) for t, p in zip(counted, places, strict=True)], amount=purse.total
+        accountant = Accountant(spend=ready.spend, noise=ready.noise)
+        noisy = accountant.measure(
+            [view.parted(t, (p,)) for t, p in zip(counted, places, strict=True)], amount=accountant.total
         )
         task.step("columns")
         total = total_of(noisy)

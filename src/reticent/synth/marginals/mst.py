@@ -58,8 +58,8 @@ class MST:
         domain, step = task.domain, task.step
         study = study_of(prepared(task, model=self, share=self.share), residuals=self.residuals)
         edges = pairs(domain, self.most_cells)
-        third = study.purse.total / 3
-        study.start(amount=third if edges else study.purse.total, merge=self.merge)
+        third = study.accountant.total / 3
+        study.start(amount=third if edges else study.accountant.total, merge=self.merge)
         step("columns")
         for pair in spanning_tree(study, edges, amount=third):
             study.measure(pair, amount=third / (len(domain.axes) - 1))
@@ -75,7 +75,7 @@ def spanning_tree(study: MarginalFit, edges: tuple[Places, ...], *, amount: Frac
     scores = {pair: study.score(pair, _apart(study, pair)) for pair in edges}
     part, chosen = list(range(columns)), []
     while between := [pair for pair in edges if part[pair[0]] != part[pair[1]]]:
-        place = study.purse.choose(
+        place = study.accountant.choose(
             [scores[pair] for pair in between], sensitivity=study.reach, amount=amount / (columns - 1)
         )
         one, other = (part[place] for place in between[place])

@@ -64,11 +64,11 @@ class AllPairs:
 
     def deviations(self, domain: Domain, spend: Spend) -> tuple[float, float]:
         """The noise of one cell of a column's list and of a pair's, in rows: public, before a row is read."""
-        purse = Accountant(spend=spend, noise=SystemSynthNoise())
+        accountant = Accountant(spend=spend, noise=SystemSynthNoise())
         lists, sums = len(domain.axes), int(self.residuals and bool(fine_axes(domain)))
-        one = purse.deviation(self.columns * purse.total / lists, sums=sums)
+        one = accountant.deviation(self.columns * accountant.total / lists, sums=sums)
         every = len(pairs(domain, self.most_pair))
-        return one, purse.deviation((1 - self.columns) * purse.total / every, sums=2 * sums)
+        return one, accountant.deviation((1 - self.columns) * accountant.total / every, sums=2 * sums)
 
     def fit(self, task: FitTask) -> Network:
         """Measure all columns and all pairs, then fit a model to the pairs that it gets most wrong.
@@ -82,7 +82,7 @@ class AllPairs:
         """
         domain, step = task.domain, task.step
         study = study_of(prepared(task, model=self, share=self.share), residuals=self.residuals)
-        total, every = study.purse.total, pairs(domain, self.most_pair)
+        total, every = study.accountant.total, pairs(domain, self.most_pair)
         study.start(amount=self.columns * total, merge=0)
         step("columns")
         study.hold(every)

@@ -183,7 +183,7 @@ BATCH = 1 << 22
 
 @dataclass(slots=True, kw_only=True)
 class Search:
-    """CONFIDENTIAL: scores so far, and the rows they are read off. Only the purse lets anything out.
+    """CONFIDENTIAL: scores so far, and the rows they are read off. Only the budget lets anything out.
 
     `tidy` rids a noisy table of negative cells.
     """
@@ -191,7 +191,7 @@ class Search:
     counts: Counts = field(repr=False)
     domain: Domain
     missing: MissingMethod
-    purse: Accountant
+    accountant: Accountant
     score: Callable[[Counted], int]
     tidy: Callable[[Floats], Floats] = nearest
     ladders: tuple[Ladder, ...] = field(init=False, repr=False)
@@ -200,9 +200,14 @@ class Search:
     @classmethod
     def of(cls, task: FitTask, *, score: Callable[[Counted], int], tidy: Callable[[Floats], Floats]) -> Self:
         """Begun with the rows and the budget of `task`."""
-        purse = Accountant(spend=task.spend, noise=task.noise)
+        accountant = Accountant(spend=task.spend, noise=task.noise)
         return cls(
-            counts=task.counts, domain=task.domain, missing=task.missing, purse=purse, score=score, tidy=tidy
+            counts=task.counts,
+            domain=task.domain,
+            missing=task.missing,
+            accountant=accountant,
+            score=score,
+            tidy=tidy,
         )
 
     def __post_init__(self) -> None:
@@ -210,18 +215,18 @@ class Search:
 
     def by_lot(self) -> ParentChoice:
         """A first column: any one, without parents."""
-        return ParentChoice(place=below(len(self.domain.axes), self.purse.noise.bits), parents=())
+        return ParentChoice(place=below(len(self.domain.axes), self.accountant.noise.bits), parents=())
 
     def best(self, open_: Sequence[ParentChoice], *, sensitivity: int, amount: Fraction) -> ParentChoice:
         """One with nearly the best score. `sensitivity` bounds the move of a score between neighbours."""
         self._look_at(open_)
         scores = [self.known[one] for one in open_]
-        return open_[self.purse.choose(scores, sensitivity=sensitivity, amount=amount)]
+        return open_[self.accountant.choose(scores, sensitivity=sensitivity, amount=amount)]
 
     def measure(self, network: Sequence[ParentChoice], *, amount: Fraction) -> list[NoisyCounts]:
         """Each column with its parents, as a list, and at its end the rows left out: every row is in one entry."""
         counted = self.counts.count([one.places for one in network])
-        return self.purse.measure(
+        return self.accountant.measure(
             [
                 self._view(one).parted(_last(each, one), _order(one))
                 for each, one in zip(counted, network, strict=True)
@@ -364,11 +369,11 @@ class PrivBayes:
         domain, step = task.domain, task.step
         ready = prepared(task, model=self, share=self.share)
         search = Search.of(ready, score=dependence, tidy=clipped if self.clips else nearest)
-        purse = search.purse
+        accountant = search.accountant
         rows = self._rows(search)
-        amount = (1 - self.choosing) * purse.left if len(domain.axes) > 1 else purse.left
-        most = rows / (self.useful * purse.size(amount / len(domain.axes)))
-        network = _network(search, most, amount=purse.left - amount, step=step)
+        amount = (1 - self.choosing) * accountant.left if len(domain.axes) > 1 else accountant.left
+        most = rows / (self.useful * accountant.size(amount / len(domain.axes)))
+        network = _network(search, most, amount=accountant.left - amount, step=step)
         noisy = search.measure(network, amount=amount)
         step("tables")
         total = total_of(noisy)
@@ -386,7 +391,9 @@ class PrivBayes:
         if known and search.missing is not MissingMethod.COMPLETE:
             return float(known)
         (table,) = search.counts.count([(0,)])
-        (noisy,) = search.purse.measure([np.array([table.sum()])], amount=self.counting * search.purse.total)
+        (noisy,) = search.accountant.measure(
+            [np.array([table.sum()])], amount=self.counting * search.accountant.total
+        )
         return max(1.0, float(noisy.cells[0]))
 
 
@@ -394,7 +401,7 @@ def _network(search: Search, most: float, *, amount: Fraction, step: Step) -> li
     """A first column by lot, then one at a time, each with parents among those before."""
     network = [search.by_lot()]
     columns = len(search.domain.axes)
-    reach = REACH * search.purse.spend.neighbours.steps
+    reach = REACH * search.accountant.spend.neighbours.steps
     while len(network) < columns:
         open_ = candidates(search.domain, search.ladders, tuple(one.place for one in network), most)
         network.append(search.best(open_, sensitivity=reach, amount=amount / (columns - 1)))

@@ -150,12 +150,12 @@ class PrivBayesPrinted:
         self.check(domain, task.missing, task.spend)
         ready = prepared(task, model=Independent(), share=self.share)
         search = Search.of(ready, score=information, tidy=clipped)
-        purse = search.purse
+        accountant = search.accountant
         _check_rows(search)
         degree = self._degree(domain)
-        choosing = self.choosing * purse.total if len(domain.axes) > 1 else Fraction(0)
+        choosing = self.choosing * accountant.total if len(domain.axes) > 1 else Fraction(0)
         network = self._network(search, degree, amount=choosing, step=step)
-        noisy = search.measure(network[degree:], amount=purse.left)
+        noisy = search.measure(network[degree:], amount=accountant.left)
         step("tables")
         steps = _conditionals(search, network, noisy, degree)
         claim = self.claim(domain, task.missing, task.spend)

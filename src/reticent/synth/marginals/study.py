@@ -1,4 +1,4 @@
-"""One fit of marginals in progress: confidential tables behind a purse, what was measured of them, and views of the domain.
+"""One fit of marginals in progress: confidential tables behind a budget, what was measured of them, and views of the domain.
 
 A view says which cells are told apart, how a model over them is widened, and which pairs may be measured. Views are public
 throughout, but for how badly a public model fits a confidential table: a whole number, with a proved reach of one record.
@@ -249,7 +249,7 @@ def candidates(workload: Sequence[Places], columns: int) -> tuple[Candidate, ...
 
 @dataclass(slots=True, kw_only=True)
 class MarginalFit:
-    """Tables of `counts` are looked at through `view`; nothing of them leaves but through the purse.
+    """Tables of `counts` are looked at through `view`; nothing of them leaves but through the budget.
 
     With available cells a table holds only the rows that answered all its columns. It is measured with one cell more, for
     the rows it leaves out, which costs nothing: every row is in exactly one cell. So its sum is known as well as
@@ -257,13 +257,13 @@ class MarginalFit:
     such a cell for every block of who was asked what.
 
     Where `fines` are given, lists also have sums of residuals, so that means of binned numbers can be told. Everything that
-    was measured is kept as it came from the purse (`lists`), beside what the model is fitted to (`measured`).
+    was measured is kept as it came from the budget (`lists`), beside what the model is fitted to (`measured`).
     """
 
     counts: Counts = field(repr=False)
     domain: Domain
     missing: MissingMethod
-    purse: Accountant
+    accountant: Accountant
     fines: tuple[FineAxis, ...] = ()
     margins: tuple[PublicMargin, ...] = field(default=(), repr=False)
     lawful: dict[Places, Flags] = field(init=False, repr=False)
@@ -279,13 +279,13 @@ class MarginalFit:
     @classmethod
     def of(cls, task: FitTask, *, residuals: bool) -> Self:
         """Begun with the rows and the budget of `task`; with sums of residuals of binned numbers where asked for."""
-        purse = Accountant(spend=task.spend, noise=task.noise)
+        accountant = Accountant(spend=task.spend, noise=task.noise)
         fines = fine_axes(task.domain) if residuals else ()
         return cls(
             counts=task.counts,
             domain=task.domain,
             missing=task.missing,
-            purse=purse,
+            accountant=accountant,
             fines=fines,
             margins=task.public,
         )
@@ -346,7 +346,7 @@ class MarginalFit:
     @property
     def reach(self) -> int:
         """How far neighbours move one score."""
-        neighbours = self.purse.spend.neighbours
+        neighbours = self.accountant.spend.neighbours
         return 2 * SHARES * neighbours.records if self.is_parted else UNIT * neighbours.steps
 
     def rate(self, places: Places) -> float:
@@ -416,13 +416,13 @@ class MarginalFit:
             plain=tuple(side.into for side in plain(self.domain, self.missing).sides),
             groups=tuple(side.into for side in self.view.sides),
             lists=tuple(self.kept),
-            is_gaussian=not self.purse.is_pure,
+            is_gaussian=not self.accountant.is_pure,
             is_complex=any(column.role in SURVEYED for column in self.domain.schema.coded.values()),
         )
 
     def _measured(self, places: Places, *, amount: Fraction, is_chosen: bool = False) -> NoisyCounts:
-        """One list through the purse, kept as it is."""
-        noisy = self.purse.measure_with_sums(self._list(places), self._sums(places), amount=amount)
+        """One list through the budget, kept as it is."""
+        noisy = self.accountant.measure_with_sums(self._list(places), self._sums(places), amount=amount)
         cells = self._cells(places)
         self.kept.append(
             NoisyList(

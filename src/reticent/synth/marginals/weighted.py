@@ -47,7 +47,7 @@ class WeightedFit(MarginalFit):
             view=self.view,
             paired=self.view,
             total=1.0,
-            bits=self.purse.noise.bits,
+            bits=self.accountant.noise.bits,
         )
 
     def start(self, *, amount: Fraction, merge: float) -> None:
@@ -90,7 +90,7 @@ class WeightedFit(MarginalFit):
 
     @property
     def reach(self) -> int:
-        return SHARES * self.purse.spend.neighbours.steps
+        return SHARES * self.accountant.spend.neighbours.steps
 
     def counted(self, table: Floats, places: Places) -> Floats:
         return self.tables.coarse(table, places)
