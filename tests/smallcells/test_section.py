@@ -95,6 +95,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "no such column": ({"y": "kids"}, r"cells\[0\].y: no column 'kids' in the codebook; did you mean 'kid'"),
     "a level as y": ({"y": "state"}, "cells.*y: state is not a number"),
     "a weight as y": ({"y": "w"}, "cells.*y: w is the base weight"),
+    "a weight": (
+        {"weight": "w"},
+        r"cells.*weight: small cells count each respondent once.*by = \[\.\.\.\], weight",
+    ),
     "a decimal as cell": ({"cell": "share"}, "cell: is categorical, ordinal or an integer"),
     "no x": ({"x": None}, "x: is missing"),
     "an x for a mean": ({"estimate": {"mean": True}}, "x: does not go with a mean"),

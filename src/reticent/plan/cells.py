@@ -329,6 +329,12 @@ def read_cells(
     found: list[SmallCells] = []
     for place, each in enumerate(raw):
         at = f"cells[{place}]"
+        if "weight" in each:
+            raise PlanError(
+                "small cells count each respondent once: their bounds know of no weights; for weighted means in as many as "
+                "10,000 domains write a statistic, query = { mean = ..., by = [...], weight = ... }",
+                field=f"{at}.weight",
+            )
         section = fill(CellsSection, each, error=PlanError, at=at)
         found.append(_cells(section, each, schema, repair, at))
         if found[-1].name in [before.name for before in found[:-1]]:
