@@ -16,7 +16,7 @@ test: .venv/dev.stamp            ## SIMD=off: as on a plain processor, without i
 # The parts that can be tested without a whole release, and the rules of the house. What this leaves out is in CONTRIBUTING.md.
 QUICK := $(addprefix tests/,noise privacy sensitivity query schema prepare refine models missing synth) \
          tests/test_direction.py tests/test_house.py tests/test_references.py
-LONG  := *_laws.py *_coins.py *_audit.py *_crash.py *_trace.py *ledger_many.py
+LONG  := *_laws.py *_coins.py *_audit.py *_crash.py *_trace.py *_trainings.py *_scale.py *_effort.py *ledger_many.py *ledger_model.py *ledger_server.py
 
 quick: .venv/dev.stamp           ## a minute or so between two edits; no reason to land anything
 	$(BIN)/python -m pytest -n auto --dist worksteal $(QUICK) $(foreach each,$(LONG),--ignore-glob '$(each)')
