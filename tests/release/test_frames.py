@@ -155,3 +155,11 @@ def test_nothing_is_said_of_an_interval_that_is_not_there(estimates: list[Any], 
     told = covers(document(statistics=[answer(f"s{i}", [each]) for i, each in enumerate(estimates)]))
     assert said in told
     assert ("Where an" in told) == (len(estimates) == 2)
+
+
+def test_variances_are_key_figures_only_where_there_is_nothing_else() -> None:
+    """They are released for the sake of others, and in squared units."""
+    spread = answer("spread", [estimate(9, 3)], variance="wage")
+    both = release(statistics=[spread, answer("wage", [estimate(10, 3)])])
+    assert [line["name"] for line in key_figures(both.document)] == ["wage"]
+    assert [line["name"] for line in key_figures(release(statistics=[spread]).document)] == ["spread"]

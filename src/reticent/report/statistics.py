@@ -146,8 +146,12 @@ def statistics_view(document: Document) -> dict[str, Any]:
 
 
 def key_figures(document: Document) -> list[dict[str, Any]]:
-    """The first single estimates, to stand at the head of a page: name, value, and the widest interval that is given."""
-    answers = [each for each in document.get("statistics") or [] if not is_table(each)]
+    """The first single estimates, to stand at the head of a page: name, value, and the widest interval that is given.
+
+    Variances, which are released for the sake of others and are in squared units, only where there is nothing else.
+    """
+    single = [each for each in document.get("statistics") or [] if not is_table(each)]
+    answers = [each for each in single if "variance" not in (each.get("query") or {})] or single
     labels = Labels.of(document)
     lines = [line for each in answers[:KEY_FIGURES] for line in _lines([each], [], labels)["lines"]]
     return [{**line, "says": _says(line)} for line in lines]
