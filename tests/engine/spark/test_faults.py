@@ -152,7 +152,7 @@ engine = open_engine(RemoteTable(engine="spark", relation=str(folder / "rows.par
 plain, killed = SparkConnection.make, []
 
 def executors():
-    listed = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True).stdout
+    listed = subprocess.run(["ps", "-ww", "-eo", "pid,args"], capture_output=True, text=True).stdout
     app = session.sparkContext.applicationId
     return [int(line.split()[0]) for line in listed.splitlines() if "CoarseGrainedExecutorBackend" in line and app in line]
 
