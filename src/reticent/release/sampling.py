@@ -383,7 +383,11 @@ def _is_of_a_number(ask: Statistic, sampled: Sampled) -> bool:
 
 
 def _can_buy_its_own(ask: Statistic, sampled: Sampled) -> bool:
-    """Whether a plan would let it: not of a column that donors or lines fill, nor of levels."""
+    """Whether a plan would let it: not of a column that donors or lines fill, nor of levels, nor without sampling units."""
     plan, held = sampled.plan, sampled.plan.schema.coded
+    if plan.schema.replicates is None and all(
+        column.role != "psu" for column in plan.schema.columns.values()
+    ):
+        return False
     is_filled = roles(ask.query, plan.schema, plan.repair) or predicted(ask.query, plan.schema, plan.models)
     return not is_filled and not any(isinstance(held.get(name), Levels) for name in ask.asked.values)
