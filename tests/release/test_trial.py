@@ -291,7 +291,5 @@ def test_every_synthesizer_takes_a_number_in_bins(method):
     codebook = book(
         {"age": {"kind": "integer", "bounds": [0, 99]}, "sex": {"kind": "categorical", "levels": ["f", "m"]}}
     )
-    plan = Survey("rows.csv", codebook=codebook).plan(
-        "s1", epsilon="1", protect={"delta": "0.000001"}, synth=[asked]
-    )
+    plan = Survey("rows.csv", codebook=codebook).plan("s1", epsilon="1", delta="0.000001", synth=[asked])
     try_plan(plan)
