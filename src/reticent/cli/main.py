@@ -16,7 +16,7 @@ from reticent.cli import amplify, codebook, lab, ledger, missing, plans, report,
 from reticent.cli.groups import WholeSentences
 from reticent.errors import PlanError, ReticentError
 
-INTERRUPTED = "interrupted: run the command again, or resume what was charged"
+INTERRUPTED = "interrupted: resume what was charged, or else run the command again"
 
 app = typer.Typer(
     name="reticent",

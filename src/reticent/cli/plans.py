@@ -236,7 +236,7 @@ def _whole_hint(release_id: str, command: str) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         raise Interrupted(
-            f"run the command again, or finish what was charged with `{command}`", field="interrupted"
+            f"if it was charged, finish it with `{command}`; else run the command again", field="interrupted"
         ) from None
     except ReticentError as problem:
         problem.args = tuple(
