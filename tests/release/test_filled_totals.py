@@ -216,6 +216,17 @@ def test_an_empty_total_says_what_to_write(ask: Any, sections: Any, words: str) 
         assert "sampling = " not in found["total"]["empty"]
 
 
+def test_a_variance_of_which_noise_left_nothing_gives_no_total() -> None:
+    """Everybody alike: the noise of the mean alone stood under the heading of both. The interval for noise stays."""
+    asks = [{"name": "spread", "query": {"variance": "x"}}, {"query": {"mean": "x"}, "variance": "spread"}]
+    alike = people().set_column(1, "x", pa.array([40] * 1000))
+    found, other = told(plan_of(asks), alike)[1], told(plan_of(asks))[1]
+    (estimate,) = found["estimates"]
+    assert estimate["total_low"] is None and estimate["privacy_low"] is not None
+    assert "more epsilon" in found["total"]["empty"] and "empty where that is 0" in found["total"]["meaning"]
+    assert other["estimates"][0]["total_margin"] > 0 and "empty" not in other["total"]
+
+
 @pytest.mark.parametrize(
     ("ask", "words"),
     [
