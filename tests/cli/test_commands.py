@@ -43,6 +43,13 @@ def test_help_has_an_example_that_names_the_command(path):
     assert re.search(rf"Examples?: reticent {' '.join(path)}\b", " ".join(seen.out.split()))
 
 
+@pytest.mark.parametrize("group", [[], ["ledger"], ["codebook"], ["lab"]], ids=" ".join)
+def test_a_list_of_commands_tells_whole_sentences(group):
+    """None is cut off in the middle with dots."""
+    listed = run(*group, "--help").out.partition("Commands:")[2]
+    assert listed and "..." not in listed
+
+
 @pytest.mark.parametrize("words", [[], ["ledger"], ["codebook"]])
 def test_a_group_without_a_command_explains_itself(words):
     seen = run(*words)
@@ -235,7 +242,7 @@ def test_a_ledger_is_verified_with_the_receipts_that_were_published(house):  # c
     kept = house.ledger.read_bytes(), (house.folder / "town.ledger.db.head").read_bytes()
     assert house.release().status == 0
     seen = run("ledger", "verify", str(house.ledger), "--receipts", str(house.out))
-    assert seen.status == 0 and "1 receipts agree" in seen.out
+    assert seen.status == 0 and "1 receipt agrees" in seen.out
     house.ledger.write_bytes(kept[0])
     (house.folder / "town.ledger.db.head").write_bytes(kept[1])
     assert_refused(run("ledger", "verify", str(house.ledger), "--receipts", str(house.out)), status=5)

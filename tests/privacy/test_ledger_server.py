@@ -505,5 +505,5 @@ def test_the_commands_take_a_ledger_of_a_server(served, tmp_path, monkeypatch):
     refused = run("ledger", "spent", place)
     assert refused.status == 5 and f"`reticent ledger join {place}`" in refused.err
     joined = run("ledger", "join", place, "--receipts", str(house.out))
-    assert joined.status == 0 and "1 receipts agree" in joined.out
+    assert joined.status == 0 and "1 receipt agrees" in joined.out
     assert f"{receipt['charged']} spent of 100" in run("ledger", "spent", place).out

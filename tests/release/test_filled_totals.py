@@ -28,6 +28,7 @@ BOOK: dict[str, Any] = {
         "w": {"kind": "decimal", "bounds": [0, 4], "grid": "0.5", "role": "weight"},
     },
 }
+DEALT = {**BOOK, "columns": {**BOOK["columns"], "dealt": {"kind": "categorical", "role": "psu", "dealt": 50}}}
 DONORS = {"method": "donors", "column": "pay", "match": [{"on": ["sex"], "serve": 2}], "donors": 5}
 EXPECT = {"rows": 1000, "missing": {"pay": "0.2"}}
 
@@ -46,7 +47,7 @@ def people(size: int = 1000, seed: int = 3) -> pa.Table:
     )
 
 
-def plan_of(asks: list[dict[str, Any]], **sections: Any) -> Plan:
+def plan_of(asks: list[dict[str, Any]], codebook: dict[str, Any] = BOOK, **sections: Any) -> Plan:
     given = {
         "design": {"design_effect": "1"},
         "expect": EXPECT,
@@ -54,7 +55,7 @@ def plan_of(asks: list[dict[str, Any]], **sections: Any) -> Plan:
         **sections,
     }
     listed = [{"name": f"a{place}", "epsilon": "1000", **ask} for place, ask in enumerate(asks)]
-    return Survey(people(), codebook=BOOK).plan("r-1", epsilon="9000", statistics=listed, **given)
+    return Survey(people(), codebook=codebook).plan("r-1", epsilon="9000", statistics=listed, **given)
 
 
 def told(plan: Plan, rows: pa.Table | None = None) -> list[dict[str, Any]]:
@@ -193,7 +194,12 @@ def test_nought_is_unreliable_unless_it_is_known() -> None:
 @pytest.mark.parametrize(
     ("ask", "sections", "words"),
     [
-        ({"query": {"mean": "x"}}, {}, 'name it with variance = "its name"; or give the statistic sampling'),
+        (
+            {"query": {"mean": "x"}},
+            {"codebook": DEALT},
+            'name it with variance = "its name"; or give the statistic sampling',
+        ),
+        ({"query": {"mean": "x"}}, {}, 'name it with variance = "its name"'),
         ({"query": {"mean": "grade"}}, {}, 'name it with variance = "its name"'),
         ({"query": {"total": "pay"}}, {"impute": [DONORS]}, 'name it with variance = "its name"'),
         ({"query": {"unserved": "pay"}}, {"impute": [DONORS]}, "not of a population"),
@@ -208,6 +214,17 @@ def test_an_empty_total_says_what_to_write(ask: Any, sections: Any, words: str) 
     assert words in found["total"]["empty"] and found["estimates"][0]["total_low"] is None
     if "sampling" not in words:
         assert "sampling = " not in found["total"]["empty"]
+
+
+def test_a_variance_of_which_noise_left_nothing_gives_no_total() -> None:
+    """Everybody alike: the noise of the mean alone stood under the heading of both. The interval for noise stays."""
+    asks = [{"name": "spread", "query": {"variance": "x"}}, {"query": {"mean": "x"}, "variance": "spread"}]
+    alike = people().set_column(1, "x", pa.array([40] * 1000))
+    found, other = told(plan_of(asks), alike)[1], told(plan_of(asks))[1]
+    (estimate,) = found["estimates"]
+    assert estimate["total_low"] is None and estimate["privacy_low"] is not None
+    assert "more epsilon" in found["total"]["empty"] and "empty where that is 0" in found["total"]["meaning"]
+    assert other["estimates"][0]["total_margin"] > 0 and "empty" not in other["total"]
 
 
 @pytest.mark.parametrize(

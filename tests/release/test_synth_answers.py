@@ -50,6 +50,8 @@ def test_a_release_tells_its_answers_and_takes_more_questions(tmp_path):
     assert b"interval for sampling and noise" in page(made)
     again = Release.from_bytes((tmp_path / "s1.json").read_bytes())
     (share,) = again.query(ASKED[0]["query"], design_effect=1.5)
+    assert again.query(ASKED[0]["query"], design_effect="1.5") == (share,)  # as a plan writes it
+    assert f"95 % interval {share.low:.4g} to {share.high:.4g}" in str(share)
     assert (share.low, share.high) == pytest.approx((told["women"]["total_low"], told["women"]["total_high"]))
     (work,) = again.query(
         {"proportion": "job = 'yes'", "where": "sex = 'f'"}, table="people", design_effect=2.0

@@ -48,6 +48,20 @@ def release() -> Release:
     return Release(done.to_document(plan, receipt=None, engine="lab"))
 
 
+def test_every_margin_is_told_in_the_order_it_is_written() -> None:
+    """Where one order of the columns does for all of them; else by the column that is named first."""
+    wide = book({name: {"kind": "categorical", "levels": ["1", "2"]} for name in ("a", "b", "c")})
+
+    def names(*margins: list[str]) -> list[str]:
+        section = {"name": "t", "margins": list(margins), "epsilon": "1"}
+        plan = make_plan([], wide, tables=[section])
+        return [" by ".join(margin["columns"]) for margin in foresee_plan(plan)[0].told[0]["margins"]]
+
+    assert names(["a", "b"], ["c", "b"]) == ["a by b", "c by b"]
+    assert names(["b", "a"], ["c", "b"]) == ["b by a", "c by b"]
+    assert names(["a", "b"], ["b", "c"], ["c", "a"]) == ["a by b", "b by c", "a by c"]
+
+
 def test_the_plan_says_price_and_files_beforehand():
     plan = make_plan([], tables=[SECTION])
     assert plan.cost == 2 and plan.claim.epsilon == 2

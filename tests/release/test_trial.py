@@ -21,6 +21,7 @@ from reticent.release.curator import Curator
 from reticent.release.run import try_plan
 from reticent.release.statistics import wants_of
 from reticent.release.survey import Survey
+from reticent.synth.registry import KNOWN
 from tests.badinput.house import House, assert_refused, run
 from tests.doubles import passed
 from tests.release.synthetic import Flat, open_ledger, survey
@@ -280,3 +281,15 @@ def test_a_synthesizer_that_cannot_work_is_not_charged(tmp_path, monkeypatch):
     with pytest.raises(ResourceError):
         learner.fit(survey())
     assert ledger.spent == 1
+
+
+@pytest.mark.parametrize("method", [name for name in KNOWN if name != "privbayes-printed"])
+def test_every_synthesizer_takes_a_number_in_bins(method):
+    """As a plan names it, with no other word: what its own defaults cannot carry out is no method to offer."""
+    whole = {"missing": "category"} if method in ("dpctgan", "dpautogan") else {}
+    asked = {"name": "people", "method": method, "rows": 20, "epsilon": "1", "delta": "0.000001", **whole}
+    codebook = book(
+        {"age": {"kind": "integer", "bounds": [0, 99]}, "sex": {"kind": "categorical", "levels": ["f", "m"]}}
+    )
+    plan = Survey("rows.csv", codebook=codebook).plan("s1", epsilon="1", delta="0.000001", synth=[asked])
+    try_plan(plan)

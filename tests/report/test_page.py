@@ -169,5 +169,5 @@ def test_a_huge_table_scrolls_and_is_whole(no_drawing):
 def test_columns_that_are_asked_about_are_named_as_the_codebook_labels_them():
     labels = {"pay": {"label": "Income, <dollars>"}, "sex": {"label": "Sex", "levels": {"m": "Male"}}}
     text = page(release(labels=labels)).decode()
-    assert "<code>pay</code> Income, &lt;dollars&gt;; <code>sex</code> Sex (m Male)." in text
+    assert "<code>pay</code> Income, &lt;dollars&gt;; <code>sex</code> Sex (m: Male)." in text
     assert "Names in it" not in page(release()).decode()

@@ -14,6 +14,7 @@ from reticent.release.survey import Survey, simulate
 from reticent.report import words
 from reticent.report.charts import specs
 from reticent.report.methodology import methodology
+from reticent.report.numbers import variation
 from reticent.report.page import page
 from reticent.report.sheet import sheet
 from tests.report.test_true_sentences import BOOK, CELLS, COUNT, DONOR, MODEL
@@ -160,6 +161,30 @@ def test_nothing_is_advised_that_would_not_help() -> None:
     told = {each["name"]: each["total"]["empty"] for each in made.document["statistics"]}
     assert "[design]" in told["middle"] and "give interval" not in told["middle"]
     assert "fourth moments" in told["spread"] and "factors = " in told["weighed"]
+
+
+def test_levels_of_donors_are_told_once() -> None:
+    """Of several columns with the same levels; what differs between them is told of each."""
+    both = [
+        {
+            "method": "donors",
+            "columns": ["age", "pay"],
+            "match": ["area"],
+            "default": {"age": "40", "pay": "500"},
+        }
+    ]
+    told = of(statistics=COUNT, impute=both)[1].document["imputation"]
+    assert len(told) == 2 and "agrees in area" in told[0] and "40 stood in" in told[0]
+    assert "agrees in" not in told[1] and "as age;" in told[1] and "500 stood in" in told[1]
+    single = of(statistics=COUNT, impute=[{**DONOR[0], "match": ["area"]}])[1].document["imputation"]
+    assert "agrees in area" in single[0]
+
+
+@pytest.mark.parametrize(
+    ("cv", "said"), [(0.166, "16.6"), (10.0, "1,000"), (3_023_233.2, "over 1,000"), (None, "")]
+)
+def test_a_variation_beyond_all_use_has_no_digits(cv: float | None, said: str) -> None:
+    assert variation(cv) == (f"{said}\N{NO-BREAK SPACE}%" if said else "")
 
 
 @pytest.mark.parametrize("name", PLANS)

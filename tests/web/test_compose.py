@@ -240,6 +240,18 @@ def test_what_is_assumed_of_a_count_is_shown(tmp_path):
     assert "Assumed" not in planning.show_plan(asked_of(Desk(folder), "donors")).body.decode()
 
 
+def test_a_weighted_share_is_previewed_twice_on_the_page(tmp_path):
+    """At the mean weight that is expected and at the bound, as a table among the lines: the page failed on it."""
+    folder = state(tmp_path)
+    weighted = text_of("waves").replace(
+        '{ count = "*", where = "age >= 18" }', '{ proportion = "age >= 18", weight = "weight" }'
+    )
+    weighted = weighted.replace("[expect]\n", '[expect]\nmean_weight = "20"\n')
+    (folder / "waves.toml").write_text(weighted)
+    page = planning.show_plan(asked_of(Desk(folder), "waves")).body.decode()
+    assert "at a mean weight of 20" in page and "proportion" in weighted
+
+
 def test_an_expected_value_has_a_field_of_its_own():
     """Typed, it stands in the text; what else is expected stays; emptied, it goes. A changed text is left alone."""
     base = plan_text.plan_data(PLAN)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 from reticent.answer.context import (
     Context,
@@ -98,16 +99,22 @@ def spread_of_total(
 
 
 def binomial(count: Fraction, rows: int | None, weight: str | None = None) -> Sampling:
-    """Sampling variance of a count among all respondents, or of their weight; `rows` are those that are expected."""
+    """Sampling variance of a count among all respondents, or of their weight; `rows` are those that are expected.
 
-    def variance(size: SampleSize | None) -> float | None:
-        held = size or (SampleSize(respondents=rows) if rows is not None else None)
-        whole = None if held is None else held.whole(weight)
-        if held is None or not whole:
-            return None
-        return whole**2 * share_variance(float(count) / whole, held.effective(weight))
+    A partial, as `covering` is: a table has one for each cell, and a function of its own would be six objects.
+    """
+    return partial(_binomial_variance, count, rows, weight)
 
-    return variance
+
+def _binomial_variance(
+    count: Fraction, rows: int | None, weight: str | None, size: SampleSize | None
+) -> float | None:
+    """n p(1 - p), or that of their weight; None where the size of the sample is not known."""
+    held = size or (SampleSize(respondents=rows) if rows is not None else None)
+    whole = None if held is None else held.whole(weight)
+    if held is None or not whole:
+        return None
+    return whole**2 * share_variance(float(count) / whole, held.effective(weight))
 
 
 def widening(query: Query, schema: Schema, repair: Repair) -> float | None:
@@ -137,12 +144,12 @@ def widened(sampling: Sampling | None, factor: float | None) -> Sampling | None:
 
 def covering(measured: NoisyInteger) -> Callable[[Fraction], tuple[Fraction, Fraction]]:
     """The interval around a measured integer: its noise, and the coarser step where one was used."""
+    return partial(_covered, measured)
 
-    def interval(level: Fraction) -> tuple[Fraction, Fraction]:
-        width = measured.part.half_width(level) + (measured.part.blur if measured.part.is_coarse else 0)
-        return measured.estimate - width, measured.estimate + width
 
-    return interval
+def _covered(measured: NoisyInteger, level: Fraction) -> tuple[Fraction, Fraction]:
+    width = measured.part.half_width(level) + (measured.part.blur if measured.part.is_coarse else 0)
+    return measured.estimate - width, measured.estimate + width
 
 
 def _answer(
@@ -205,7 +212,11 @@ def answer_margin(query: CrossTabulation, epsilon: Fraction, context: Context) -
     schema = context.schema
     bound, grid = margin_bound(query, schema, context.neighbours, context.repair, in_rho=context.in_rho)
     exact = completions(query, context).tallies.tables[query.table(schema)].cells
-    wider = widening(query, schema, context.repair)
+    wider, filled, limits = (
+        widening(query, schema, context.repair),
+        context.repair.filled(),
+        (Fraction(0), None),
+    )
     table = measure_table(
         exact, "table", bound=bound, grid=grid, epsilon=epsilon, noise=context.noise, in_rho=context.in_rho
     )
@@ -216,14 +227,14 @@ def answer_margin(query: CrossTabulation, epsilon: Fraction, context: Context) -
             interval=covering(cell),
             noise_sd=cell.part.sd,
             sampling=widened(binomial(cell.estimate, context.rows, query.among.weight), wider),
-            limits=(Fraction(0), None),
+            limits=limits,
             cell=name,
         )
         for cell, name in named
-        if may_hold(name, context.repair.filled())
+        if may_hold(name, filled)
     )
-    filled = GAPS_WORDS if rests_on_caps(query, schema, context.repair) else ""
-    said = f"{EXACT_WORDS}; for each cell by itself{filled}"
+    gaps = GAPS_WORDS if rests_on_caps(query, schema, context.repair) else ""
+    said = f"{EXACT_WORDS}; for each cell by itself{gaps}"
     counted = CellBasis(weight=query.among.weight, rows=context.rows, wider=wider)
     return Answer(estimates=estimates, parts=(table[0].part,), meaning=said, counted=counted)
 

@@ -6,8 +6,13 @@ from typing import Annotated
 
 import typer
 
+from reticent.cli.groups import WholeSentences
+
 app = typer.Typer(
-    help="The codebook: public facts about the survey.", no_args_is_help=True, rich_markup_mode=None
+    cls=WholeSentences,
+    help="The codebook: public facts about the survey.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
 
 

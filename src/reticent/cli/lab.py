@@ -5,10 +5,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from reticent.cli.groups import WholeSentences
+
 if TYPE_CHECKING:
     from reticent.lab.run.experiment import Experiment
 
 app = typer.Typer(
+    cls=WholeSentences,
     help="The lab: simulations with the truth in hand. Nothing made here is a release.",
     no_args_is_help=True,
     rich_markup_mode=None,

@@ -5,7 +5,10 @@ from typing import Annotated
 
 import typer
 
+from reticent.cli.groups import WholeSentences
+
 app = typer.Typer(
+    cls=WholeSentences,
     help="The privacy budget of one data set, and everything charged to it.",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -101,8 +104,12 @@ def join(
     book = Ledger.join(Path(ledger), receipts=known)
     typer.echo(
         f"joined {ledger}, for {book.facts.dataset}: {book.facts.unit} {decimal(book.left)} left; "
-        f"{len(known)} receipts agree with it"
+        f"{_agreeing(len(known))} with it"
     )
+
+
+def _agreeing(receipts: int) -> str:
+    return "1 receipt agrees" if receipts == 1 else f"{receipts} receipts agree"
 
 
 @app.command(epilog="Example: reticent ledger show acs.ledger.db")
@@ -164,7 +171,7 @@ def verify(
     book = Ledger.open(ledger)
     known = list(receipts_in(receipts)) if receipts is not None else []
     book.verify(known)
-    typer.echo(f"{book.name} is whole; {len(known)} receipts agree with it")
+    typer.echo(f"{book.name} is whole; {_agreeing(len(known))} with it")
 
 
 @app.command(epilog='Example: reticent ledger note acs.ledger.db "audited by the board" --raise-to 12')

@@ -13,12 +13,14 @@ from typer import Abort
 from typer._click.exceptions import ClickException
 
 from reticent.cli import amplify, codebook, lab, ledger, missing, plans, report, serve, upgrade
+from reticent.cli.groups import WholeSentences
 from reticent.errors import PlanError, ReticentError
 
-INTERRUPTED = "interrupted: run the command again, or resume what was charged"
+INTERRUPTED = "interrupted: resume what was charged, or else run the command again"
 
 app = typer.Typer(
     name="reticent",
+    cls=WholeSentences,
     help="Differentially private releases from surveys that people did not finish answering.",
     epilog="Start with: reticent demo",
     no_args_is_help=True,

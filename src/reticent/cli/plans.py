@@ -52,7 +52,12 @@ def preview(
     show_preview(read, target, as_json=as_json)
 
 
-def rehearse(plan: PlanFile, out: Out = None) -> None:
+def rehearse(
+    plan: PlanFile,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder for the report; without it none is written.")
+    ] = None,
+) -> None:
     """Run the plan on rows simulated from the codebook: uncharged, marked, not a release."""
     from reticent.cli.show import show_files, show_release
     from reticent.plan.plan import read_plan
@@ -118,7 +123,7 @@ def demo(
         int, typer.Option("--rows", min=100, max=1_000_000, help="Respondents to simulate.")
     ] = 20_000,
 ) -> None:
-    """Simulate a survey with missing answers and release twelve statistics and a table from it, with a report."""
+    """Simulate a survey with missing answers and release thirteen statistics and a table from it, with a report."""
     from reticent.errors import PlanError
     from reticent.lab.demo import demo_survey
     from reticent.plan.plan import read_plan
@@ -159,7 +164,7 @@ def synth(
 ) -> None:
     """Charge the ledger for the plan's [[synth]] sections alone, and write their rows and the report.
 
-    In a plan that holds nothing else this is `release`. Where a plan holds asks or cells too, they are neither answered
+    In a plan that holds nothing else this is `release`. Where a plan holds statistics or small cells too, they are neither answered
     nor charged: what is released is another plan, under the plan's id followed by -synth, and to release the whole plan
     later draws and charges its synthetic tables once more.
     """
@@ -231,7 +236,7 @@ def _whole_hint(release_id: str, command: str) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         raise Interrupted(
-            f"run the command again, or finish what was charged with `{command}`", field="interrupted"
+            f"if it was charged, finish it with `{command}`; else run the command again", field="interrupted"
         ) from None
     except ReticentError as problem:
         problem.args = tuple(

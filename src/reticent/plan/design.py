@@ -274,7 +274,7 @@ class _Reader:
     def _items(self, section: DesignSection, asks: Mapping[str, Statistic]) -> dict[str, CodedMean]:
         found: dict[str, CodedMean] = {}
         for place, name in enumerate(section.items):
-            at = f"design.items[{place}]"
+            at = f"design.items[{place}] {name!r}"
             if name not in asks:
                 raise PlanError(f"there is no statistic {name!r}{nearest(name, asks)}", field=at)
             shape = asks[name].query.shape(self.schema)

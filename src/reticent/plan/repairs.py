@@ -191,7 +191,9 @@ def read_repairs(
     )
     _check_not_chained(repair)
     check_repair(repair, schema)
-    said += [capped_words(group, schema, repair.rings, rows) for group in capped]
+    said += [
+        capped_words(group, schema, repair.rings, rows, capped[:place]) for place, group in enumerate(capped)
+    ]
     said += [model.words() for model in standing]
     fitted = (_over_rings(model, repair) for model in models)
     return Repairs(repair=repair, models=(*standing, *fitted), words=tuple(said))

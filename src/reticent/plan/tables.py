@@ -154,16 +154,27 @@ def _check_weight(section: TablesSection, given: Given, schema: Schema, field: s
         )
 
 
+def _in_order(margins: list[list[str]]) -> list[str]:
+    """All columns, as they are first named, but so that every margin is told in its own order where one order does for all."""
+    left, found = list(dict.fromkeys(name for margin in margins for name in margin)), list[str]()
+    while left:
+        waits = {name for margin in margins for name in [each for each in margin if each in left][1:]}
+        first = next((name for name in left if name not in waits), left[0])
+        found.append(first)
+        left.remove(first)
+    return found
+
+
 def _margins(
     section: TablesSection, schema: Schema, among: Subpopulation, at: str
 ) -> tuple[Sides, tuple[Axes, ...]]:
-    """All columns as sides, in the order in which they are named, and each margin by their numbers."""
+    """All columns as sides, and each margin by their numbers."""
     for margin in section.margins:
         if not isinstance(margin, list) or not margin or len(set(map(str, margin))) < len(margin):
             raise PlanError(f"lists columns, each once in a margin: {LIKE}", field=at)
         if len(margin) > MOST_AXES:
             raise PlanError(f"has a margin of more than {MOST_AXES} columns", field=at)
-    columns = list(dict.fromkeys(str(name) for margin in section.margins for name in margin))
+    columns = _in_order([[str(name) for name in margin] for margin in section.margins])
     written = WrittenQuery(
         raw={"bins": section.bins}, key="margins", schema=schema, among=among, size=None, field=at
     )

@@ -27,22 +27,26 @@ def donors_words(donors: Donors, schema: Schema) -> str:
     return f"missing {donors.column} was {who} in {near}{how}; where donors were lacking, {last} stood in"
 
 
-def capped_words(group: CappedDonors, schema: Schema, rings: int, rows: int | None = None) -> str:
+ALIKE = "likewise, from donors of its own, at the same levels and with the same caps as"
+
+
+def capped_words(
+    group: CappedDonors,
+    schema: Schema,
+    rings: int,
+    rows: int | None = None,
+    earlier: Sequence[CappedDonors] = (),
+) -> str:
     """`missing wage was taken from a donor ...`, level by level, how many each serves, and who stands in.
 
-    How many recipients are left to the default is what 11.4 expects: nothing is read.
+    How many recipients are left to the default is what 11.4 expects: nothing is read. Levels that were told of an
+    `earlier` group are not told again.
     """
-    names = listed(list(group.columns))
-    levels = "; else ".join(
-        f"from one who agrees in {listed([_near(match) for match in level.on])} (serving at most {level.serve})"
-        if level.on
-        else f"from anybody (serving at most {level.serve})"
-        for level in group.levels
-    )
+    alike = next((each for each in earlier if each.levels == group.levels), None)
+    who = _who(group, rings) if alike is None else f"{ALIKE} {listed(list(alike.columns))}"
     last = listed(
         [_default(name, default, schema) for name, default in zip(group.columns, group.defaults, strict=True)]
     )
-    who = "a donor" if rings == 1 else f"{rings} donors, each for a fraction of the record"
     even = (
         f", {100 * unserved(group, schema, rows):.2g} % with {rows:,} respondents spread evenly over all cells"
         if rows
@@ -50,10 +54,22 @@ def capped_words(group: CappedDonors, schema: Schema, rings: int, rows: int | No
     )
     expected = "expected" if group.expected is not None else "taken as usual"
     return (
-        f"missing {names} was taken from {who}: {levels}; so one respondent changes at most {group.serve} filled rows of "
+        f"missing {listed(list(group.columns))} was taken {who}; so one respondent changes at most {group.serve} filled rows of "
         f"others; where no donor had room, {last} stood in (about {100 * unserved(group):.2g} % of missing values in large cells"
-        f"{even}, if {show(100 * (group.expected or USUAL_SHARE))} % are missing, as {expected}{_rule(group)})"
+        f"{even}, if {show(100 * (group.expected or USUAL_SHARE))} % are missing, as {expected}{_rule(group) if alike is None else ''})"
     )
+
+
+def _who(group: CappedDonors, rings: int) -> str:
+    """From whom it is taken, level by level."""
+    levels = "; else ".join(
+        f"from one who agrees in {listed([_near(match) for match in level.on])} (serving at most {level.serve})"
+        if level.on
+        else f"from anybody (serving at most {level.serve})"
+        for level in group.levels
+    )
+    who = "a donor" if rings == 1 else f"{rings} donors, each for a fraction of the record"
+    return f"from {who}: {levels}"
 
 
 def _rule(group: CappedDonors) -> str:

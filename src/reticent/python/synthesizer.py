@@ -197,7 +197,7 @@ class Synthesizer(Params):
         return made if len(made) > 1 else made[0]
 
     def answer(
-        self, query: Mapping[str, Any], *, level: float = LEVEL, design_effect: float | None = None
+        self, query: Mapping[str, Any], *, level: float = LEVEL, design_effect: float | str | None = None
     ) -> tuple[DirectAnswer, ...]:
         """Ask the noisy tables that the model was fitted to: `answer({"mean": "hours", "where": "sex = 'Female'"})`.
 

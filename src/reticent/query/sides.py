@@ -55,8 +55,9 @@ class Sides:
 
     def cells(self, schema: Schema) -> list[Cell]:
         """Every cell by the names of its sides, in the order of the table."""
-        names = product(*(self.labels(schema, column) for column in self.columns))
-        return [tuple(zip(self.columns, name, strict=True)) for name in names]
+        return list(
+            product(*([(name, label) for label in self.labels(schema, name)] for name in self.columns))
+        )
 
     def size(self, schema: Schema) -> int:
         """How many cells there are."""

@@ -6,6 +6,7 @@ Half-widths of the integer noises are the least integers that cover, decided at 
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 from statistics import NormalDist
 
 from flint import arb, ctx
@@ -57,6 +58,7 @@ def _bits(digits: int) -> int:
     return int(digits * 3.4) + 80
 
 
+@lru_cache(maxsize=256)  # of every cell of a table the same
 def laplace_half_width(scale: Fraction, level: Fraction) -> int:
     """The least w with P(|X| <= w) >= level, where P(X = k) is proportional to e^(-|k|/scale).
 

@@ -33,7 +33,15 @@ from reticent.refine.total import TotalError
 from reticent.release.format import COVERS, FORMAT
 from reticent.release.labels import labels_section
 from reticent.release.product import Result
-from reticent.release.sampling import FILLED_TOTAL, FIXED_SIZE, NO_FACTOR, TOTAL_WORDS, Sampled, why_empty
+from reticent.release.sampling import (
+    FILLED_TOTAL,
+    FIXED_SIZE,
+    NO_FACTOR,
+    OF_A_VARIANCE,
+    TOTAL_WORDS,
+    Sampled,
+    why_empty,
+)
 
 
 def _share(partition: Partition) -> dict[str, Any]:
@@ -352,6 +360,7 @@ def _total_words(ask: Statistic, answer: Answer, plan: Plan, *, is_own: bool) ->
     """What a total interval covers: what a bought one says of itself, or the usual, and what has to be known of it."""
     said = answer.total_meaning or TOTAL_WORDS
     said += FIXED_SIZE if ask.asked.adds_up and not is_own else ""
+    said += OF_A_VARIANCE if ask.variance and not is_own else ""
     said += FILLED_TOTAL if rests_on_caps(ask.query, plan.schema, plan.repair) else ""
     return said + ("" if _is_copied(answer) else line_total_words(ask.query, plan.schema, plan.models))
 

@@ -57,9 +57,9 @@ class Labels:
         return {name: self._spelled_out(name) for name in self.told if self._spelled_out(name)}
 
     def _spelled_out(self, name: str) -> str:
-        levels = ", ".join(f"{level} {label}" for level, label in self.levels(name).items())
+        levels = ", ".join(f"{level}: {label}" for level, label in self.levels(name).items())
         label = self.column(name) if self.column(name) != name else ""
-        return f"{label} ({levels})" if label and levels else label or levels
+        return " ".join(filter(None, (label, f"({levels})" if levels else "")))
 
     def level(self, name: str, level: Any) -> str:
         """A level of a column as a reader sees it."""

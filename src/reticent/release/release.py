@@ -143,7 +143,7 @@ class Release:
         *,
         table: str | None = None,
         level: float = 0.95,
-        design_effect: float | None = None,
+        design_effect: float | str | None = None,
     ) -> "tuple[DirectAnswer, ...]":
         """Ask the noisy tables behind a synthetic table: `release.query({"mean": "hours", "where": "sex = 'Female'"})`.
 

@@ -140,8 +140,9 @@ def _carry_out(plan: Plan, engine: Engine, step: Callable[[str], None]) -> None:
     if not done.is_as_planned(plan):
         raise PlanError(f"was planned at {show(plan.cost)} but would run otherwise", field="statistic")
     made = Release(done.to_document(plan, receipt=None, engine=Nobody.version))
+    held = made.to_bytes()
     for write in files_of(made).values():
-        write(Release.from_bytes(made.to_bytes()))
+        write(Release.from_bytes(held))
 
 
 def _small(plan: Plan) -> Plan:

@@ -40,11 +40,13 @@ FILLED_TOTAL = (
     "with, who does not answer has nothing to do with the answer"
 )
 FACTOR = "the survey's design factor"
+OF_A_VARIANCE = "; it takes the released variance as it is, noise and all, and is empty where that is 0"
 FIXED_SIZE = "; the number of respondents, and what they weigh, is taken as fixed by the design"
 
 NO_FACTOR = "no sampling error is known: add [design] to the plan, or sampling to the statistic"
 NO_INTERVAL = "the estimate has no interval for privacy noise, so there is none for both"
 NOTHING_LEFT = "noise left nothing of the sampling error that was bought; give sampling more epsilon"
+NO_SPREAD_LEFT = "noise left nothing of the variance that it names; give that one more epsilon"
 NO_HOUSEHOLDS = (
     "how many households were drawn is not released, so a number of them has a total interval only where the statistic buys "
     "its own: sampling = { epsilon = ... }; a share of households has one"
@@ -161,7 +163,8 @@ class Sampled:
             return self._carried(ask, estimate, answers, level)
         if estimate.combine is not None:
             return self._derived(ask, estimate, answers, level)
-        found = None if self.is_unsized(ask) else self._spread(ask.name, estimate)
+        is_unknown = self.is_unsized(ask) or self.is_drowned(ask, estimate, answers)
+        found = None if is_unknown else self._spread(ask.name, estimate)
         if found is None or not estimate.has_interval:
             return None
         variance, factor = found
@@ -183,6 +186,13 @@ class Sampled:
         query = ask.asked
         per = isinstance(query, RowQuery) and bool(query.among.per)
         return per and query.adds_up and ask.name not in self.own
+
+    def is_drowned(self, ask: Statistic, estimate: Estimate, answers: Mapping[str, Answer]) -> bool:
+        """Of the variance that it names noise left 0 or less: everybody alike is what that would say, and no interval of it."""
+        if not ask.variance or ask.name in self.own:
+            return False
+        named = {each.cell: each.value for each in answers[ask.variance].estimates}
+        return named.get(estimate.cell, Fraction(1)) <= 0
 
     def _carried(
         self, ask: Statistic, estimate: Estimate, answers: Mapping[str, Answer], level: Fraction
@@ -342,6 +352,8 @@ def why_empty(sampled: Sampled, ask: Statistic, answers: Mapping[str, Answer]) -
         return NOTHING_LEFT
     if not answers[ask.name].estimates[0].has_interval:
         return NO_INTERVAL
+    if all(sampled.is_drowned(ask, each, answers) for each in answers[ask.name].estimates):
+        return NO_SPREAD_LEFT
     return _unknown(sampled, ask, answers)
 
 
@@ -383,7 +395,11 @@ def _is_of_a_number(ask: Statistic, sampled: Sampled) -> bool:
 
 
 def _can_buy_its_own(ask: Statistic, sampled: Sampled) -> bool:
-    """Whether a plan would let it: not of a column that donors or lines fill, nor of levels."""
+    """Whether a plan would let it: not of a column that donors or lines fill, nor of levels, nor without sampling units."""
     plan, held = sampled.plan, sampled.plan.schema.coded
+    if plan.schema.replicates is None and all(
+        column.role != "psu" for column in plan.schema.columns.values()
+    ):
+        return False
     is_filled = roles(ask.query, plan.schema, plan.repair) or predicted(ask.query, plan.schema, plan.models)
     return not is_filled and not any(isinstance(held.get(name), Levels) for name in ask.asked.values)

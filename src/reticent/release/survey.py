@@ -77,6 +77,7 @@ class Survey:
         release_id: str,
         *,
         epsilon: str,
+        delta: str | None = None,
         statistics: Sequence[dict[str, Any]] = (),
         cells: Sequence[dict[str, Any]] = (),
         synth: Sequence[dict[str, Any]] = (),
@@ -88,6 +89,7 @@ class Survey:
 
         - `release_id`: the id of the release, which is also the name of its files.
         - `epsilon`: the privacy budget of the whole plan, a decimal as text.
+        - `delta`: its delta, where a synthetic table has one.
         - `statistics`: the `[[statistic]]` sections, as dictionaries.
         - `cells`: the `[[cells]]` sections.
         - `synth`: the `[[synth]]` sections.
@@ -96,6 +98,7 @@ class Survey:
         protect = {
             "change": "one respondent added or removed",
             "epsilon": epsilon,
+            **({"delta": delta} if delta is not None else {}),
             **sections.pop("protect", {}),
         }
         release = {"id": release_id, **sections.pop("release", {})}

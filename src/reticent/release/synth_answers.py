@@ -112,7 +112,7 @@ def query(
     *,
     table: str | None = None,
     level: float = LEVEL,
-    design_effect: float | None = None,
+    design_effect: float | str | None = None,
 ) -> tuple[DirectAnswer, ...]:
     """Put a question to the noisy tables behind one synthetic table of a release.
 

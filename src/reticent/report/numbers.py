@@ -34,6 +34,11 @@ def percent(share: float | None) -> str:
     return "" if share is None else f"{upward(float(Decimal(str(share)) * 100), 1)}\N{NO-BREAK SPACE}%"
 
 
+def variation(cv: float | None) -> str:
+    """A coefficient of variation as a percentage; beyond ten times the estimate no digits, which would say nothing."""
+    return "over 1,000\N{NO-BREAK SPACE}%" if cv is not None and cv > 10 else percent(cv)
+
+
 def factor(epsilon: Fraction) -> str:
     """How far the probability of a result can move: e to the epsilon, rounded up; where that is huge, to a power of 10."""
     if epsilon >= HUGE:

@@ -20,10 +20,10 @@ from reticent.report.numbers import (
     has_total,
     is_table,
     nearest,
-    percent,
     places,
     unit_of,
     upward,
+    variation,
 )
 
 MOST_CELLS = 60
@@ -262,7 +262,7 @@ def _line(
         "bar": _with(_span(low, high, "\N{NO-BREAK SPACE}"), own),
         "level": _level(answer),
         "total": _with(_total(estimate, digits), own),
-        "cv": percent(estimate.get("cv")),
+        "cv": variation(estimate.get("cv")),
         "rating": rating,
         "mark": MARKS.get(rating, ""),
     }

@@ -14,6 +14,7 @@ from statistics import NormalDist
 import numpy as np
 
 from reticent.errors import PlanError
+from reticent.exact import read_decimal
 from reticent.refine.total import DesignFactor
 from reticent.synth.base import MissingMethod, Places
 from reticent.synth.direct import MeasuredTables, NoInterval, variance_of
@@ -57,6 +58,13 @@ class DirectAnswer:
     reason: str = ""
     design: DesignFactor | None = None
 
+    def __str__(self) -> str:
+        """`share where sex = 'f': 0.512, 95 % interval 0.48 to 0.544`, or why there is none."""
+        said = f"{self.words}: {self.estimate:.4g}"
+        if self.low is None or self.high is None:
+            return f"{said}{', model only' if self.is_model_only else ''}, no interval: {self.reason}"
+        return f"{said}, {100 * self.level:g} % interval {self.low:.4g} to {self.high:.4g} for sampling and privacy noise"
+
     @property
     def standard_error(self) -> float | None:
         """Of sampling and noise together."""
@@ -69,7 +77,7 @@ def answered(
     rows: Callable[[], Rows],
     *,
     level: float = LEVEL,
-    design_effect: float | None = None,
+    design_effect: float | str | None = None,
     released: DesignFactor | None = None,
 ) -> tuple[DirectAnswer, ...]:
     """The answer from measured tables or, where these have none, the number that synthetic `rows` give, marked *model only*.
@@ -100,7 +108,7 @@ def _from_tables(
     lists: Lists | MeasuredTables | None,
     *,
     level: float,
-    design_effect: float | None,
+    design_effect: float | str | None,
     released: DesignFactor | None,
 ) -> tuple[DirectAnswer, ...]:
     """Direct answers; where only the design effect is lacking, the tables' estimates without intervals: rows know no better."""
@@ -125,7 +133,7 @@ def answer_directly(
     lists: Lists | MeasuredTables | None,
     *,
     level: float = LEVEL,
-    design_effect: float | None = None,
+    design_effect: float | str | None = None,
     released: DesignFactor | None = None,
 ) -> tuple[DirectAnswer, ...]:
     """The answer from measured tables: one, or for a regression one for each coefficient.
@@ -136,6 +144,8 @@ def answer_directly(
     """
     if not (isinstance(level, Real) and 0 < level < 1):
         raise PlanError("lies between 0 and 1, such as 0.95", field="level")
+    if isinstance(design_effect, str):  # as a plan writes it
+        design_effect = float(read_decimal(design_effect) or 0)
     if design_effect is not None and not (isinstance(design_effect, Real) and 0.1 <= design_effect <= 1000):
         raise PlanError("is a number from 0.1 to 1000, such as 1.6", field="design_effect")
     if lists is None:

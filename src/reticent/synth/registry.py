@@ -19,7 +19,7 @@ _ALL: tuple[SynthesisMethod, ...] = (
     PrivBayes(),
     PrivBayesPrinted(),
     MST(),
-    AllPairs(),
+    AllPairs(residuals=False),  # with_intervals has the one that measures them
     AIM(),
     AIM(per_column=16, grow=4, merge=0, most_cells=10_000_000, name="aim-printed"),
     AutoregressiveChain(),

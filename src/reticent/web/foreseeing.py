@@ -140,7 +140,7 @@ def ahead(text: str, path: Path, cv: float = 0.0) -> PlanAhead:
     found.legend = {each.how: LEGEND[each.how] for each in found.statistics.values()}
     for each in foresee_plan(plan, cv):
         if each.key == "statistics":
-            told = {f"{key}: {words}" for key, words in LEGEND.items()}
+            told = [f"{key}: {words}" for key, words in LEGEND.items()]  # of lines, some of which are tables
             found.lines["statistic"] = [line for line in each.lines[1:] if line not in told]
         else:
             found.lines[each.key] = each.lines

@@ -397,7 +397,7 @@ class PostgresConnection:
         except EngineError:
             raise SourceError("the server did not show the table's header", field="source") from None
         if not found:
-            raise SourceError(f"has no table {schema}.{name}; say it as schema.name", field="source")
+            raise SourceError(f"has no table {schema}.{name}; correct the name, schema.name", field="source")
         ((_, kind, filtered, writes, reads, boss, foreign),) = found
         if kind not in ("r", "p", "m"):
             raise SourceError(
