@@ -143,31 +143,36 @@ PAIRS, ALONE = PointsByCell(rows=Rows(), cell="c", x="x", y="y"), PointsByCell(r
 
 
 @pytest.mark.parametrize("want", [PAIRS, ALONE], ids=["pairs", "y alone"])
-def test_runs_are_whole_cells_in_order_wherever_batches_end(want: PointsByCell):
+def test_runs_are_whole_cells_in_order_wherever_batches_end(
+    want: PointsByCell, monkeypatch: pytest.MonkeyPatch
+):
     """400 surveys in batches of any length: the runs are the cells one would list, each cell in one run, empty ones too.
 
-    A run has no more points and cells than it may, or is one cell.
+    A run has no more points and cells than it may, or is one cell, and is the same as without batches.
     """
     dice, size = Random(f"runs {want.x}"), want.places(SCHEMA)
     for _ in range(400):
+        monkeypatch.setattr("reticent.engine.sql.points.RUN", most := dice.choice((1, 4, 20, 1000)))
         numbers = [dice.randrange(want.size(SCHEMA)) for _ in range(dice.choice((0, 1, 5, 60)))]
         if dice.random() < 0.3:  # most in one cell
             numbers += [3 * size + dice.randrange(size) for _ in range(40)]
-        lines, most = lines_of(numbers), dice.choice((1, 4, 20, 1000))
+        lines = lines_of(numbers)
         cuts = sorted(dice.choices(range(lines.shape[1] + 1), k=dice.randrange(6)))
-        found = [cells_of(run) for run in runs(SCHEMA, want, np.split(lines, cuts, axis=1), most=most)]
+        found = [cells_of(run) for run in runs(SCHEMA, want, np.split(lines, cuts, axis=1))]
         y_size = 6
         expected = [
             [(n % size // y_size, n % y_size) for n in sorted(numbers) if n // size == cell]
             for cell in range(7)
         ]
         assert [list(cell) for run in found for cell in run] == expected
-        assert all(len(run) == 1 or len(run) + sum(map(len, run)) <= most + 1 for run in found)
+        assert all(len(run) == 1 or len(run) + sum(map(len, run)) <= most for run in found)
+        assert [cells_of(run) for run in runs(SCHEMA, want, [lines])] == found
 
 
-def test_no_more_is_held_than_a_batch_and_a_cell():
+def test_no_more_is_held_than_a_batch_and_a_cell(monkeypatch: pytest.MonkeyPatch):
     """Of 210 batches of a line, those of one cell and one more are there when cells are handed over; of seven batches one."""
     watched, size = Watched(), PAIRS.places(SCHEMA)
+    monkeypatch.setattr("reticent.engine.sql.points.RUN", 1)
     want = PointsByCell(rows=Rows(), cell="c", x="x", y="y", fold=watched)
     lines = lines_of([n for n in range(7 * size) for _ in range(3)])
     batches = (lines[:, at : at + 1].copy() for at in range(lines.shape[1]))
@@ -206,10 +211,12 @@ def test_wants_of_the_same_points_are_read_once_whatever_is_made_of_them():
     assert len(found) == 3 and len(statements) == 1
 
 
-def test_a_table_is_the_runs_one_after_the_other():
+def test_a_table_is_the_runs_one_after_the_other(monkeypatch: pytest.MonkeyPatch):
     lines = lines_of(list(range(0, 7 * PAIRS.places(SCHEMA), 2)))
-    one, few = (list(runs(SCHEMA, PAIRS, [lines], most=most)) for most in (10**6, 3))
-    assert len(one) < len(few) == 7
+    one = list(runs(SCHEMA, PAIRS, [lines]))
+    monkeypatch.setattr("reticent.engine.sql.points.RUN", 3)
+    few = list(runs(SCHEMA, PAIRS, [lines]))
+    assert len(one) == 1 and len(few) == 7
     for name in ("starts", "x", "y"):
         assert (getattr(Tabled().joined(few), name) == getattr(Tabled().joined(one), name)).all()
     assert len(Tabled().joined(few).x) == lines.shape[1]

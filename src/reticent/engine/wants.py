@@ -191,7 +191,8 @@ class CellFold(Protocol):
     """What is made of the points of each cell by itself. The choice is public, what it gives is not.
 
     Cells come in the codebook's order, some whole cells at a time, and are forgotten: `of` is asked for every such run,
-    `joined` for what all of them gave, in order. Where a run ends follows from the points, and no result may depend on it.
+    `joined` for what all of them gave, in order. Where a run ends follows from the points alone, on every engine, and what
+    a cell gives does not depend on it, but for bits that are drawn for it.
     """
 
     def of(self, cells: "PointTable") -> Any: ...

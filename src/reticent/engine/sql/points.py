@@ -58,16 +58,14 @@ def _steps(dialect: Dialect, schema: Schema, column: str) -> Sql:
     return sql.minus(dialect.cast(code(column), "BIGINT"), sql.number(schema.coded[column].low))
 
 
-def runs(
-    schema: Schema, want: PointsByCell, blocks: Iterable[Lines], *, most: int = RUN
-) -> Iterator[PointTable]:
-    """The points of all declared cells in order, some whole cells at a time: about `most` points and cells, or one cell.
+def runs(schema: Schema, want: PointsByCell, blocks: Iterable[Lines]) -> Iterator[PointTable]:
+    """The points of all declared cells in order, as many whole cells at a time as have `RUN` points and cells, or one cell.
 
-    `blocks` are lines in order: places that are taken, and how many rows are in each. Held are one block, the lines of
-    the cell that goes on in the next, and the points of a run.
+    `blocks` are lines in order: places that are taken, and how many rows are in each. A run is the same wherever they end.
+    Held are one block, the lines of a run that is not full, and those of the cell that goes on in the next block.
     """
     cells, size = want.cells(schema), want.places(schema)
-    done, seen, held = 0, NOWHERE, list[Lines]()
+    done, whole, seen, held = 0, 0, NOWHERE, list[Lines]()
     for block in blocks:
         if not block.shape[1]:
             continue
@@ -75,26 +73,31 @@ def runs(
             raise EngineError("the engine gave lines out of order", field="source")
         seen = int(block[0, -1])
         held.append(block)
-        last = int(block[0, -1]) // size
-        if last > done:  # the cells before `last` are whole
-            lines = np.concatenate(held, axis=1)
-            cut = int(np.searchsorted(lines[0], last * size))
-            held = [lines[:, cut:].copy()]
-            yield from _whole(schema, want, lines[:, :cut], range(done, last), most)
-            done = last
+        if (last := seen // size) > whole:  # the cells before `last` are whole
+            whole, lines, held = last, np.concatenate(held, axis=1), []
+            for run in _full(schema, want, lines, range(done, whole)):
+                done += len(run.starts) - 1
+                yield run
+            held = [lines[:, np.searchsorted(lines[0], done * size) :].copy()]
     lines = np.concatenate([np.zeros((2, 0), np.int64), *held], axis=1)
-    yield from _whole(schema, want, lines, range(done, cells), most)
+    yield from _full(schema, want, lines, range(done, cells), to_the_end=True)
 
 
-def _whole(schema: Schema, want: PointsByCell, lines: Lines, cells: range, most: int) -> Iterator[PointTable]:
-    """The same from the lines of some whole cells."""
-    owner = lines[0] // want.places(schema) - cells.start
+def _full(
+    schema: Schema, want: PointsByCell, lines: Lines, cells: range, *, to_the_end: bool = False
+) -> Iterator[PointTable]:
+    """Runs of whole cells that no further cell fits into; `to_the_end` the others, too."""
+    size = want.places(schema)
+    lines = lines[:, : np.searchsorted(lines[0], (cells.stop - 1) * size + (size - 1), side="right")]
+    owner = lines[0] // size - cells.start
     sizes = np.zeros(len(cells), np.int64)
     np.add.at(sizes, owner, lines[1])
     starts = np.concatenate([[0], np.cumsum(sizes)])
     upto, first = starts + np.arange(len(starts)), 0
     while first < len(cells):
-        last = max(first + 1, int(np.searchsorted(upto, upto[first] + most, side="right")) - 1)
+        last = max(first + 1, int(np.searchsorted(upto, upto[first] + RUN, side="right")) - 1)
+        if last == len(cells) and upto[last] - upto[first] < RUN and not to_the_end:
+            return
         here = slice(*np.searchsorted(owner, [first, last]))
         yield _table(schema, want, lines[:, here], starts[first : last + 1] - starts[first])
         first = last
