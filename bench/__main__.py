@@ -28,7 +28,12 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help=f"some of: {', '.join(NAMES)}; all where left out")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     parser.add_argument("--large", action="store_true", help="the largest sizes, too, where there are some")
+    parser.add_argument(
+        "--only", metavar="WORDS", help="of `engines`: words with commas, such as spark,margins"
+    )
     chosen = parser.parse_args()
+    if chosen.only:
+        os.environ["RETICENT_BENCH_ONLY"] = chosen.only
     if chosen.large:
         os.environ["RETICENT_BENCH_LARGE"] = "1"
     if unknown := set(chosen.names) - set(NAMES):

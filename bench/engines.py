@@ -1,17 +1,18 @@
 """Sums, margins and donors where the rows are: PostgreSQL and Spark beside DuckDB, in processor time of the same run.
 
-Run as `python -m bench engines [--json]`. The same simulated respondents lie in a Parquet file, which DuckDB and Spark
+Run as `python -m bench engines [--json] [--large] [--only spark,margins,growth]`. The same simulated respondents lie in a Parquet file, which DuckDB and Spark
 read, and in a table of a server that is started for this. Processor time is user and system time of all processes of an
 engine, the client's own among them: wall time on a shared machine says more about the neighbours. Warm, best of two.
 `equal` says that all whole numbers before the noise were those of DuckDB. `--large` adds a hundred million rows, for the
-client's memory. RETICENT_BENCH_ROWS takes fewer rows than ten million. What cannot be started here is left out, by name.
+client's memory. `--only` takes words for engines, works and parts (ratios, growth, memory), and leaves the others out.
+RETICENT_BENCH_ROWS takes fewer rows than ten million. What cannot be started here is left out, by name.
 """
 
 import os
 import resource
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from itertools import combinations
@@ -37,6 +38,7 @@ from reticent.schema import Schema
 
 ROWS = int(os.environ.get("RETICENT_BENCH_ROWS", "10000000"))
 DONOR_ROWS, LARGE = min(ROWS, 1_000_000), 100_000_000
+ONLY = [word for word in os.environ.get("RETICENT_BENCH_ONLY", "").split(",") if word]
 TURNS, MOST_GROWTH, MOST_MEMORY = 2, 12.0, 1.2
 GOALS = {
     ("postgres", "sums"): 3.0,
@@ -46,18 +48,28 @@ GOALS = {
     ("postgres", "donors"): 6.0,
     ("spark", "donors"): 12.0,
 }
+WORKS, ENGINES = ("sums", "105 margins", "donors"), ("postgres", "spark")
 Work = tuple[Path, Schema, list[Aggregate], Repair]
 
 
-def works(rows: int, donors: int) -> dict[str, Work]:
-    """What is asked, of which file: ten sums, all pairs of fifteen columns, and a total filled by capped donors."""
+def only(names: Iterable[str]) -> list[str]:
+    """Those of the names that a word of `--only` is part of; all where none is."""
+    every = list(names)
+    return [name for name in every if any(word in name for word in ONLY)] or every
+
+
+def work_of(name: str, rows: int) -> Work:
+    """What is asked, of which file: ten sums, all pairs of fifteen columns, or a total filled by capped donors."""
+    if name == "donors":
+        total: list[Aggregate] = [Sum(rows=Rows(), value="income", power=1)]
+        return survey.parquet(rows), survey.schema(), total, survey.capped()
     asked = plans()["ten sums"]
-    total: list[Aggregate] = [Sum(rows=Rows(), value="income", power=1)]
-    return {
-        "sums": (people.parquet(rows), asked.schema, list(wants_of(asked)), NO_REPAIR),
-        "105 margins": (people.parquet(rows), asked.schema, pairs(asked.schema), NO_REPAIR),
-        "donors": (survey.parquet(donors), survey.schema(), total, survey.capped()),
-    }
+    wants = list(wants_of(asked)) if name == "sums" else pairs(asked.schema)
+    return people.parquet(rows), asked.schema, wants, NO_REPAIR
+
+
+def rows_of(name: str) -> int:
+    return DONOR_ROWS if name == "donors" else ROWS
 
 
 def pairs(schema: Schema) -> list[Aggregate]:
@@ -119,7 +131,13 @@ def session() -> Any:
 
 def why_not() -> dict[str, str]:
     """The engines beside DuckDB, and what is missing for each."""
-    return {"postgres": server.why_not(), "spark": sessions.why_not()}
+    found = {"postgres": server.why_not, "spark": sessions.why_not}
+    return {engine: found[engine]() for engine in only(ENGINES)}
+
+
+def here() -> list[str]:
+    """The engines beside DuckDB that can be started."""
+    return [engine for engine, missing in why_not().items() if not missing]
 
 
 def spent(engine: str) -> float:
@@ -155,9 +173,10 @@ def numbers(found: Tallies) -> list[Any]:
     return [list(found.statistics.sums.values()), [table.cells for table in found.tables.values()]]
 
 
-def timed(engine: str, work: Work) -> tuple[float, list[Any]]:
+@cache
+def timed(engine: str, name: str, rows: int) -> tuple[float, list[Any]]:
     """Processor seconds of a tally, warm and the best, and its numbers. Spark stages codes at the first."""
-    path, schema, wants, repair = work
+    path, schema, wants, repair = work_of(name, rows)
     best, found = float("inf"), list[Any]()
     with opened(engine, path) as held:
         held.check(schema)
@@ -171,37 +190,25 @@ def timed(engine: str, work: Work) -> tuple[float, list[Any]]:
 def ratios() -> list[dict[str, Any]]:
     """Every work on every engine that is here, in units of DuckDB's processor time."""
     found: list[dict[str, Any]] = []
-    for name, work in works(ROWS, DONOR_ROWS).items():
-        base, expected = timed("duckdb", work)
-        found.append(_row("duckdb", name, work, base, base, equal=True))
-        for engine, missing in why_not().items():
-            if not missing:
-                took, numbers_ = timed(engine, work)
-                found.append(_row(engine, name, work, took, base, equal=numbers_ == expected))
+    for name in only(WORKS):
+        rows = rows_of(name)
+        base, expected = timed("duckdb", name, rows)
+        for engine in ("duckdb", *here()):
+            took, numbers_ = timed(engine, name, rows)
+            goal, equal = GOALS.get((engine, name), 1.0), numbers_ == expected
+            row = {"engine": engine, "work": name, "rows": rows, "cpu": round(took, 2)}
+            row |= {"ratio": round(took / base, 2), "goal": goal, "equal": equal}
+            found.append(row | {"ok": equal and took / base <= goal})
     return found
-
-
-def _row(engine: str, name: str, work: Work, took: float, base: float, *, equal: bool) -> dict[str, Any]:
-    goal = GOALS.get((engine, name), 1.0)
-    rows = pq.ParquetFile(work[0]).metadata.num_rows
-    row = {
-        "engine": engine,
-        "work": name,
-        "rows": rows,
-        "cpu": round(took, 2),
-        "ratio": round(took / base, 2),
-    }
-    return row | {"goal": goal, "equal": equal, "ok": equal and took / base <= goal}
 
 
 def growth() -> list[dict[str, Any]]:
     """A tenth of the rows, then all: how much longer each work takes."""
     found = []
-    small, whole = works(ROWS // 10, DONOR_ROWS // 10), works(ROWS, DONOR_ROWS)
-    for engine in ["duckdb", *(each for each, missing in why_not().items() if not missing)]:
-        for name, work in whole.items():
-            (before, _), (after, _) = timed(engine, small[name]), timed(engine, work)
-            rows = pq.ParquetFile(work[0]).metadata.num_rows
+    for engine in ("duckdb", *here()):
+        for name in only(WORKS):
+            rows = rows_of(name)
+            (before, _), (after, _) = timed(engine, name, rows // 10), timed(engine, name, rows)
             row = {"engine": engine, "work": f"{name}, growth", "rows": rows, "cpu": round(after, 2)}
             row |= {"ratio": round(after / before, 2), "goal": MOST_GROWTH, "equal": True}
             found.append(row | {"ok": after / before <= MOST_GROWTH})
@@ -211,10 +218,8 @@ def growth() -> list[dict[str, Any]]:
 def memory() -> list[dict[str, Any]]:
     """Peak memory of a client that does nothing else, at ten and a hundred million rows."""
     found = []
-    for engine, missing in why_not().items():
-        if missing:
-            continue
-        for name in ("sums", "105 margins"):
+    for engine in here():
+        for name in only(WORKS[:2]):
             peaks = [_peak(engine, name, rows) for rows in (ROWS, LARGE)]
             row = {"engine": engine, "work": f"{name}, client memory", "rows": LARGE, "cpu": 0.0}
             row |= {"ratio": round(peaks[1] / peaks[0], 2), "goal": MOST_MEMORY, "equal": True}
@@ -229,7 +234,7 @@ def _peak(engine: str, name: str, rows: int) -> float:
     script = (
         "import resource, sys\nfrom bench import engines\n"
         f"engines.loaded = lambda path: 'people.' + path.stem.replace('-', '_')\n"
-        f"path, schema, wants, repair = engines.works({rows}, 1000)[{name!r}]\n"
+        f"path, schema, wants, repair = engines.work_of({name!r}, {rows})\n"
         f"with engines.opened({engine!r}, path) as held:\n    held.tally(schema, wants, repair)\n"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
     )
@@ -239,11 +244,14 @@ def _peak(engine: str, name: str, rows: int) -> float:
 
 def parts() -> dict[str, Callable[[], list[dict[str, Any]]]]:
     """What is measured, by title."""
-    large = {"Client memory, ten times the rows; at most 1.2 times": memory}
-    return {
-        f"Processor time in units of DuckDB's: {ROWS:,} respondents, donors {DONOR_ROWS:,}": ratios,
-        f"Growth: ten times the rows; at most {MOST_GROWTH:g} times the processor time": growth,
-    } | (large if os.environ.get("RETICENT_BENCH_LARGE") else {})
+    titles = {
+        "ratios": f"Processor time in units of DuckDB's: {ROWS:,} respondents, donors {DONOR_ROWS:,}",
+        "growth": f"Growth: ten times the rows; at most {MOST_GROWTH:g} times the processor time",
+    }
+    if os.environ.get("RETICENT_BENCH_LARGE"):
+        titles["memory"] = "Client memory, ten times the rows; at most 1.2 times"
+    measured = {"ratios": ratios, "growth": growth, "memory": memory}
+    return {titles[part]: measured[part] for part in only(titles)}
 
 
 def run() -> list[dict[str, Any]]:

@@ -302,7 +302,7 @@ def counts_as_they_are(plan: Plan, engine: DuckDBEngine, lot: Lot | None) -> byt
     done = run_plan(plan, engine, lot)
     (want,) = (each.want(plan.schema) for each in cell_tables(plan))
     held = engine.tally(plan.schema, [want], lot=lot).points[want]
-    few = [int(size) < 4 for size in cell_tables(plan)[0].points(held, plan.schema).starts[1:]]
+    few = [int(size) < 4 for size in held.starts[1:]]
     return visible(plan, done) + str(few).encode()
 
 

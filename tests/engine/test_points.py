@@ -10,11 +10,13 @@ import pytest
 
 from reticent.engine.sources.open import open_frame, open_path
 from reticent.engine.sql.clean import needed
+from reticent.engine.sql.points import Tabled, folded, runs
 from reticent.engine.wants import PointsByCell, PointTable, Rows
 from reticent.errors import EngineError
 from reticent.schema import Schema
 from reticent.schema.codebook import schema_from
 from tests.engine import slow
+from tests.engine.runs import Watched, cells_of, lines_of
 from tests.engine.slow import Raw
 from tests.engine.test_tally import SOURCES, book, native, opened, some_people
 
@@ -129,3 +131,92 @@ def test_a_table_of_points_shows_no_point():
         y=np.array([4711]),
     )
     assert "4711" not in repr(table) and "array" not in repr(table)
+
+
+GRID = {
+    "c": {"kind": "integer", "bounds": [3, 9]},
+    "x": {"kind": "integer", "bounds": [0, 4]},
+    "y": {"kind": "integer", "bounds": [-2, 3]},
+}
+SCHEMA = schema_from({"survey": {"name": "s", "unit": "row"}, "columns": GRID})
+PAIRS, ALONE = PointsByCell(rows=Rows(), cell="c", x="x", y="y"), PointsByCell(rows=Rows(), cell="c", y="y")
+
+
+@pytest.mark.parametrize("want", [PAIRS, ALONE], ids=["pairs", "y alone"])
+def test_runs_are_whole_cells_in_order_wherever_batches_end(
+    want: PointsByCell, monkeypatch: pytest.MonkeyPatch
+):
+    """400 surveys in batches of any length: the runs are the cells one would list, each cell in one run, empty ones too.
+
+    A run has no more points and cells than it may, or is one cell, and is the same as without batches.
+    """
+    dice, size = Random(f"runs {want.x}"), want.places(SCHEMA)
+    for _ in range(400):
+        monkeypatch.setattr("reticent.engine.sql.points.RUN", most := dice.choice((1, 4, 20, 1000)))
+        numbers = [dice.randrange(want.size(SCHEMA)) for _ in range(dice.choice((0, 1, 5, 60)))]
+        if dice.random() < 0.3:  # most in one cell
+            numbers += [3 * size + dice.randrange(size) for _ in range(40)]
+        lines = lines_of(numbers)
+        cuts = sorted(dice.choices(range(lines.shape[1] + 1), k=dice.randrange(6)))
+        found = [cells_of(run) for run in runs(SCHEMA, want, np.split(lines, cuts, axis=1))]
+        y_size = 6
+        expected = [
+            [(n % size // y_size, n % y_size) for n in sorted(numbers) if n // size == cell]
+            for cell in range(7)
+        ]
+        assert [list(cell) for run in found for cell in run] == expected
+        assert all(len(run) == 1 or len(run) + sum(map(len, run)) <= most for run in found)
+        assert [cells_of(run) for run in runs(SCHEMA, want, [lines])] == found
+
+
+def test_no_more_is_held_than_a_batch_and_a_cell(monkeypatch: pytest.MonkeyPatch):
+    """Of 210 batches of a line, those of one cell and one more are there when cells are handed over; of seven batches one."""
+    watched, size = Watched(), PAIRS.places(SCHEMA)
+    monkeypatch.setattr("reticent.engine.sql.points.RUN", 1)
+    want = PointsByCell(rows=Rows(), cell="c", x="x", y="y", fold=watched)
+    lines = lines_of([n for n in range(7 * size) for _ in range(3)])
+    batches = (lines[:, at : at + 1].copy() for at in range(lines.shape[1]))
+    found = folded(SCHEMA, [want], watched.watch(batches))[want]
+    assert [len(cell) for run in found for cell in run] == [3 * size] * 7
+    assert len(watched.blocks) == 7 * size and max(watched.held) <= size + 1
+    watched = Watched()
+    want = PointsByCell(rows=Rows(), cell="c", x="x", y="y", fold=watched)
+    batches = (lines[:, at : at + size].copy() for at in range(0, lines.shape[1], size))
+    folded(SCHEMA, [want], watched.watch(batches))
+    assert len(watched.blocks) == 7 and max(watched.held) <= size
+
+
+def test_lines_out_of_order_are_refused_and_not_miscounted():
+    for wrong in ([[[5, 4], [1, 1]]], [[[5], [1]], [[4], [1]]]):
+        with pytest.raises(EngineError, match="out of order"):
+            list(runs(SCHEMA, PAIRS, [np.array(block) for block in wrong]))
+
+
+def test_wants_of_the_same_points_are_read_once_whatever_is_made_of_them():
+    """Two folds and a table of one cloud: one statement, and each has all cells."""
+    people = some_people(Random(5), 60)
+    schema = book()
+    plain = PointsByCell(rows=Rows(), cell="region", x="age", y="income")
+    wants = [
+        plain,
+        *(PointsByCell(rows=Rows(), cell="region", x="age", y="income", fold=Watched()) for _ in "ab"),
+    ]
+    statements = []
+    with opened(open_frame(native(people))) as engine:
+        fetch = engine.fetch_columns
+        engine.fetch_columns = lambda *given: statements.append(given) or fetch(*given)  # type: ignore[method-assign,func-returns-value]
+        found = engine.tally(schema, wants).points
+    for want in wants[1:]:
+        assert [cell for run in found[want] for cell in run] == cells_of(found[plain])
+    assert len(found) == 3 and len(statements) == 1
+
+
+def test_a_table_is_the_runs_one_after_the_other(monkeypatch: pytest.MonkeyPatch):
+    lines = lines_of(list(range(0, 7 * PAIRS.places(SCHEMA), 2)))
+    one = list(runs(SCHEMA, PAIRS, [lines]))
+    monkeypatch.setattr("reticent.engine.sql.points.RUN", 3)
+    few = list(runs(SCHEMA, PAIRS, [lines]))
+    assert len(one) == 1 and len(few) == 7
+    for name in ("starts", "x", "y"):
+        assert (getattr(Tabled().joined(few), name) == getattr(Tabled().joined(one), name)).all()
+    assert len(Tabled().joined(few).x) == lines.shape[1]

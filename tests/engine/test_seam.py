@@ -13,9 +13,9 @@ from reticent.engine.duckdb.engine import DuckDBEngine
 from reticent.engine.protocol import Tables
 from reticent.engine.sources.open import open_frame
 from reticent.engine.sql import build as sql
+from reticent.engine.sql.points import folded, points
 from reticent.engine.sql.predict import DRAWS, HELD, NUMBER
 from reticent.engine.sql.sampling import Lot
-from reticent.engine.sql.tallies import point_tables, points
 from reticent.engine.wants import Key, PointsByCell, Rows, Sum, Table
 from reticent.prepare.repair import Donors, Match, RegressionLine, Repair
 from reticent.schema import Schema
@@ -94,14 +94,14 @@ class SqlDraws:
 class SqlPoints:
     """Points that leave as counts of equal ones."""
 
-    def tables(self, fetch: Any, cells: Any, rows: Any, wants: Any, values: Any) -> Any:
+    def tables(self, on: Any, cells: Any, rows: Any, wants: Any, values: Any) -> Any:
         found = {}
         for want in wants:
             place = sql.column("p0")
             each = sql.select([place, sql.alias(sql.call("count"), "n")], points(cells, rows.copy(), [want]))
-            counted = fetch(each.group_by(place.copy()), values)
-            numbers = {"p0": np.repeat(counted["p0"], counted["n"])}
-            found |= point_tables(cells.schema, [want], numbers)
+            counted = on.fetch_columns(each.group_by(place.copy()), values)
+            lines = np.stack([counted["p0"], counted["n"]])[:, np.argsort(counted["p0"])]
+            found |= folded(cells.schema, [want], [lines])
         return found
 
 

@@ -4,7 +4,7 @@ Along one and the same transcript of noisy numbers, everything visible must be t
 noted must be no further apart than the noise was scaled for.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -14,6 +14,7 @@ import pytest
 from reticent.refine.pivot import Pivot
 from reticent.sensitivity.bounds import Smooth
 from reticent.smallcells import pooled, run, smooth, theilsen
+from reticent.smallcells.readings import CellReadings
 
 
 @dataclass
@@ -41,23 +42,26 @@ def shut(monkeypatch: pytest.MonkeyPatch) -> Doors:
         doors.note("levels", (law.scale, law.sensitivity.bound), heights)
         return [3 * place - 900 for place in range(len(bounds))]
 
-    def counts(points: Any, *, epsilon: Fraction, bits: Any) -> list[int]:
-        doors.note("counts", (epsilon,), np.diff(points.starts))
-        return [40 + place for place in range(points.cells)]
+    def counts(sizes: Any, *, epsilon: Fraction, bits: Any) -> list[int]:
+        doors.note("counts", (epsilon,), sizes)
+        return [40 + place for place in range(len(sizes))]
 
     def chi_of(self: Any, told: int) -> int:
         doors.note("chi", (self.chi_scale,), [told])
         return 2_000_000
 
-    def steps_of(points: Any, aim: Any) -> list[int]:
-        doors.note("pooled estimates", (aim,), real_steps(points, aim))
-        return [400_000] * points.cells
+    def noised(self: Any, read: CellReadings, *, bits: Any) -> pooled.PooledTable:
+        doors.note("pooled estimates", (self.aim,), read.steps)
+        return real(self, replace(read, steps=np.full(read.cells, 400_000, object)), bits=bits)
 
-    def chosen(self: Any, points: Any, *, bits: Any) -> theilsen.TheilSenTable:
-        doors.note("choice", (self.rate, points.cells), [])
-        return theilsen.TheilSenTable(asked=self, steps=[5_000] * points.cells)
+    def chosen(self: Any, points: Any, *, bits: Any) -> CellReadings:
+        return CellReadings(sizes=points.sizes, steps=np.full(points.cells, 5_000, object))
 
-    real_steps = pooled.steps_of
+    def told(self: Any, read: CellReadings) -> theilsen.TheilSenTable:
+        doors.note("choice", (self.rate, read.cells), [])
+        return theilsen.TheilSenTable(asked=self, steps=read.steps.tolist())
+
+    real = pooled.PooledCells.noised
     monkeypatch.setattr(smooth, "add_lomax_many", lomax)
     monkeypatch.setattr(smooth.SmoothCells, "_levels", levels)
     monkeypatch.setattr(run, "noisy_counts", counts)
@@ -65,8 +69,9 @@ def shut(monkeypatch: pytest.MonkeyPatch) -> Doors:
     monkeypatch.setattr(pooled, "draw_laplace", lambda n, *, scale, bits: [0] * n)
     monkeypatch.setattr(pooled, "draw_laplace_each", lambda scales, *, bits: [0] * len(scales))
     monkeypatch.setattr(pooled.PooledCells, "chi_of", chi_of)
-    monkeypatch.setattr(pooled, "steps_of", steps_of)
-    monkeypatch.setattr(theilsen.TheilSenCells, "measure", chosen)
+    monkeypatch.setattr(pooled.PooledCells, "noised", noised)
+    monkeypatch.setattr(theilsen.TheilSenCells, "read", chosen)
+    monkeypatch.setattr(theilsen.TheilSenCells, "told", told)
     return doors
 
 

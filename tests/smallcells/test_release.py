@@ -19,7 +19,7 @@ from reticent.errors import BudgetError, PlanError
 from reticent.noise.bits import SystemBits
 from reticent.plan.cells import CellTables
 from reticent.plan.plan import Plan, read_plan
-from reticent.release.cells import CellsResult, cells_csv, run_cells
+from reticent.release.cells import CellsResult, cell_wants, cells_csv, run_cells
 from reticent.release.curator import beside_epsilon
 from reticent.release.document import document
 from reticent.release.release import Release
@@ -100,7 +100,7 @@ def seen(plan: Plan, rows: Sequence[Row]) -> bytes:
     """All that a reader would be given."""
     engine = DuckDBEngine(open_frame(frame(rows)), threads=1)
     try:
-        tallies = engine.tally(plan.schema, [each.want(plan.schema) for each in cell_tables(plan)])
+        tallies = engine.tally(plan.schema, cell_wants(asked(plan), plan))
     finally:
         engine.close()
     tables = run_cells(asked(plan), plan, tallies, SystemBits())
@@ -142,7 +142,7 @@ def test_the_intervals_hold_what_they_claim():
     """
     plan, rows = plan_of({**SMOOTH, "epsilon": "2"}), people()
     engine = DuckDBEngine(open_frame(frame(rows)), threads=1)
-    tallies = engine.tally(plan.schema, [each.want(plan.schema) for each in cell_tables(plan)])
+    tallies = engine.tally(plan.schema, cell_wants(asked(plan), plan))
     engine.close()
     exact, bits = _exact(rows), chosen_bits(61)
     outside = 0
@@ -165,7 +165,7 @@ def test_an_edit_comes_first_and_donors_of_another_column_change_nothing(monkeyp
     table = frame(rows).append_column("rooms", pa.array(["3", None] * 15))
     plan = Survey(table, codebook=wide).plan("r-1", epsilon="20", cells=[mean], **steps([edit, donors]))
     engine = DuckDBEngine(open_frame(table), threads=1)
-    tallies = engine.tally(plan.schema, [each.want(plan.schema) for each in cell_tables(plan)], plan.repair)
+    tallies = engine.tally(plan.schema, cell_wants(asked(plan), plan), plan.repair)
     engine.close()
     found = run_cells(asked(plan), plan, tallies, SystemBits())["smooth"].estimates
     for tract, t in zip("1234", found, strict=False):

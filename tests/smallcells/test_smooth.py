@@ -99,12 +99,12 @@ def test_nothing_shows_rows():
 def test_counts_have_laplace_noise():  # covers T26
     """30,000 empty cells and cells of three: the stated law at 1e-9, and not one of half the scale."""
     points = points_of([[], [(0, 0)] * 3] * 30_000, x_steps=1, y_steps=1)
-    drawn = noisy_counts(points, epsilon=Fraction(1, 5), bits=chosen_bits(6))
+    drawn = noisy_counts(points.sizes, epsilon=Fraction(1, 5), bits=chosen_bits(6))
     for share, size in ((0, 0), (1, 3)):
         noise = [count - size for count in drawn[share::2]]
         assert chi_square(noise, laplace(5)) > ALARM > chi_square(noise, laplace(2.5))
     with pytest.raises(PlanError, match="count_epsilon"):
-        noisy_counts(points, epsilon=Fraction(0), bits=SeededBits(0))
+        noisy_counts(points.sizes, epsilon=Fraction(0), bits=SeededBits(0))
 
 
 def test_refuses_noise_that_nothing_certifies():

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from reticent.engine.protocol import CodedRows, CuratorEngine
 from reticent.engine.sources.open import POSTGRES, SPARK, RemoteTable, Source
+from reticent.engine.sql.points import folded
 from reticent.engine.sql.sampling import Lot
-from reticent.engine.sql.tallies import Alike, point_tables, tallied
+from reticent.engine.sql.tallies import Alike, tallied
 from reticent.engine.wants import (
     Aggregate,
     Blocks,
@@ -132,7 +133,7 @@ def _nothing(schema: Schema, wants: Alike) -> Any:
         return [[0] * len(wants)]
     if isinstance(wants[0], PointsByCell):
         clouds = [want for want in wants if isinstance(want, PointsByCell)]
-        return point_tables(schema, clouds, {f"p{i}": np.zeros(0, np.int64) for i in range(len(clouds))})
+        return {want: made for cloud in clouds for want, made in folded(schema, [cloud], ()).items()}
     return []
 
 

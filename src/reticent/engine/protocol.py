@@ -17,7 +17,7 @@ from sqlglot import exp
 from reticent.engine.sql.build import Dialect, Values
 from reticent.engine.sql.clean import Clean, RowView
 from reticent.engine.sql.sampling import Lot
-from reticent.engine.wants import Aggregate, Key, PointsByCell, PointTable, Tallies
+from reticent.engine.wants import Aggregate, Key, PointsByCell, Tallies
 from reticent.prepare.repair import NO_REPAIR, Repair
 from reticent.schema import Schema
 
@@ -205,14 +205,21 @@ class CodedRows(Protocol):
         ...
 
 
+class PlaceLines(Protocol):
+    """Where numbers of points come from: all at once, or counted and in order.
+
+    `in_order` gives the lines of a statement of two columns, a number `p0` and how many rows `n` have it, by number: a batch
+    at a time, each forgotten before the next. A cell has `places` numbers.
+    """
+
+    def fetch_columns(self, statement: exp.Select, values: Values) -> dict[str, Whole]: ...
+
+    def in_order(self, lines: exp.Select, values: Values, places: int) -> Iterator[Whole]: ...
+
+
 class CellPoints(Protocol):
-    """The points of every declared cell, sorted within it. `fetch` runs a statement and gives its columns."""
+    """The points of every declared cell, sorted within it: a table of them, or what the fold of a want makes of them."""
 
     def tables(
-        self,
-        fetch: Callable[[exp.Select, Values], Mapping[str, Whole]],
-        cells: RowView,
-        rows: exp.Select,
-        wants: Sequence[PointsByCell],
-        values: Values,
-    ) -> dict[PointsByCell, PointTable]: ...
+        self, on: PlaceLines, cells: RowView, rows: exp.Select, wants: Sequence[PointsByCell], values: Values
+    ) -> dict[PointsByCell, Any]: ...

@@ -24,9 +24,10 @@ from reticent.engine.sources.dialect import looks_separated_by
 from reticent.engine.sql.build import Dialect, Values
 from reticent.engine.sql.clean import Clean, RowView, needed
 from reticent.engine.sql.fingerprint import fingerprint_of, row_sums
+from reticent.engine.sql.points import LocalPoints
 from reticent.engine.sql.predict import HELD, Drawn, LocalDraws, numbered, predicted
 from reticent.engine.sql.sampling import Lot
-from reticent.engine.sql.tallies import Alike, LocalPoints, coded_rows, statement, tallied
+from reticent.engine.sql.tallies import Alike, coded_rows, statement, tallied
 from reticent.engine.wants import (
     Aggregate,
     Blocks,
@@ -108,6 +109,11 @@ class SqlEngine(ABC):
 
     @abstractmethod
     def drop(self, name: str) -> None: ...
+
+    def in_order(self, lines: exp.Select, values: Values, places: int) -> Iterator[NDArray[np.int64]]:
+        """Places and their rows as `PlaceLines` has them. Here they are fetched at once, and sorted."""
+        found = self.fetch_columns(lines, values)
+        yield np.stack([found["p0"], found["n"]])[:, np.argsort(found["p0"])]
 
     @property
     def threads(self) -> int:
@@ -242,7 +248,7 @@ class SqlEngine(ABC):
             return self.fetch_blocks(coded_rows(cells, rows, wants[0]), values or Values())
         if isinstance(wants[0], PointsByCell):
             clouds = [want for want in wants if isinstance(want, PointsByCell)]
-            return self.points.tables(self.fetch_columns, cells, rows, clouds, values or Values())
+            return self.points.tables(self, cells, rows, clouds, values or Values())
         return self.fetch(statement(cells, rows, wants), values or Values())
 
     @contextmanager

@@ -6,6 +6,7 @@ passes over the rows. What it gives is confidential until noise is added, so no 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -186,17 +187,32 @@ class Blocks:
         return self.ring.weight
 
 
+class CellFold(Protocol):
+    """What is made of the points of each cell by itself. The choice is public, what it gives is not.
+
+    Cells come in the codebook's order, some whole cells at a time, and are forgotten: `of` is asked for every such run,
+    `joined` for what all of them gave, in order. Where a run ends follows from the points alone, on every engine, and what
+    a cell gives does not depend on it, but for bits that are drawn for it.
+    """
+
+    def of(self, cells: "PointTable") -> Any: ...
+
+    def joined(self, parts: Sequence[Any]) -> Any: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PointsByCell:
     """The points (x, y) of every cell of `cell`, empty ones included; of y alone where there is no `x`.
 
-    A row counts where it is among `rows` and has an answer in all of them.
+    A row counts where it is among `rows` and has an answer in all of them. With a `fold` they are not kept: what it
+    makes of them is given in their place.
     """
 
     rows: Rows
     cell: str
     y: str
     x: str | None = None
+    fold: CellFold | None = field(default=None, repr=False)
 
     @property
     def axes(self) -> tuple[str, ...]:
@@ -211,7 +227,11 @@ class PointsByCell:
 
     def size(self, schema: Schema) -> int:
         """How many places there are in all cells together: at most `MOST_PLACES`, or no engine can number them."""
-        places = self.cells(schema)
+        return self.cells(schema) * self.places(schema)
+
+    def places(self, schema: Schema) -> int:
+        """How many there are in one cell."""
+        places = 1
         for axis in self.axes:
             places *= self.steps(schema, axis) + 1
         return places
@@ -327,9 +347,9 @@ class BlockTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PointTable:
-    """The points of every declared cell: an ordered cell table.
+    """The points of every declared cell, or of a run of them: an ordered cell table.
 
-    Cell g of the codebook holds points `starts[g]` to `starts[g + 1]`, sorted by (x, y), each in grid steps from
+    Cell g of the codebook, or of the run, holds points `starts[g]` to `starts[g + 1]`, sorted by (x, y), each in grid steps from
     the lower bounds. Without an x, every x is 0.
     """
 
@@ -358,6 +378,8 @@ class BinTable:
 class Tallies:
     """Everything one plan needs from the rows.
 
+    `points` has a `PointTable` for each want, or what its fold made.
+
     Where recipients have a donor in each of several rings, all of it is of the rows as the first ring completes them, and
     `fractions` has the sums and tables added over the completions of all rings, and `unserved` how many recipients nobody
     served, all rings together.
@@ -366,7 +388,7 @@ class Tallies:
     statistics: SufficientStatistics
     tables: Mapping[Table, ContingencyTable]
     rings: Mapping[Ring, RingTable] = field(default_factory=dict, repr=False)
-    points: Mapping[PointsByCell, PointTable] = field(default_factory=dict, repr=False)
+    points: Mapping[PointsByCell, Any] = field(default_factory=dict, repr=False)
     bins: Mapping[Bins, BinTable] = field(default_factory=dict, repr=False)
     fractions: "Tallies | None" = field(default=None, repr=False)
     unserved: Mapping[str, int] = field(default_factory=dict, repr=False)

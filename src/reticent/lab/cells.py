@@ -163,7 +163,7 @@ def birth_rates(points: GridPoints, epsilon: Fraction, bits: Bits, *, is_observe
     else:
         asked = SmoothCells(aim=Estimand(estimator=CellMean()), epsilon=epsilon * Fraction(3, 4))
         means = _floats(asked.measure(points, bits=bits).estimates())
-        counts = _floats(noisy_counts(points, epsilon=epsilon / 4, bits=bits))
+        counts = _floats(noisy_counts(points.sizes, epsilon=epsilon / 4, bits=bits))
     return np.where(counts >= LEAST_ASKED, means, np.nan)
 
 

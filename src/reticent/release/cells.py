@@ -11,7 +11,7 @@ from reticent.engine.wants import PointsByCell as Want
 from reticent.engine.wants import Tallies
 from reticent.errors import ResourceError
 from reticent.files import Tidy
-from reticent.noise.bits import Bits
+from reticent.noise.bits import Bits, SystemBits
 from reticent.plan.cells import CellTables
 from reticent.plan.plan import Plan
 from reticent.privacy.claim import Claim
@@ -87,7 +87,7 @@ class CellsProducer(Producer[CellTables]):
         """`check` has tried them."""
 
     def wants(self) -> Sequence[Want]:
-        return [cells.want(self.plan.schema) for cells in self.asked.tables]
+        return cell_wants(self.asked, self.plan)
 
     def run(self, on: PlanRun) -> CellsResult:
         tables = run_cells(self.asked, on.plan, on.tallies, on.bits, step=on.step)
@@ -105,6 +105,13 @@ def _nobody(cells: SmallCells, plan: Plan) -> GridPoints:
     )
 
 
+def cell_wants(asked: CellTables, plan: Plan) -> list[Want]:
+    """What the tables need of the rows, in order: each reads off the points of a cell what it needs, and they are forgotten."""
+    from reticent.smallcells.run import want_of  # compiles, so loaded only where a plan has cells
+
+    return [want_of(cells, plan.schema, plan.neighbours, SystemBits()) for cells in asked.tables]
+
+
 def run_cells(
     asked: CellTables,
     plan: Plan,
@@ -117,9 +124,8 @@ def run_cells(
     from reticent.smallcells.run import answer_cells  # compiles, so loaded only where a plan has cells
 
     made: dict[str, CellTable] = {}
-    for cells in asked.tables:
-        points = cells.points(tallies.points[cells.want(plan.schema)], plan.schema)
-        table = answer_cells(cells, points, plan.schema, plan.neighbours, bits=bits)
+    for cells, want in zip(asked.tables, cell_wants(asked, plan), strict=True):
+        table = answer_cells(cells, tallies.points[want], plan.schema, plan.neighbours, bits=bits)
         if (table.epsilon, table.delta) != (cells.cost, cells.delta):
             raise ResourceError("was planned otherwise than it ran; nothing is published", field="cells")
         made[cells.name] = table

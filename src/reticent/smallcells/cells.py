@@ -15,7 +15,6 @@ from typing import Any, Literal
 from pydantic import Field
 
 from reticent.engine.wants import PointsByCell as Want
-from reticent.engine.wants import PointTable
 from reticent.errors import PlanError
 from reticent.exact import show
 from reticent.files import Section, is_printable
@@ -26,7 +25,6 @@ from reticent.schema.public_files import PublicCell, PublicFiles
 from reticent.sensitivity.donors import CAPPED_PAGES
 from reticent.smallcells.estimators import CellMean, Estimator, Predict, Slope
 from reticent.smallcells.observed import LABEL
-from reticent.smallcells.points import GridPoints
 
 MOST_GROUPS = 10_000
 _RANGE = re.compile(r"(-?[0-9]{1,15})\.\.(-?[0-9]{1,15})")
@@ -233,16 +231,6 @@ class SmallCells:
             return y.lower, y.upper - y.lower
         x = schema.number(self.x or "", field="cells.x")
         return Fraction(0), (y.upper - y.lower) / (x.upper - x.lower)
-
-    def points(self, table: PointTable, schema: Schema) -> GridPoints:
-        """The engine's table on the grid of the unit square."""
-        return GridPoints(
-            starts=table.starts,
-            x=table.x,
-            y=table.y,
-            x_steps=1 if self.x is None else table.want.steps(schema, self.x),
-            y_steps=table.want.steps(schema, self.y),
-        )
 
     def claim(self, change: Change) -> Claim:
         """The promise of this section, from public numbers alone."""

@@ -162,10 +162,10 @@ def highest(scale: Scale, cell: Cell, p: Whole, q: Whole) -> float:
 
 
 @compiled
-def climb(scale: Scale, starts: Whole, x: Whole, is_left_out: NDArray[np.bool_], out: Floats) -> None:
-    """`highest` of every cell that is not left out, for n steps max(steps, at_bottom) below 2^62."""
+def climb(scale: Scale, starts: Whole, x: Whole, is_large: NDArray[np.bool_], out: Floats) -> None:
+    """`highest` of every cell that is not too large: for n steps max(steps, at_bottom) below 2^62."""
     for g in range(len(starts) - 1):
-        if is_left_out[g]:
+        if is_large[g]:
             continue
         n = starts[g + 1] - starts[g]
         p, q = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
@@ -191,7 +191,17 @@ def smooth_bounds(points: GridPoints, aim: Estimand, *, beta: Fraction) -> Float
     Keeps back  the bounds, every rung, and the rung they were found on.
     """
     scale = _scale(points, aim, beta=beta, pooled=False)
-    return _climbed(points, aim, scale, np.zeros(points.cells, np.bool_))
+    return _climbed(points, aim, scale)
+
+
+def pooled_bounds(points: GridPoints, aim: Estimand, *, beta: Fraction) -> Floats:
+    """For each cell its part in `pooled_bound`: the largest weighted rung, (n + 1 + k) times U_k, in steps. Private."""
+    return _climbed(points, aim, _scale(points, aim, beta=beta, pooled=True))
+
+
+def largest_of(bounds: Floats, is_left_out: Flags) -> float:
+    """The largest of the cells that are not left out; at least 1."""
+    return float(max(1.0, bounds[~is_left_out].max(initial=0.0)))
 
 
 def pooled_bound(points: GridPoints, aim: Estimand, *, beta: Fraction, is_left_out: Flags) -> float:
@@ -204,8 +214,7 @@ def pooled_bound(points: GridPoints, aim: Estimand, *, beta: Fraction, is_left_o
     Assumes     beta, the aim and the choice of cells are public; `steps_of` gives the estimates.
     Keeps back  the bound.
     """
-    each = _climbed(points, aim, _scale(points, aim, beta=beta, pooled=True), is_left_out)
-    return float(max(1.0, each.max(initial=0.0)))
+    return largest_of(pooled_bounds(points, aim, beta=beta), is_left_out)
 
 
 def rungs(points: GridPoints, aim: Estimand, *, cell: int, count: int) -> list[float]:
@@ -272,15 +281,14 @@ def _read(points: GridPoints, estimator: Estimator) -> NDArray[np.int64]:
     return points.x
 
 
-def _climbed(points: GridPoints, aim: Estimand, scale: Scale, is_left_out: Flags) -> Floats:
+def _climbed(points: GridPoints, aim: Estimand, scale: Scale) -> Floats:
     """The largest weighted rung of every cell, rounded up; cells too large for a word go by Python's integers."""
     x = _read(points, aim.estimator)
-    sizes = np.diff(points.starts)
     limit = _ROOM // (scale.steps * max(scale.steps, scale.at_bottom))
-    is_large = sizes > limit
+    is_large = points.sizes > limit
     out = np.zeros(points.cells)
-    climb(scale, points.starts, x, is_left_out | is_large, out)
-    for g in np.flatnonzero(is_large & ~is_left_out):
+    climb(scale, points.starts, x, is_large, out)
+    for g in np.flatnonzero(is_large):
         out[g] = _Seen(scale, x[points.starts[g] : points.starts[g + 1]]).highest()
     return np.asarray(out * MARGIN)
 

@@ -22,6 +22,7 @@ from reticent.sensitivity.bounds import Observed
 from reticent.smallcells.estimators import Estimator, Floats, estimates
 from reticent.smallcells.local import error_sensitivity, local_sensitivity, sampling_errors
 from reticent.smallcells.points import CellMoments, GridPoints, Wholes, moments
+from reticent.smallcells.readings import CellReadings
 
 Whole = NDArray[np.int64]
 DECIMALS = 10**9
@@ -256,11 +257,16 @@ def release_observed(points: GridPoints, ask: ObservedCells, *, bits: Bits) -> O
     Assumes     points on the declared grid; each respondent is one point of one cell; groups are public.
     Keeps back  estimates, counts and standard errors without noise. Not hidden: what `unprotected` lists.
     """
-    found = measure(points, ask)
+    return noised(read(points, ask), ask, bits=bits)
+
+
+def noised(read: CellReadings, ask: ObservedCells, *, bits: Bits) -> ObservedTable:
+    """What `release_observed` gives, from what was read off the points of all cells."""
+    found = scaled(read, ask)
     noises = Noises(
         estimates=observed_noise(found.of_estimates.bounds, epsilon=ask.epsilon, grid=ask.grid, bits=bits),
         # A draw of its own: noise shared with the estimate would give the estimate away.
-        counts=draw_laplace(points.cells, scale=1 / ask.count_epsilon, bits=bits),
+        counts=draw_laplace(read.cells, scale=1 / ask.count_epsilon, bits=bits),
         errors=_error_noise(found.of_errors, ask, bits),
     )
     return publish(
@@ -276,20 +282,36 @@ def release_observed(points: GridPoints, ask: ObservedCells, *, bits: Bits) -> O
 
 
 def measure(points: GridPoints, ask: ObservedCells) -> ScaledEstimates:
-    """Everything that is read off the rows."""
-    if ask.groups is not None and len(ask.groups) != points.cells:
-        raise PlanError("every cell has one group.", field="groups")
+    """Everything that is read off the rows, and what the noise is scaled to."""
+    return scaled(read(points, ask), ask)
+
+
+def read(points: GridPoints, ask: ObservedCells) -> CellReadings:
+    """The estimate of every cell in whole steps and its local sensitivity; the same of standard errors. Private."""
     of = moments(points)
-    sizes = of.n.astype(np.int64)
     local = local_sensitivity(
         points, ask.estimator, corners_only=ask.corners_only, removals=ask.removals, span=ask.span
     )
-    errors, around = _errors(points, ask, of, sizes)
-    return ScaledEstimates(
+    errors, error_bounds = _errors(points, ask, of)
+    return CellReadings(
+        sizes=of.n.astype(np.int64),
         steps=estimates(ask.estimator, of).steps(ask.grid, instead=ask.instead),
-        sizes=sizes,
-        of_estimates=_envelope(ask, local, sizes),
+        bounds=local,
         errors=errors,
+        error_bounds=error_bounds,
+    )
+
+
+def scaled(read: CellReadings, ask: ObservedCells) -> ScaledEstimates:
+    """The envelope over the readings of all cells, and that of standard errors where they are asked for."""
+    if ask.groups is not None and len(ask.groups) != read.cells:
+        raise PlanError("every cell has one group.", field="groups")
+    around = None if ask.error_epsilon is None else _envelope(ask, read.error_bounds, read.sizes)
+    return ScaledEstimates(
+        steps=read.steps,
+        sizes=read.sizes,
+        of_estimates=_envelope(ask, read.bounds, read.sizes),
+        errors=read.errors,
         of_errors=around,
     )
 
@@ -319,16 +341,13 @@ def _envelope(ask: ObservedCells, local: Floats, sizes: Whole) -> Envelope:
     return envelope(local, sizes, groups=groups, least=ask.least, equal_sizes=ask.equal_sizes)
 
 
-def _errors(
-    points: GridPoints, ask: ObservedCells, of: CellMoments, sizes: Whole
-) -> tuple[Wholes, Envelope | None]:
-    """Standard errors in steps of the grid, and their own envelope, where they are asked for."""
+def _errors(points: GridPoints, ask: ObservedCells, of: CellMoments) -> tuple[Wholes, Floats]:
+    """Standard errors in steps of the grid, and how far one respondent moves each, where they are asked for."""
     if ask.error_epsilon is None:
-        return np.zeros(points.cells, dtype=object), None
+        return np.zeros(points.cells, dtype=object), np.zeros(points.cells)
     found = sampling_errors(ask.estimator, of)
     local = np.where(np.isnan(found), np.nan, error_sensitivity(points, ask.estimator))
-    steps = np.rint(np.nan_to_num(found) / float(ask.grid)).astype(np.int64).astype(object)
-    return steps, _envelope(ask, local, sizes)
+    return np.rint(np.nan_to_num(found) / float(ask.grid)).astype(np.int64).astype(object), local
 
 
 def _error_noise(around: Envelope | None, ask: ObservedCells, bits: Bits) -> list[int]:

@@ -39,6 +39,11 @@ class GridPoints:
         """How many cells were declared: a public number."""
         return len(self.starts) - 1
 
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """How many points each cell has."""
+        return np.diff(self.starts)
+
 
 def _is_cover(starts: NDArray[np.int64], points: int) -> bool:
     """Whether the offsets rise from 0 to the number of points."""

@@ -15,8 +15,9 @@ from reticent.exact import ball
 from reticent.noise.bits import Bits
 from reticent.noise.vector import draw_laplace, draw_laplace_each
 from reticent.refine.quantiles import laplace_half_width
-from reticent.smallcells.ladder import pooled_bound
+from reticent.smallcells.ladder import largest_of, pooled_bounds
 from reticent.smallcells.points import GridPoints
+from reticent.smallcells.readings import CellReadings
 from reticent.smallcells.table import Estimand, noisy_counts, steps_of
 
 FINENESS = 256
@@ -90,15 +91,24 @@ class PooledCells:
         Assumes     the cells, the aim and every other field are public.
         Keeps back  chi before its noise, and the estimates before theirs.
         """
-        counts = noisy_counts(points, epsilon=self.count_epsilon, bits=bits)
+        return self.noised(self.read(points), bits=bits)
+
+    def read(self, points: GridPoints) -> CellReadings:
+        """The estimate of every cell in whole steps, and its part in chi, whether or not it will count. Private."""
+        steps, bounds = steps_of(points, self.aim), pooled_bounds(points, self.aim, beta=self.beta)
+        return CellReadings(sizes=points.sizes, steps=np.array(steps, object), bounds=bounds)
+
+    def noised(self, read: CellReadings, *, bits: Bits) -> "PooledTable":
+        """What `measure` gives, from what was read off the points of all cells."""
+        counts = noisy_counts(read.sizes, epsilon=self.count_epsilon, bits=bits)
         is_left_out = np.array([count < self.least for count in counts], np.bool_)
-        bound = pooled_bound(points, self.aim, beta=self.beta, is_left_out=is_left_out)
+        bound = largest_of(read.bounds, is_left_out)
         (noise,) = draw_laplace(1, scale=self.chi_scale, bits=bits)
         chi = self.chi_of(log_above(Fraction(bound), self.grid) + noise)
         kept = [g for g, is_withheld in enumerate(is_left_out) if not is_withheld]
         noises = draw_laplace_each([self.scale(counts[g], chi) for g in kept], bits=bits)
-        steps, noisy = steps_of(points, self.aim), dict(zip(kept, noises, strict=True))
-        told = [step + noisy[g] if g in noisy else None for g, step in enumerate(steps)]
+        noisy = dict(zip(kept, noises, strict=True))
+        told = [step + noisy[g] if g in noisy else None for g, step in enumerate(read.steps.tolist())]
         return PooledTable(asked=self, counts=counts, chi=chi, steps=told)
 
     def chi_of(self, told: int) -> int:

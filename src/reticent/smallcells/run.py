@@ -1,19 +1,23 @@
-"""Run one table of small cells on points that are already in hand."""
+"""Run one table of small cells: what is read off the points of each cell as they come, and what is made of that."""
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import log, sinh
 from statistics import NormalDist
 from typing import Any
 
+from reticent.engine.wants import PointsByCell, PointTable
 from reticent.errors import PlanError
 from reticent.noise.bits import Bits, SystemBits
 from reticent.schema import Schema
 from reticent.sensitivity.bounds import Neighbours
+from reticent.smallcells import observed
 from reticent.smallcells.cells import CHANGES, ENVELOPES, Method, SmallCells
-from reticent.smallcells.observed import ObservedCells, release_observed
+from reticent.smallcells.observed import ObservedCells
 from reticent.smallcells.points import GridPoints
 from reticent.smallcells.pooled import PooledCells
+from reticent.smallcells.readings import CellReadings, joined
 from reticent.smallcells.smooth import SmoothCells
 from reticent.smallcells.table import CellTable, Estimand, finite, noisy_counts, roots
 from reticent.smallcells.theilsen import TheilSenCells
@@ -111,11 +115,54 @@ def try_cells(cells: SmallCells, nobody: GridPoints, schema: Schema, neighbours:
     if isinstance(spec, TheilSenCells):
         spec.through(nobody)  # all it can refuse; the choice itself takes ten seconds to compile
     else:
-        answer_cells(replace(cells, groups=None), nobody, schema, neighbours, bits=SystemBits())
+        alone, bits = replace(cells, groups=None), SystemBits()
+        answer_cells(alone, read_off(nobody, spec, bits), schema, neighbours, bits=bits)
+
+
+def read_off(points: GridPoints, spec: Spec, bits: Bits) -> CellReadings:
+    """What a method reads off the points of each cell by itself. Theil-Sen draws its pairs and its choice there."""
+    if isinstance(spec, TheilSenCells):
+        return spec.read(points, bits=bits)
+    return observed.read(points, spec) if isinstance(spec, ObservedCells) else spec.read(points)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellReader:
+    """The fold of a section: the readings of all cells, from points that come some whole cells at a time.
+
+    An entry is made of the points of its own cell, so where a run ends changes none (proofs/smallcells/run.md).
+    """
+
+    spec: Spec
+    x_steps: int
+    y_steps: int
+    bits: Bits = field(compare=False, repr=False)
+
+    def of(self, cells: PointTable) -> CellReadings:
+        points = GridPoints(
+            starts=cells.starts, x=cells.x, y=cells.y, x_steps=self.x_steps, y_steps=self.y_steps
+        )
+        return read_off(points, self.spec, self.bits)
+
+    def joined(self, parts: Sequence[CellReadings]) -> CellReadings:
+        return joined(parts)
+
+
+def want_of(cells: SmallCells, schema: Schema, neighbours: Neighbours, bits: Bits) -> PointsByCell:
+    """What a section needs of the rows: the points of its cells, and what it reads off them. `bits` are no part of it."""
+    want = cells.want(schema)
+    x_steps = 1 if cells.x is None else want.steps(schema, cells.x)
+    reader = CellReader(
+        spec=spec_of(cells, schema, neighbours),
+        x_steps=x_steps,
+        y_steps=want.steps(schema, cells.y),
+        bits=bits,
+    )
+    return replace(want, fold=reader)
 
 
 def answer_cells(
-    cells: SmallCells, points: GridPoints, schema: Schema, neighbours: Neighbours, *, bits: Bits
+    cells: SmallCells, read: CellReadings, schema: Schema, neighbours: Neighbours, *, bits: Bits
 ) -> CellTable:
     """The table of one section.
 
@@ -123,29 +170,32 @@ def answer_cells(
     Adjacency   neighbours.
     Theorem     the method's own, and group privacy over the records between neighbours; budgets add.
     Proof       proofs/smallcells/run.md
-    Assumes     `points` is a function of the clean rows, one row one point (proofs/engine/points.md); `cells` is public.
-    Keeps back  the points, and all that the method keeps back.
+    Assumes     `read` is what the section's `CellReader` made of the points of the clean rows, one row one point
+                (proofs/engine/points.md); `cells` is public.
+    Keeps back  the readings, and all that the method keeps back.
     """
     spec, k = spec_of(cells, schema, neighbours), steps_between(neighbours) * cells.stability
     if isinstance(spec, ObservedCells):
-        return _observed_table(cells, spec, points, bits)
+        return _observed_table(cells, spec, read, bits)
     if isinstance(spec, PooledCells):
-        return _pooled_table(cells, spec, points, bits)
-    made = _smooth_table(spec, points, bits) if isinstance(spec, SmoothCells) else _chosen(spec, points, bits)
-    counts = noisy_counts(points, epsilon=cells.count_epsilon / k, bits=bits) if cells.count_epsilon else None
+        return _pooled_table(cells, spec, read, bits)
+    made = _smooth_table(spec, read, bits) if isinstance(spec, SmoothCells) else _chosen(spec, read)
+    counts = (
+        noisy_counts(read.sizes, epsilon=cells.count_epsilon / k, bits=bits) if cells.count_epsilon else None
+    )
     return _with_counts(cells, made, counts, spent=k * spec.cost + cells.count_epsilon, k=k)
 
 
-def _chosen(spec: TheilSenCells, points: GridPoints, bits: Bits) -> dict[str, Any]:
-    nothing = [None] * points.cells
-    made = spec.measure(points, bits=bits).estimates()
+def _chosen(spec: TheilSenCells, read: CellReadings) -> dict[str, Any]:
+    nothing = [None] * read.cells
+    made = spec.told(read).estimates()
     return {"estimates": made, "variances": nothing, "widths": nothing, "meaning": CHOSEN_WORDS}
 
 
-def _smooth_table(spec: SmoothCells, points: GridPoints, bits: Bits) -> dict[str, Any]:
-    made = spec.measure(points, bits=bits)
+def _smooth_table(spec: SmoothCells, read: CellReadings, bits: Bits) -> dict[str, Any]:
+    made = spec.noised(read, bits=bits)
     if made.levels is None:
-        nothing = [None] * points.cells
+        nothing = [None] * read.cells
         parts: dict[str, Any] = {"variances": nothing, "widths": nothing, "meaning": UNBOUGHT_WORDS}
     else:
         widths = finite([float(width) for width in made.half_widths()])
@@ -164,8 +214,8 @@ def _with_counts(
     return CellTable(**made, errors=errors, counts=counts, epsilon=spent, count_variance=spread)
 
 
-def _pooled_table(cells: SmallCells, spec: PooledCells, points: GridPoints, bits: Bits) -> CellTable:
-    made = spec.measure(points, bits=bits)
+def _pooled_table(cells: SmallCells, spec: PooledCells, read: CellReadings, bits: Bits) -> CellTable:
+    made = spec.noised(read, bits=bits)
     is_kept = [step is not None for step in made.steps]
     variances = [v if kept else None for v, kept in zip(made.noise_variance(), is_kept, strict=True)]
     widths = [w if kept else None for w, kept in zip(made.half_widths(cells.level), is_kept, strict=True)]
@@ -183,8 +233,8 @@ def _pooled_table(cells: SmallCells, spec: PooledCells, points: GridPoints, bits
     )
 
 
-def _observed_table(cells: SmallCells, spec: ObservedCells, points: GridPoints, bits: Bits) -> CellTable:
-    made = release_observed(points, spec, bits=bits)
+def _observed_table(cells: SmallCells, spec: ObservedCells, read: CellReadings, bits: Bits) -> CellTable:
+    made = observed.noised(read, spec, bits=bits)
     alone = roots(made.noise_variance)
     errors = alone if spec.error_epsilon is None else made.standard_errors
     z = NormalDist().inv_cdf((1 + float(cells.level)) / 2)

@@ -19,6 +19,7 @@ from reticent.refine.pivot import Pivot, pivot
 from reticent.sensitivity.bounds import Smooth
 from reticent.smallcells.ladder import smooth_bounds
 from reticent.smallcells.points import GridPoints
+from reticent.smallcells.readings import CellReadings
 from reticent.smallcells.table import Estimand, steps_of
 
 Floats = NDArray[np.float64]
@@ -66,11 +67,19 @@ class SmoothCells:
         Assumes     the cells, the aim and every other field are public.
         Keeps back  the bounds, and the estimates before their noise.
         """
-        bounds = smooth_bounds(points, self.aim, beta=self.beta)
+        return self.noised(self.read(points), bits=bits)
+
+    def read(self, points: GridPoints) -> CellReadings:
+        """The estimate of every cell in whole steps, and its bound. Private."""
+        steps, bounds = steps_of(points, self.aim), smooth_bounds(points, self.aim, beta=self.beta)
+        return CellReadings(sizes=points.sizes, steps=np.array(steps, object), bounds=bounds)
+
+    def noised(self, read: CellReadings, *, bits: Bits) -> "SmoothTable":
+        """What `measure` gives, from what was read off the points of all cells."""
         noisy = add_lomax_many(
-            steps_of(points, self.aim), bounds=bounds, beta=self.beta, epsilon=self.epsilon, bits=bits
+            read.steps.tolist(), bounds=read.bounds, beta=self.beta, epsilon=self.epsilon, bits=bits
         )
-        levels = None if self.noise_epsilon is None else self._levels(bounds, bits)
+        levels = None if self.noise_epsilon is None else self._levels(read.bounds, bits)
         return SmoothTable(asked=self, steps=noisy, levels=levels)
 
     def _levels(self, bounds: Floats, bits: Bits) -> list[int]:

@@ -10,6 +10,7 @@ from math import ceil, floor, isfinite, sqrt
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reticent.errors import PlanError
 from reticent.exact import show
@@ -150,7 +151,7 @@ def _short(value: Number, scale: float) -> Number:
     return None if value is None else float(f"{value * scale:.6g}")
 
 
-def noisy_counts(points: GridPoints, *, epsilon: Fraction, bits: Bits) -> list[int]:
+def noisy_counts(sizes: NDArray[np.int64], *, epsilon: Fraction, bits: Bits) -> list[int]:
     """The size of every cell, empty ones too, with discrete Laplace noise of scale 1 / epsilon; it may be negative.
 
     Guarantee   epsilon-DP for the whole list.
@@ -162,8 +163,8 @@ def noisy_counts(points: GridPoints, *, epsilon: Fraction, bits: Bits) -> list[i
     """
     if epsilon <= 0:
         raise PlanError("it must be positive.", field="count_epsilon")
-    noise = draw_laplace(points.cells, scale=1 / Fraction(epsilon), bits=bits)
-    return [size + more for size, more in zip(np.diff(points.starts).tolist(), noise, strict=True)]
+    noise = draw_laplace(len(sizes), scale=1 / Fraction(epsilon), bits=bits)
+    return [size + more for size, more in zip(sizes.tolist(), noise, strict=True)]
 
 
 MOST_STEPS = 1 << 40

@@ -23,6 +23,7 @@ from reticent.noise.bits import below as bits_below
 from reticent.smallcells.estimators import CellMean, Predict, Slope
 from reticent.smallcells.ladder import Floats, Whole, compiled, two_words
 from reticent.smallcells.points import GridPoints
+from reticent.smallcells.readings import CellReadings
 from reticent.smallcells.table import Estimand
 
 Words = NDArray[np.uint64]
@@ -272,10 +273,18 @@ class TheilSenCells:
         Assumes     the cells, the aim and every other field are public.
         Keeps back  the pairs, the lines through them and all scores.
         """
+        return self.told(self.read(points, bits=bits))
+
+    def read(self, points: GridPoints, *, bits: Bits) -> CellReadings:
+        """The choice of every cell, made of its own points and bits of its own; how many points it has is private."""
         chosen: list[int] = []
         for first, after in _batches(points.starts, min(_MOST, _BATCH // self.matchings)):
             chosen += self._batch(points, first, after, bits)
-        return TheilSenTable(asked=self, steps=chosen)
+        return CellReadings(sizes=points.sizes, steps=np.array(chosen, object))
+
+    def told(self, read: CellReadings) -> "TheilSenTable":
+        """What `measure` gives."""
+        return TheilSenTable(asked=self, steps=read.steps.tolist())
 
     def _batch(self, points: GridPoints, first: int, after: int, bits: Bits) -> list[int]:
         """The choices of some cells."""

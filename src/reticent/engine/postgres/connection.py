@@ -183,6 +183,10 @@ class PostgresConnection:
         ]
         return dict(zip(names, np.concatenate(blocks, axis=1), strict=True))
 
+    def in_order(self, lines: exp.Select, values: Values, places: int) -> Iterator[NDArray[np.int64]]:
+        """The server sorts, and a batch is held here."""
+        yield from self.stream(self.printed(lines.order_by(sql.column("p0")), values), 2)
+
     def fetch_blocks(self, statement: exp.Select, values: Values) -> list[NDArray[Any]]:
         raise EngineError("rows as cells are streamed here, never held", field="source")
 

@@ -19,9 +19,10 @@ from reticent.engine.protocol import CodedRows, Engine, Tables
 from reticent.engine.sql import build as sql
 from reticent.engine.sql.build import Values
 from reticent.engine.sql.clean import RowView
+from reticent.engine.sql.points import GroupedPoints
 from reticent.engine.sql.predict import DRAWS, HELD, NUMBER
 from reticent.engine.sql.sampling import Lot
-from reticent.engine.sql.tallies import Alike, GroupedPoints, cell_of
+from reticent.engine.sql.tallies import Alike, cell_of
 from reticent.engine.sql_engine import SqlEngine
 from reticent.engine.wants import Aggregate, Coding, Key, Table, Tallies, check_coding
 from reticent.errors import PlanError, SourceError

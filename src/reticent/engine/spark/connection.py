@@ -6,7 +6,7 @@ same rows whenever a part of one is made again. What reaches this side passes on
 
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -28,7 +28,8 @@ from reticent.errors import EngineError, SourceError
 T = TypeVar("T")
 UNREAD = "the rows could not be read to the end; look at the cluster, then resume the release"
 CHANGED = "the files changed while they were read; let nobody write to them, then resume the release"
-ROWS, KEYS = "rows_", "keys_"
+ROWS, KEYS, PLACES = "rows_", "keys_", "places_"
+SLICE = 2**18  # lines of a slice, about: what is held here at a time
 
 
 NAME = re.compile(r"([A-Za-z_][A-Za-z0-9_]*(?:[.][A-Za-z_][A-Za-z0-9_]*){0,3})(?:@([0-9]{1,19}))?")
@@ -141,6 +142,21 @@ class SparkConnection:
     def fetch_columns(self, statement: exp.Select, values: Values) -> dict[str, NDArray[np.int64]]:
         """The same as arrays, for a statement that is never NULL."""
         return _arrays(self._taken(SPARK.printed(statement, copy=False), values))
+
+    def in_order(self, lines: exp.Select, values: Values, places: int) -> Iterator[NDArray[np.int64]]:
+        """The lines in a table of the cluster, and from there a slice at a time: some whole cells, or one."""
+        try:
+            self.make(PLACES, SPARK.printed(lines.order_by(sql.column("p0")), copy=False), values)
+            each = self.ask(
+                f"SELECT cell, count(*) AS n FROM (SELECT p0 DIV {places} AS cell FROM {PLACES}) t GROUP BY cell"
+            )
+            order = np.argsort(each["cell"])
+            for first, last in sliced(each["cell"][order], each["n"][order]):
+                here = f"p0 >= {first * places} AND p0 < {last * places}"
+                found = self.ask(f"SELECT p0, n FROM {PLACES} WHERE {here}")
+                yield np.stack([found["p0"], found["n"]])[:, np.argsort(found["p0"])]
+        finally:
+            self.drop(PLACES)
 
     def fetch_blocks(self, statement: exp.Select, values: Values) -> list[NDArray[Any]]:
         raise SourceError("rows of a cluster stay there", field="source")
@@ -262,6 +278,21 @@ class SparkConnection:
         if found is None:
             raise EngineError(UNREAD, field="source")
         return found
+
+
+def sliced(cells: NDArray[np.int64], lines: NDArray[np.int64]) -> list[tuple[int, int]]:
+    """From which cell to which each slice goes: whole cells with about `SLICE` lines together, or one cell.
+
+    `cells` rise, and those that are not named have no line.
+    """
+    found, upto = list[tuple[int, int]](), np.cumsum(lines)
+    first = 0
+    while first < len(cells):
+        room = SLICE + (int(upto[first - 1]) if first else 0)
+        last = max(first + 1, int(np.searchsorted(upto, room, side="right")))
+        found.append((int(cells[first]), int(cells[last - 1]) + 1))
+        first = last
+    return found
 
 
 def _plain(column: pa.ChunkedArray) -> list[Any]:

@@ -19,9 +19,10 @@ from reticent.engine.sql import keyed
 from reticent.engine.sql.blocks import counted
 from reticent.engine.sql.build import Sql, Values
 from reticent.engine.sql.clean import Clean, RowView, needed
+from reticent.engine.sql.points import GroupedPoints
 from reticent.engine.sql.predict import HELD, predicted
 from reticent.engine.sql.sampling import Lot
-from reticent.engine.sql.tallies import Alike, GroupedPoints, coded_rows
+from reticent.engine.sql.tallies import Alike, coded_rows
 from reticent.engine.sql_engine import SqlEngine
 from reticent.engine.wants import (
     Aggregate,

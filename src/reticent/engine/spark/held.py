@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from reticent.engine.coded import coins
 from reticent.engine.protocol import Cells, Fair, Fill, Places, RowFill, RowSum, Whole
-from reticent.engine.spark.connection import SparkConnection
+from reticent.engine.spark.connection import SLICE, SparkConnection
 from reticent.engine.spark.words import SPARK
 from reticent.engine.sql import build as sql
 from reticent.engine.sql.blocks import cover
@@ -22,7 +22,6 @@ from reticent.engine.streamed import StreamedCodedRows
 from reticent.errors import EngineError, PlanError
 
 MOST_CELLS = 2**27  # of all tables of one call
-SLICE = 2**18  # rows of a slice, about: what is held here at a time
 HASH, LINES = "hash_", "lines_"
 
 

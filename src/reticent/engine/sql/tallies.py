@@ -1,9 +1,5 @@
 """Aggregates in SQL: the two statements a plan costs, one for all its sums and one for all its tables, and what was fetched.
 
-**Points of declared cells.** Each row that counts leaves as one whole number, sorted here. A point of cell g at (x, y) is the
-number (g (X + 1) + x) (Y + 1) + y, where x and y count grid steps from their lower bounds up to X and Y. Sorting the
-numbers sorts cells, then x, then y, so the order of the file, chunks and threads are forgotten.
-
 **Base cells of a weighted survey**: records, base weights, and the largest of them. A record without a base weight, or of
 weight 0, is in no cell. Sums of base weights must fit 62 bits and are refused from public numbers if they could not; what
 is multiplied by a value is summed in 128 bits.
@@ -20,12 +16,11 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from reticent.engine.sql import build as sql
-from reticent.engine.sql.build import TURN, Dialect, Sql, Values
+from reticent.engine.sql.build import TURN, Dialect, Sql
 from reticent.engine.sql.clean import RowView, code
 from reticent.engine.sql.deviations import with_deviations
 from reticent.engine.wants import (
     ALWAYS,
-    MOST_PLACES,
     Aggregate,
     Bins,
     BinTable,
@@ -33,7 +28,6 @@ from reticent.engine.wants import (
     ContingencyTable,
     Key,
     PointsByCell,
-    PointTable,
     Ring,
     RingTable,
     Rows,
@@ -44,7 +38,7 @@ from reticent.engine.wants import (
     has_universe,
     is_replicate,
 )
-from reticent.errors import EngineError, PlanError
+from reticent.errors import PlanError
 from reticent.schema import Schema
 from reticent.schema.replicates import WHOLE_LENGTH
 
@@ -178,91 +172,6 @@ def _place(clean: RowView, key: Key) -> Sql:
     if has_universe(clean.schema, key.column):
         branches.append((clean.structural(key.column), sql.number(last + 1)))
     return sql.case(branches, sql.number(last))
-
-
-NOWHERE = -1
-
-
-def points(clean: RowView, rows: exp.Select, wants: Sequence[PointsByCell]) -> exp.Select:
-    """One line for every row that counts for any of the wants: its number in each, or `NOWHERE`.
-
-    What could not be numbered is refused from public numbers, whatever the rows hold.
-    """
-    if any(want.size(clean.schema) > MOST_PLACES for want in wants):
-        raise EngineError("has too many places to number; declare coarser grids", field="cells")
-    places = [exp.alias_(_point_place(clean, want), f"p{i}", quoted=True) for i, want in enumerate(wants)]
-    columns = [sql.column(f"p{i}") for i in range(len(wants))]
-    counts = [exp.NEQ(this=column.copy(), expression=sql.number(NOWHERE)) for column in columns]
-    return sql.select(columns, sql.select(places, rows), exp.or_(*counts))
-
-
-def _point_place(clean: RowView, want: PointsByCell) -> Sql:
-    schema = clean.schema
-    place = _steps(clean.dialect, schema, want.cell)
-    for column in want.axes:
-        size = sql.number(want.steps(schema, column) + 1)
-        place = sql.plus(sql.times(place, size), _steps(clean.dialect, schema, column))
-    settled = [*want.rows.answered, want.cell, *want.axes]
-    known = [sql.not_null(code(column)) for column in dict.fromkeys(settled)]
-    chosen = sql.both([clean.chosen(want.rows), *known])
-    return sql.case([(chosen, place)], sql.number(NOWHERE))
-
-
-def _steps(dialect: Dialect, schema: Schema, column: str) -> Sql:
-    """Grid steps from the lower bound, in 64 bits."""
-    return sql.minus(dialect.cast(code(column), "BIGINT"), sql.number(schema.coded[column].low))
-
-
-def point_tables(
-    schema: Schema, wants: Sequence[PointsByCell], found: Mapping[str, NDArray[np.int64]]
-) -> dict[PointsByCell, PointTable]:
-    """The tables, from the columns `p0`, `p1`, ... of numbers."""
-    return {want: _table(schema, want, found[f"p{i}"]) for i, want in enumerate(wants)}
-
-
-def _table(schema: Schema, want: PointsByCell, numbers: NDArray[np.int64]) -> PointTable:
-    held = np.sort(numbers[numbers != NOWHERE] if len(numbers) else numbers)
-    wide = [want.steps(schema, column) + 1 for column in want.axes]
-    first = np.arange(want.cells(schema) + 1, dtype=np.int64) * int(np.prod(wide, dtype=object))
-    starts = np.searchsorted(held, first).astype(np.int64)
-    held, y = np.divmod(held, wide[-1])
-    x = np.zeros_like(y) if want.x is None else np.mod(held, wide[0], out=held)
-    return PointTable(want=want, starts=starts, x=x, y=y)
-
-
-class LocalPoints:
-    """Points fetched, one number for each row that counts, and sorted here."""
-
-    def tables(
-        self,
-        fetch: Callable[[exp.Select, Values], Mapping[str, NDArray[np.int64]]],
-        cells: RowView,
-        rows: exp.Select,
-        wants: Sequence[PointsByCell],
-        values: Values,
-    ) -> dict[PointsByCell, PointTable]:
-        return point_tables(cells.schema, wants, fetch(points(cells, rows, wants), values))
-
-
-class GroupedPoints:
-    """Points counted where they are: a number for each place that is taken, of which the codebook says how many there are."""
-
-    def tables(
-        self,
-        fetch: Callable[[exp.Select, Values], Mapping[str, NDArray[np.int64]]],
-        cells: RowView,
-        rows: exp.Select,
-        wants: Sequence[PointsByCell],
-        values: Values,
-    ) -> dict[PointsByCell, PointTable]:
-        found: dict[PointsByCell, PointTable] = {}
-        for want in wants:
-            place, there = sql.column("p0"), exp.NEQ(this=sql.column("p0"), expression=sql.number(NOWHERE))
-            many = sql.alias(exp.Count(this=exp.Star()), "n")
-            lines = sql.select([place, many], points(cells, rows.copy(), [want]), there)
-            taken = fetch(lines.group_by(place.copy(), copy=False), values)
-            found |= point_tables(cells.schema, [want], {"p0": np.repeat(taken["p0"], taken["n"])})
-        return found
 
 
 MOST_ROWS = 2**40
