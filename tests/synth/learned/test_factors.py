@@ -15,6 +15,7 @@ from reticent.synth.learned.factors import (
     JointGradient,
     clipped,
 )
+from reticent.synth.learned.gradient import EXPONENTIALS
 from reticent.synth.learned.perceptron import (
     Perceptron,
     RowPerceptron,
@@ -151,6 +152,28 @@ def test_normalising_over_the_batch_would_let_a_row_move_others() -> None:
         work = JointGradient((kind(on_grid((17, 12, 9, 1), 1), LINES, praise),))
         moved = summed(work, rows) - summed(work, rows[:, 1:])
         assert ((moved.astype(object) ** 2).sum() <= LENGTH**2) == is_sound
+
+
+def whole_softmax(logits: list[int], own: int) -> list[int]:
+    """Of one column, in Python's whole numbers: chances rounded down, less one where the row's own answer stands."""
+    last = len(EXPONENTIALS) - 1
+    odds = [int(EXPONENTIALS[min(max(logits) - each, last)]) for each in logits]
+    return [each * STEPS // sum(odds) - STEPS * (v == own) for v, each in enumerate(odds)]
+
+
+@pytest.mark.parametrize("far", [0, 3, 500, 1 << 19])
+def test_residuals_of_a_softmax_are_those_of_whole_division(far: int) -> None:
+    """300 rows with missing answers among them, logits alike, near and as far apart as they are ever cut to."""
+    rows = rows_of(8, 300)
+    outputs = np.random.default_rng(far).integers(-far, far, (300, int(SIZES.sum())), endpoint=True)
+    made = SOFTMAX(outputs, rows)
+    for i in range(300):
+        parts, start = [], 0
+        for size, cell in zip(SIZES.tolist(), rows[:, i].tolist(), strict=True):
+            own = outputs[i, start : start + size].tolist()
+            parts += whole_softmax(own, cell) if cell < size else [0] * size
+            start += size
+        assert made[i].tolist() == parts
 
 
 def test_what_is_no_number_counts_as_zero() -> None:
