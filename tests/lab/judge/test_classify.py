@@ -8,7 +8,7 @@ import pytest
 from reticent.errors import PlanError, ReticentError
 from reticent.lab.judge import classify
 from reticent.lab.judge.classify import learn
-from reticent.lab.judge.perceptron import Perceptron
+from reticent.lab.judge.mlp import SparseMLP
 from reticent.synth.domain import HOLE, UNASKED
 
 QUICK = ("logistic", "tree", "naive-bayes")
@@ -92,7 +92,7 @@ def test_all_nine_are_there_with_their_default_settings():
     """But for the seed, and the number of threads, which changes nothing. The perceptron is held to the default one elsewhere."""
     made = classify.classifiers(3)
     assert tuple(made) == classify.NINE and len(made) == 9
-    assert made.pop("mlp") == Perceptron(random_state=3)
+    assert made.pop("mlp") == SparseMLP(random_state=3)
     for name, model in made.items():
         default, found = type(model)().get_params(), model.get_params()
         changed = {key for key in found if repr(found[key]) != repr(default[key])}

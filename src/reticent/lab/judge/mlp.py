@@ -33,7 +33,7 @@ def compiled(function: F) -> F:
     return cast(F, numba.njit(nogil=True, error_model="numpy")(function))
 
 
-class Sparse(NamedTuple):
+class SparseRows(NamedTuple):
     """Rows without their zeros: those of row r are `values[starts[r]:starts[r + 1]]`, in the columns `places` says."""
 
     starts: Indices
@@ -41,14 +41,14 @@ class Sparse(NamedTuple):
     values: Floats
 
 
-def sparse(rows: Floats) -> Sparse:
+def sparse(rows: Floats) -> SparseRows:
     """The same rows without their zeros."""
     at, places = np.nonzero(rows)
     starts = np.searchsorted(at, np.arange(len(rows) + 1))
-    return Sparse(starts, places, np.asarray(rows[at, places], dtype=np.float64))
+    return SparseRows(starts, places, np.asarray(rows[at, places], dtype=np.float64))
 
 
-class Weights(NamedTuple):
+class MLPWeights(NamedTuple):
     """Of the hidden layer, a line for each feature, its biases, those of the one output, and its bias."""
 
     inner: Floats
@@ -57,10 +57,10 @@ class Weights(NamedTuple):
     last: Floats
 
 
-def first_weights(features: int, rng: np.random.RandomState) -> Weights:
+def first_weights(features: int, rng: np.random.RandomState) -> MLPWeights:
     """Drawn evenly, within bounds that keep the size of what goes through a layer."""
     inner, outer = sqrt(6 / (features + HIDDEN)), sqrt(6 / (HIDDEN + 1))
-    return Weights(
+    return MLPWeights(
         rng.uniform(-inner, inner, (features, HIDDEN)),
         rng.uniform(-inner, inner, HIDDEN),
         rng.uniform(-outer, outer, (HIDDEN, 1))[:, 0].copy(),
@@ -68,13 +68,13 @@ def first_weights(features: int, rng: np.random.RandomState) -> Weights:
     )
 
 
-def zeros(weights: Weights) -> Weights:
+def zeros(weights: MLPWeights) -> MLPWeights:
     """As many zeros."""
-    return Weights(*(np.zeros_like(each) for each in weights))
+    return MLPWeights(*(np.zeros_like(each) for each in weights))
 
 
 @compiled
-def hidden_of(row: int, rows: Sparse, weights: Weights, hidden: Floats) -> float:
+def hidden_of(row: int, rows: SparseRows, weights: MLPWeights, hidden: Floats) -> float:
     """What the network says of one row, before it is made a chance; its hidden layer is left in `hidden`."""
     hidden[:] = weights.shift
     for at in range(rows.starts[row], rows.starts[row + 1]):
@@ -90,7 +90,7 @@ def hidden_of(row: int, rows: Sparse, weights: Weights, hidden: Floats) -> float
 
 @compiled
 def add_gradient(
-    row: int, error: float, rows: Sparse, weights: Weights, hidden: Floats, gradient: Weights
+    row: int, error: float, rows: SparseRows, weights: MLPWeights, hidden: Floats, gradient: MLPWeights
 ) -> None:
     """Add one row's part, of which `error` is the chance less the truth. Its hidden layer is written over."""
     gradient.last[0] += error
@@ -123,7 +123,11 @@ def adam(
 
 @compiled
 def one_pass(
-    rows: Sparse, truths: Truths, order: Indices, state: tuple[Weights, Weights, Weights, Weights], steps: int
+    rows: SparseRows,
+    truths: Truths,
+    order: Indices,
+    state: tuple[MLPWeights, MLPWeights, MLPWeights, MLPWeights],
+    steps: int,
 ) -> float:
     """One pass over the rows in this order, batch by batch; their mean loss, each before the step of its batch."""
     weights, gradient, mean, square = state
@@ -156,7 +160,7 @@ def one_pass(
 
 
 @compiled
-def said_of(rows: Sparse, weights: Weights) -> Truths:
+def said_of(rows: SparseRows, weights: MLPWeights) -> Truths:
     """Whether the chance of each row is above one half."""
     count, hidden = len(rows.starts) - 1, np.empty(HIDDEN)
     told = np.empty(count, dtype=np.bool_)
@@ -166,11 +170,11 @@ def said_of(rows: Sparse, weights: Weights) -> Truths:
 
 
 @dataclass(slots=True)
-class Perceptron:
+class SparseMLP:
     """A classifier of yes or no: `fit`, then `predict`."""
 
     random_state: int
-    weights: Weights = field(init=False, repr=False, compare=False)
+    weights: MLPWeights = field(init=False, repr=False, compare=False)
 
     def fit(self, rows: Floats, truths: Truths) -> None:
         """Until the loss has not fallen for some passes, or so many were made."""

@@ -1,13 +1,13 @@
-"""The perceptron says of every row what scikit-learn's `MLPClassifier` says as it comes."""
+"""The perceptron (MLP) says of every row what scikit-learn's `MLPClassifier` says as it comes."""
 
 import warnings
 
 import numpy as np
 import pytest
 
-from reticent.lab.judge import perceptron
+from reticent.lab.judge import mlp
 from reticent.lab.judge.classify import learn, target_of
-from reticent.lab.judge.perceptron import Perceptron, sparse
+from reticent.lab.judge.mlp import SparseMLP, sparse
 from reticent.lab.trials import tables
 from reticent.synth.domain import HOLE
 
@@ -15,7 +15,7 @@ from reticent.synth.domain import HOLE
 def pair(x: np.ndarray, y: np.ndarray, seed: int) -> tuple:
     """Ours and scikit-learn's, which warns where it would have gone on."""
     neural_network = pytest.importorskip("sklearn.neural_network")
-    ours, theirs = Perceptron(random_state=seed), neural_network.MLPClassifier(random_state=seed)
+    ours, theirs = SparseMLP(random_state=seed), neural_network.MLPClassifier(random_state=seed)
     ours.fit(x, y)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -51,9 +51,9 @@ def test_it_stops_when_scikit_learn_does(monkeypatch):
     x = np.repeat([[3.0, 0.0, 0.0], [0.0, 0.0, -3.0]], 600, axis=0)
     y = np.repeat([True, False], 600)
     ours, theirs = pair(x, y, 0)
-    assert theirs.n_iter_ < perceptron.PASSES
+    assert theirs.n_iter_ < mlp.PASSES
     assert np.abs(ours.weights.inner - theirs.coefs_[0]).max() < 1e-9
-    monkeypatch.setattr(perceptron, "PATIENCE", 2)
+    monkeypatch.setattr(mlp, "PATIENCE", 2)
     ours.fit(x, y)
     assert np.abs(ours.weights.inner - theirs.coefs_[0]).max() > 1e-6
 
@@ -63,11 +63,11 @@ def test_another_setting_is_noticed(census, monkeypatch, setting, value):
     """The twins with one setting changed are not scikit-learn's."""
     x, y = question(census.codes, census, "employment")
     with monkeypatch.context() as patch:
-        patch.setattr(perceptron, setting, value)
+        patch.setattr(mlp, setting, value)
         for name in ("one_pass", "adam"):  # a compiled function keeps the settings that it was compiled with
-            patch.setattr(perceptron, name, getattr(perceptron, name).py_func)
+            patch.setattr(mlp, name, getattr(mlp, name).py_func)
         for name in ("one_pass", "adam"):
-            patch.setattr(perceptron, name, perceptron.compiled(getattr(perceptron, name)))
+            patch.setattr(mlp, name, mlp.compiled(getattr(mlp, name)))
         changed, theirs = pair(x[:450], y[:450], 0)
     assert np.abs(changed.weights.inner - theirs.coefs_[0]).max() > 1e-6
 
