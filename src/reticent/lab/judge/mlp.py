@@ -81,7 +81,7 @@ def hidden_of(row: int, rows: SparseRows, weights: MLPWeights, hidden: Floats) -
         line, value = weights.inner[rows.places[at]], rows.values[at]
         for unit in range(HIDDEN):
             hidden[unit] += value * line[unit]
-    said = weights.last[0]
+    said: float = weights.last[0]
     for unit in range(HIDDEN):
         hidden[unit] = max(hidden[unit], 0.0)
         said += hidden[unit] * weights.outer[unit]
