@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from fractions import Fraction
+from math import sqrt
 
 import numpy as np
 import pytest
@@ -10,7 +11,9 @@ from reticent.errors import PlanError
 from reticent.privacy.claim import Change
 from reticent.synth.base import FitTask, MissingMethod, Spend, SynthesisMethod
 from reticent.synth.domain import Domain
+from reticent.synth.learned import factors, gradient
 from reticent.synth.learned.adversarial import Adversarial, Game
+from reticent.synth.learned.training import NoisySteps
 from reticent.synth.registry import KNOWN, find
 from reticent.synth.spending import SystemSynthNoise
 from tests.noise.seeded import SeededBits
@@ -100,6 +103,63 @@ def degenerate() -> dict[str, np.ndarray]:
         "all silent": silent_rows(),
         "all alike": np.ones((24, 3), dtype=np.int64),
     }
+
+
+LEARNED = [name for name in KNOWN if hasattr(find(name), "step_noise")]
+
+
+def noise_met(name: str, cells: np.ndarray, holes: MissingMethod) -> list[tuple]:
+    """What the noise was asked for, call by call: kind, how many numbers, bound and price."""
+    noise = FrozenSynthNoise()
+    run(quick(name), ArrayCounts(cells, DOMAIN), holes, spend_for(name, pure=False), noise)
+    return [call.parameters for call in noise.met]
+
+
+@pytest.mark.parametrize(
+    ("name", "holes"),
+    [(n, h) for n, h, pure in CASES if n in LEARNED and not pure and h is not MissingMethod.MODEL],
+)
+def test_rows_that_say_nothing_get_the_noise_of_all_others(name: str, holes: MissingMethod) -> None:
+    """Nobody, one row, silence and one column that nobody answered: as many steps, with the bounds of 24 full rows.
+
+    Not where trees impute first: they measure pairs that were chosen by released numbers, and these have other sizes.
+    """
+    unanswered = np.where(np.arange(3) == 1, silent_rows(), 0)
+    asked = noise_met(name, random_rows(DOMAIN, 24, 1).cells, holes)
+    for cells in (*degenerate().values(), unanswered):
+        assert noise_met(name, cells, holes) == asked
+
+
+STEP_LENGTHS = gradient.LENGTH, factors.LENGTH
+"""How far a record moves a step's sum: nothing else that is measured has a bound as large as the smaller of these."""
+
+
+@pytest.mark.parametrize(("name", "holes"), [(n, h) for n, h, pure in CASES if n in LEARNED and not pure])
+def test_the_noise_that_is_foretold_is_that_of_the_steps(name: str, holes: MissingMethod) -> None:
+    """In records of full length, also where filling took its share first and where two networks share what is left."""
+    spend, length = spend_for(name, pure=False), STEP_LENGTHS[isinstance(quick(name), Adversarial)]
+    noise = FrozenSynthNoise()
+    run(quick(name), random_rows(DOMAIN, 24, 1), holes, spend, noise)
+    sums = [call for call in noise.met if call.kind == "gaussian" and call.sensitivity >= STEP_LENGTHS[0]]
+    met = [call.sensitivity / sqrt(2 * call.amount) / length for call in sums]
+    foretold = quick(name).step_noise(DOMAIN, holes, spend)
+    assert met and met == pytest.approx([foretold] * len(met), rel=1e-9)
+
+
+def test_a_step_left_out_where_nobody_has_a_part_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The naive twin spares itself the noise on a sum of zeros."""
+    honest = NoisySteps.noisy
+
+    def sparing(self: NoisySteps, work):
+        is_empty = not self.rows.summed(work).any()
+        return np.zeros(work.length) if is_empty else honest(self, work)
+
+    monkeypatch.setattr(NoisySteps, "noisy", sparing)
+    some, none = (
+        noise_met("chain", cells, MissingMethod.AVAILABLE)
+        for cells in (random_rows(DOMAIN, 24, 1).cells, silent_rows())
+    )
+    assert len(none) < len(some)
 
 
 def test_every_name_finds_itself_and_a_wrong_one_is_helped():

@@ -56,6 +56,11 @@ def prepared(task: FitTask, *, model: NetworkMethod, share: Fraction = SHARE) ->
     return replace(task, counts=counts.filled(fills, noise.bits), spend=left)
 
 
+def after_filling(spend: Spend, missing: MissingMethod, share: Fraction) -> Spend:
+    """What a method still has to spend once the strategy has taken its share."""
+    return parts(spend, share)[1] if missing in PAID else spend
+
+
 def parts(spend: Spend, share: Fraction) -> tuple[Spend, Spend]:
     """What is spent first and what after: together never more than `spend`.
 

@@ -3,8 +3,19 @@
 import numpy as np
 import pytest
 
-from reticent.synth.learned import factors
-from reticent.synth.learned.factors import GRID, INPUT, LENGTH, Dense, JointGradient, clipped
+from reticent.synth.learned import factors, perceptron
+from reticent.synth.learned.factors import (
+    GRID,
+    INPUT,
+    LENGTH,
+    MOST_INPUT,
+    MOST_RESIDUAL,
+    STEPS,
+    Dense,
+    JointGradient,
+    clipped,
+)
+from reticent.synth.learned.gradient import EXPONENTIALS
 from reticent.synth.learned.perceptron import (
     Perceptron,
     RowPerceptron,
@@ -143,10 +154,92 @@ def test_normalising_over_the_batch_would_let_a_row_move_others() -> None:
         assert ((moved.astype(object) ** 2).sum() <= LENGTH**2) == is_sound
 
 
+def whole_softmax(logits: list[int], own: int) -> list[int]:
+    """Of one column, in Python's whole numbers: chances rounded down, less one where the row's own answer stands."""
+    last = len(EXPONENTIALS) - 1
+    odds = [int(EXPONENTIALS[min(max(logits) - each, last)]) for each in logits]
+    return [each * STEPS // sum(odds) - STEPS * (v == own) for v, each in enumerate(odds)]
+
+
+@pytest.mark.parametrize("far", [0, 3, 500, 1 << 19])
+def test_residuals_of_a_softmax_are_those_of_whole_division(far: int) -> None:
+    """300 rows with missing answers among them, logits alike, near and as far apart as they are ever cut to."""
+    rows = rows_of(8, 300)
+    outputs = np.random.default_rng(far).integers(-far, far, (300, int(SIZES.sum())), endpoint=True)
+    made = SOFTMAX(outputs, rows)
+    for i in range(300):
+        parts, start = [], 0
+        for size, cell in zip(SIZES.tolist(), rows[:, i].tolist(), strict=True):
+            own = outputs[i, start : start + size].tolist()
+            parts += whole_softmax(own, cell) if cell < size else [0] * size
+            start += size
+        assert made[i].tolist() == parts
+
+
 def test_what_is_no_number_counts_as_zero() -> None:
     inputs, residuals = np.array([[1.0, np.nan], [256.0, 0.0]]), np.array([[5.0], [np.inf]])
     kept = clipped([Dense(inputs, residuals)])[0]
     assert not kept.any()
+
+
+def test_a_length_is_tested_in_whole_numbers_up_to_the_bound_itself() -> None:
+    """Exactly the bound passes, one step more does not; nor do products whose 64 digits would wrap round to nothing."""
+    wide, steps = np.array([float(INPUT**2)]), float(STEPS)
+    for residuals, is_short in (([steps, 0.0], True), ([steps, 1.0], False), ([np.nan, 0.0], False)):
+        assert factors._is_short([wide], [np.array([residuals])]).tolist() == [is_short]
+    halves = [wide / 4, 3 * wide / 4]  # two layers together: a quarter and three quarters of the bound
+    assert factors._is_short(halves, [np.array([[steps]])] * 2).tolist() == [True]
+    assert factors._is_short(halves, [np.array([[steps]]), np.array([[steps, 1.0]])]).tolist() == [False]
+    wrapped = np.array([2.0**32])
+    with np.errstate(over="ignore"):
+        assert np.array([2**32]) * np.array([2**32]) == 0
+    assert factors._is_short([wrapped], [np.array([[2.0**16]])]).tolist() == [False]
+
+
+def farthest() -> RowPerceptron:
+    """Two wide hidden layers, all weights beyond their bound: everything grows as far as it can, forward and backward."""
+    network = Perceptron.started((17, 400, 400, 1), SeededBits(1))
+    network.values = np.full_like(network.values, 1e6)
+    return RowPerceptron(network, LINES, praise)
+
+
+def is_exact(work: RowPerceptron) -> bool:
+    """Whether all factors are whole numbers within the bounds that the proof adds them up by, their squares below 2**53."""
+    made = work.factors(rows_of(1, 40))
+    inputs = np.concatenate([each.inputs.ravel() for each in made if isinstance(each, Dense)])
+    residuals = np.concatenate([each.residuals.ravel() for each in made])
+    is_whole = (np.rint(inputs) == inputs).all() and (np.rint(residuals) == residuals).all()
+    is_near = np.abs(inputs).max() <= MOST_INPUT and np.abs(residuals).max() <= MOST_RESIDUAL
+    squares = [max(each.squares.max(), (each.residuals**2).sum(axis=1).max()) for each in made]
+    return bool(is_whole and is_near and max(squares) < 2**53)
+
+
+def test_factors_stay_within_their_bounds_at_the_farthest_weights() -> None:
+    """And the bounds are met, so that something was cut."""
+    made = farthest().factors(rows_of(1, 40))
+    assert is_exact(farthest())
+    assert max(np.abs(each.inputs).max() for each in made if isinstance(each, Dense)) == MOST_INPUT
+    assert max(np.abs(each.residuals).max() for each in made) == MOST_RESIDUAL
+
+
+@pytest.mark.parametrize(
+    ("name", "twin"),
+    [
+        ("_cut", lambda residuals: residuals),
+        ("_bent", lambda bare: np.where(bare > 0, bare, np.trunc(bare / 4))),
+    ],
+    ids=["residuals", "activations"],
+)
+def test_a_bound_left_out_would_be_noticed(name: str, twin, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(perceptron, name, twin)
+    assert not is_exact(farthest())
+
+
+def test_weights_on_the_grid_are_within_their_bound() -> None:
+    """The rest of what sums of products rest on; the twin keeps them where they are."""
+    network = farthest().network
+    most = max(np.abs(part).max() for layer in network.on_grid() for part in layer)
+    assert most == perceptron.MOST_WEIGHT * GRID < np.rint(network.values * GRID).max()
 
 
 def test_the_penalty_is_the_derivative_of_the_slope() -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import PlanError, ReticentError
+from reticent.lab.judge.mlp import SparseMLP
 from reticent.lab.trials.tables import Codes
 from reticent.schema import Levels, Schema
 from reticent.synth.domain import HOLE, UNASKED
@@ -86,10 +87,10 @@ Truths = NDArray[np.bool_]
 
 
 def classifiers(seed: int) -> dict[str, Any]:
-    """The nine, with default settings but for the seed."""
+    """The nine, with default settings but for the seed. `SparseMLP` says what scikit-learn's would."""
     try:
         # An extra, and slow to load: only when somebody is judged.
-        from sklearn import ensemble, linear_model, naive_bayes, neural_network, tree
+        from sklearn import ensemble, linear_model, naive_bayes, tree
         from xgboost import XGBClassifier
     except ImportError:
         raise ReticentError(f"needs scikit-learn and xgboost; install them with {HOW}", field="f1") from None
@@ -102,7 +103,7 @@ def classifiers(seed: int) -> dict[str, Any]:
         naive_bayes.BernoulliNB(),
         tree.DecisionTreeClassifier(random_state=seed),
         ensemble.BaggingClassifier(random_state=seed),
-        neural_network.MLPClassifier(random_state=seed),
+        SparseMLP(random_state=seed),
     )
     return dict(zip(NINE, made, strict=True))
 

@@ -20,7 +20,7 @@ from reticent.noise.bits import Bits
 from reticent.privacy.claim import Claim
 from reticent.synth.base import Counts, Effort, FitTask, Floats, MissingMethod, Spend, Step
 from reticent.synth.domain import Domain
-from reticent.synth.fills import SHARE, check_spend, filling, prepared
+from reticent.synth.fills import SHARE, after_filling, check_spend, filling, prepared
 from reticent.synth.learned.chain import check_learned, columns
 from reticent.synth.learned.factors import LENGTH, JointGradient, RowNetwork
 from reticent.synth.learned.perceptron import MOST_WEIGHT, Perceptron, check_widest
@@ -219,11 +219,16 @@ class Adversarial:
 
     def rounds(self, domain: Domain) -> int:
         """Noisy sums, the columns, and what a model for filling takes."""
-        return self.game.steps + 1 + MST().rounds(domain)
+        return self.sums() + 1 + MST().rounds(domain)
+
+    def sums(self) -> int:
+        """How many noisy sums share what columns leave."""
+        return self.game.steps
 
     def step_noise(self, domain: Domain, missing: MissingMethod, spend: Spend) -> float:
-        """That of the critics, whichever networks share the amount with them."""
-        return noise_of(self.game.steps, (1 - self.ones) * total_of(spend), spend)
+        """That of each of the noisy sums."""
+        left = after_filling(spend, missing, self.share)
+        return noise_of(self.sums(), (1 - self.ones) * total_of(left), spend)
 
     def effort(self, domain: Domain, missing: MissingMethod) -> Effort:
         """From what was measured on one processor: made-up rows take the same whatever the table, a pass over rows their number."""

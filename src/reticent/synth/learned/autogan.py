@@ -127,8 +127,9 @@ class AutoGan(Adversarial):
     def row_seconds(self, width: int, columns: int) -> float:
         return Adversarial.row_seconds(self, width, columns) + 2e-8 * width
 
-    def rounds(self, domain: Domain) -> int:
-        return Adversarial.rounds(self, domain) + self.game.steps
+    def sums(self) -> int:
+        """As many of the autoencoder as of the critic, each with half of the amount."""
+        return 2 * self.game.steps
 
     def fit(self, task: FitTask) -> AutoGanModel:
         """Measure columns, learn encoder and decoder together, play the game with codes, set biases to the columns' shares.

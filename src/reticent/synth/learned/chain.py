@@ -18,7 +18,7 @@ from reticent.noise.bits import Bits
 from reticent.privacy.claim import Claim
 from reticent.synth.base import Counts, Effort, FitTask, Floats, MissingMethod, Spend, Step
 from reticent.synth.domain import Domain
-from reticent.synth.fills import PAID, SHARE, check_spend, filling, prepared
+from reticent.synth.fills import PAID, SHARE, after_filling, check_spend, filling, prepared
 from reticent.synth.learned.descent import (
     SIMULATED,
     Pace,
@@ -136,7 +136,7 @@ class AutoregressiveChain:
         return LEFT_OUT if missing is MissingMethod.AVAILABLE else ""
 
     def step_noise(self, domain: Domain, missing: MissingMethod, spend: Spend) -> float:
-        total = total_amount(spend)
+        total = total_amount(after_filling(spend, missing, self.share))
         if self.sample is None:
             return noise_of(self.pace.steps, (1 - self.ones) * total, spend)
         return float(sampled_multiplier(spend, self.sample, self.ones * total) / self.sample.rate)

@@ -30,8 +30,9 @@ LENGTH = INPUT * STEPS
 """The Euclidean length that no row's gradient exceeds: a gradient of length one, in steps of the sum."""
 MOST_INPUT, MOST_RESIDUAL, MOST_WIDTH = 1 << 19, 1 << 20, 1 << 12
 """No input and no residual is larger in size, in steps; no layer is wider. So a squared length is below 2**53."""
-CHUNK = 2048
-"""Rows that are worked on at once."""
+CHUNK = 1024
+"""Rows that are worked on at once. Of twice as many the arrays of a wide layer are so large that every one of them is fetched
+from the system and given back, which takes as long as the sums."""
 
 _ABOVE = 1 + 2.0**-40
 _FAR = 2.0**60

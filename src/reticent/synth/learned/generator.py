@@ -29,11 +29,10 @@ def normals(rows: int, columns: int, bits: Bits) -> Floats:
 
 def chances(layout: OneHot, logits: Floats) -> Floats:
     """A softmax for every column."""
-    made = np.empty_like(logits)
-    for part in layout.parts:
-        odds = np.exp(logits[:, part] - logits[:, part].max(axis=1, keepdims=True))
-        made[:, part] = odds / odds.sum(axis=1, keepdims=True)
-    return made
+    starts, sizes = [part.start for part in layout.parts], layout.sizes
+    odds = np.exp(logits - np.repeat(np.maximum.reduceat(logits, starts, axis=1), sizes, axis=1))
+    sums = np.stack([odds[:, part].sum(axis=1) for part in layout.parts], axis=1)
+    return np.asarray(odds / np.repeat(sums, sizes, axis=1))
 
 
 def answers(layout: OneHot, shares: Floats, bits: Bits) -> Whole:

@@ -20,7 +20,7 @@ from reticent.noise.bits import Bits
 from reticent.privacy.claim import Claim
 from reticent.synth.base import Effort, FitTask, Floats, MissingMethod, Spend
 from reticent.synth.domain import Domain, uniforms
-from reticent.synth.fills import SHARE, check_spend, filling, prepared
+from reticent.synth.fills import SHARE, after_filling, check_spend, filling, prepared
 from reticent.synth.learned.attention import (
     FARTHEST,
     FARTHEST_LOGIT,
@@ -190,7 +190,8 @@ class Kamino:
 
     def step_noise(self, domain: Domain, missing: MissingMethod, spend: Spend) -> float:
         steps = self.pace.steps * (len(domain.axes) - 1)
-        return noise_of(steps, (1 - self.ones) * total_of(spend), spend)
+        left = after_filling(spend, missing, self.share)
+        return noise_of(steps, (1 - self.ones) * total_of(left), spend)
 
     def effort(self, domain: Domain, missing: MissingMethod) -> Effort:
         """From what was measured on one processor: of a column, 28 nanoseconds a row for each level and each column before it."""

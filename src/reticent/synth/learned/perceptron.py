@@ -12,6 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from reticent.engine.coded import compiled
 from reticent.engine.protocol import Cells
 from reticent.errors import PlanError
 from reticent.noise.bits import Bits
@@ -213,22 +214,31 @@ def softmax_residual(into: Whole, sizes: Whole) -> Residual:
 
     `into` has for every column and cell its group, -1 where it has no part; `sizes` how many groups each column has.
     """
-    ends = np.cumsum(sizes)
+    starts = np.cumsum(sizes) - sizes
 
     def residual(outputs: Whole, rows: Cells) -> Whole:
         made = np.zeros_like(outputs)
-        for groups, cells, end, size in zip(into, rows, ends, sizes, strict=True):
-            own, part = groups[cells], slice(int(end - size), int(end))
-            made[:, part] = _softmax_less(outputs[:, part], own)
+        write_softmax(outputs, rows, into, sizes, starts, EXPONENTIALS, made)
         return made
 
     return residual
 
 
-def _softmax_less(logits: Whole, own: Whole) -> Whole:
-    below = np.minimum(logits.max(axis=1, keepdims=True) - logits, len(EXPONENTIALS) - 1)
-    odds = EXPONENTIALS[below]
-    made = odds * STEPS // odds.sum(axis=1, keepdims=True)
-    told = own >= 0
-    made[np.flatnonzero(told), own[told]] -= STEPS
-    return np.where(told[:, None], made, 0)
+@compiled
+def write_softmax(
+    logits: Whole, rows: Cells, into: Whole, sizes: Whole, starts: Whole, table: Whole, made: Whole
+) -> None:
+    """Row by row and column by column: chances rounded down, in steps, less one at the row's own group, where it has any."""
+    for i in range(len(logits)):
+        for j in range(len(sizes)):
+            own, start, end = into[j, rows[j, i]], starts[j], starts[j] + sizes[j]
+            if own < 0:
+                continue
+            top, total = logits[i, start:end].max(), np.int64(0)
+            for v in range(start, end):
+                made[i, v] = table[min(top - logits[i, v], len(table) - 1)]
+                total += made[i, v]
+            whole = np.float64(total)
+            for v in range(start, end):
+                made[i, v] = np.int64(made[i, v] * STEPS / whole)
+            made[i, start + own] -= STEPS
