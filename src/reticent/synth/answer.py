@@ -265,14 +265,14 @@ def _places(question: TableQuestion, lists: Lists) -> Places:
 def _several(question: TableQuestion, told: _Teller) -> tuple[DirectAnswer, ...]:
     """Least squares on several predictors: all moments come from pairs, and each coefficient is a function of moments."""
     fit = PairMoments(tables=told.tables, variables=(*question.on, variable_of(question)))
-    coefficients, bread, residual = fit.solve()
-    made = []
+    line, made = fit.solve(), []
     remark = AT_MIDPOINTS if any(is_binned(each, told.lists) for each in fit.variables) else ""
     for at, variable in enumerate(question.on):
-        parts, factors = fit.gradient(at, coefficients, bread)
+        parts, factors = fit.gradient(at, line)
         noise = variance_of(parts, factors, told.lists)
         response = min(float(told.tables.of(places).own.response.min()) for places in fit.sets)
-        sampling = max(0.0, residual) * float(bread[at, at]) / (told.lists.total * response**2)
+        influence = line.residual * float(line.bread[at, at]) + fit.apart(parts, factors)
+        sampling = max(0.0, influence) / told.lists.total
         words = f"coefficient of {variable.words}, {question.words}{remark}"
-        made.append(told.tell(words, float(coefficients[at]), noise, sampling, fit.sets, response))
+        made.append(told.tell(words, float(line.coefficients[at]), noise, sampling, fit.sets, response))
     return tuple(made)
