@@ -264,7 +264,7 @@ def _one(question: TableQuestion, told: _Teller) -> DirectAnswer:
     table = told.tables.of(places)
     made = KINDS[question.kind](question, table)
     noise = table.noise(made.gradient + made.residual_gradient) + made.noise
-    sampling = table.sampling(made.gradient) + made.sampling
+    sampling = max(0.0, table.sampling(made.gradient) + made.sampling)
     is_share = question.kind == "proportion"
     response = float(table.own.response[made.gradient != 0].min(initial=1.0))
     words = f"{question.words}{AT_MIDPOINTS if made.is_of_midpoints else ''}"

@@ -210,6 +210,16 @@ class Estimated:
             found += 2 * float((one * other) @ (x * r / (first * second)))
         return max(0.0, found) / total
 
+    def influence(self, q: Floats) -> Floats:
+        """What a row in each cell that is in the table's own list moves q . x^ by, with everything it answered."""
+        x, borrowed = self.positive, self.borrowed(q)
+        if self.lists.missing is not MissingMethod.AVAILABLE:
+            return _centred(q, x)
+        found = _centred(q - borrowed @ self.known, x) / self.own.response
+        for k, response in (self._side(borrowed, side, x) for side in self.columns):
+            found = found + k / response
+        return found
+
     def _side(self, borrowed: Floats, side: Places, x: Floats) -> tuple[Floats, Floats]:
         """What rests on a column's list, cell by cell of the table, centred; and who answered the column."""
         here = np.array([each == side for each, _ in self.sides])
