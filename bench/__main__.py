@@ -1,4 +1,4 @@
-"""Run the measurements: `python -m bench [names] [--json]`."""
+"""Run the measurements: `python -m bench [names] [--json] [--large] [--only LINE]`."""
 
 import argparse
 import json
@@ -27,6 +27,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("names", nargs="*", help=f"some of: {', '.join(NAMES)}; all where left out")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    parser.add_argument("--only", metavar="LINE", help="of synth one line, such as mbi/aim or reticent/mst")
     parser.add_argument("--large", action="store_true", help="the largest sizes, too, where there are some")
     parser.add_argument(
         "--only", metavar="WORDS", help="of `engines`: words with commas, such as spark,margins"
@@ -36,6 +37,10 @@ def main() -> None:
         os.environ["RETICENT_BENCH_ONLY"] = chosen.only
     if chosen.large:
         os.environ["RETICENT_BENCH_LARGE"] = "1"
+    if chosen.only:
+        if chosen.names != ["synth"]:
+            parser.error("--only goes with synth alone")
+        os.environ["RETICENT_BENCH_ONLY"] = chosen.only
     if unknown := set(chosen.names) - set(NAMES):
         parser.error(f"there is no measurement {min(unknown)!r}; choose from {', '.join(NAMES)}")
     modules = {name: import_module(f"bench.{name}") for name in chosen.names or NAMES}

@@ -8,8 +8,10 @@ Ours adds exact noise from the system; with missing answers by the default strat
 mbi is given MST and AIM as the authors' programs have them, on its own estimator: 5,000 passes at the end of MST, 1,000 in every
 round of AIM. dpmm is given its own MST and AIM with their defaults. Both take a missing answer as one more level of its
 column; what they say of a pair is read from the rows that have both answers. Each runs to its end. Their AIM takes from
-many minutes to hours: it is run with `--large`, with models of at most RETICENT_BENCH_MIB (80 where not said). They are
-installed under bench/out, in environments of their own; where they cannot be, they are left out.
+many minutes to hours: it is run with `--large`, or by its name, with models of at most RETICENT_BENCH_MIB (80 where not said), and what it
+prints meanwhile is passed on: of mbi the share of the budget that is spent. They are installed under bench/out, in
+environments of their own; where they cannot be, they are left out. One line alone: `--only mbi/aim`, or for one of its
+tables `--only "mbi/aim/a fifth missing"` and `--only mbi/aim/complete`.
 """
 
 import json
@@ -41,6 +43,7 @@ HOLES, SEED = 0.2, 2026
 METHODS = ("independent", "mst", "pairs", "aim", "aim-printed")
 BESIDE = ("mst", "aim")
 SLOW = ("aim",)
+OURS, MISSING = "reticent", ", a fifth missing"
 DPMM = HERE / "out" / "synth-others"
 LIBRARIES = {
     "mbi": (OTHERS, PACKAGES, "synth_others.py"),
@@ -119,17 +122,33 @@ def theirs(library: str, name: str, rows: np.ndarray, shape: tuple[int, ...]) ->
     made = {}
     for label, given, sizes in (
         ("", rows, shape),
-        (", a fifth missing", with_missing, tuple(size + 1 for size in shape)),
+        (MISSING, with_missing, tuple(size + 1 for size in shape)),
     ):
+        if not _is_asked(library, name, label):
+            continue
         made[label] = _elsewhere([str(folder / "bin" / "python"), str(HERE / program), name], given, sizes)
     return {label: {"cpu": cpu, "pairs": apart(rows, cells, shape)} for label, (cpu, cells) in made.items()}
+
+
+def _is_asked(library: str, name: str, label: str) -> bool:
+    """Whether this line is to be measured: all are, unless one is named."""
+    only = os.environ.get("RETICENT_BENCH_ONLY", "")
+    table = label.removeprefix(", ") or "complete"
+    return not only or f"{library}/{name}/{table}/".startswith(f"{only.rstrip('/')}/")
+
+
+def check_only() -> None:
+    """Refuse a line that there is not."""
+    every = [(OURS, name) for name in METHODS] + [(library, name) for library in LIBRARIES for name in BESIDE]
+    if not any(_is_asked(*each, label) for each in every for label in ("", MISSING)):
+        sys.exit(f"there is no such line; there are {', '.join(map('/'.join, every))}")
 
 
 def _elsewhere(call: list[str], rows: np.ndarray, shape: tuple[int, ...]) -> tuple[float, np.ndarray]:
     with tempfile.TemporaryDirectory() as folder:
         given, found = Path(folder) / "given.npz", Path(folder) / "found.npy"
         np.savez(given, rows=rows, shape=shape)
-        done = subprocess.run([*call, str(given), str(found)], check=True, capture_output=True, text=True)
+        done = subprocess.run([*call, str(given), str(found)], check=True, stdout=subprocess.PIPE, text=True)
         return float(json.loads(done.stdout.splitlines()[-1])["cpu"]), np.load(found)
 
 
@@ -148,16 +167,18 @@ def lines() -> Iterator[dict[str, Any]]:
         )
     )
     data = "simulated" if real is None else "Adult"
-    for name in METHODS:
-        yield {"data": data, "library": "reticent", "method": name, **ours(name, rows, shape)}
-    for name in METHODS:
+    for name in (each for each in METHODS if _is_asked(OURS, each, "")):
+        yield {"data": data, "library": OURS, "method": name, **ours(name, rows, shape)}
+    for name in (each for each in METHODS if _is_asked(OURS, each, MISSING)):
         for missing in dict.fromkeys((MissingMethod.AVAILABLE, usual_missing(find(name)))):
             label = f"{name}, {missing.value}"
             found = ours(name, rows, shape, missing)
-            yield {"data": f"{data}, a fifth missing", "library": "reticent", "method": label, **found}
-    is_large = bool(os.environ.get("RETICENT_BENCH_LARGE"))
+            yield {"data": f"{data}{MISSING}", "library": OURS, "method": label, **found}
+    is_large = bool(os.environ.get("RETICENT_BENCH_LARGE") or os.environ.get("RETICENT_BENCH_ONLY"))
     for library in LIBRARIES:
         for name in BESIDE if is_large else [each for each in BESIDE if each not in SLOW]:
+            if not any(_is_asked(library, name, label) for label in ("", MISSING)):
+                continue
             for label, found in theirs(library, name, rows, shape).items():
                 yield {"data": f"{data}{label}", "library": library, "method": name, **found}
 
@@ -172,15 +193,16 @@ COLUMNS = (("cpu", 10, 2), ("pairs", 8, 4))
 
 def main() -> None:
     """Print the table."""
+    check_only()
     heads = "".join(f"{name:>{width}}" for name, width, _ in COLUMNS)
     print(f"{'data':<28}{'library':<10}{'method':<32}{heads}")
     for row in lines():
         cells = (f"{row[k]:>{w},.{d}f}" for k, w, d in COLUMNS)
         print(f"{row['data']:<28}{row['library']:<10}{row['method']:<32}{''.join(cells)}", flush=True)
     for library, (folder, _, _) in LIBRARIES.items():
-        if not (folder / "ready").exists():
+        if any(_is_asked(library, name, MISSING) for name in BESIDE) and not (folder / "ready").exists():
             print(f"{library} could not be installed; it needs a network once.")
-    if not os.environ.get("RETICENT_BENCH_LARGE"):
+    if not (os.environ.get("RETICENT_BENCH_LARGE") or os.environ.get("RETICENT_BENCH_ONLY")):
         print("AIM of the other libraries takes hours; --large runs it, to its end.")
 
 

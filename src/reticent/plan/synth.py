@@ -168,6 +168,13 @@ class Synth:
         return [f"{release_id}.{first + place}.synth" for place in range(self.tables)]
 
 
+def imputed_columns(plan: "Plan") -> frozenset[str]:
+    """Columns whose missing answers are imputed before rows are counted; all of them where rows came imputed."""
+    if plan.external is not None:
+        return frozenset(plan.schema.coded)
+    return plan.repair.filled() | {model.column for model in plan.models}
+
+
 MOST_SECTIONS = 20
 MOST_VALUES = 20_000_000
 

@@ -6,13 +6,13 @@ from typing import Any
 
 from reticent.exact import show
 from reticent.plan.plan import Plan
-from reticent.plan.synth import PlannedAnswer, Synth, SyntheticTables
+from reticent.plan.synth import PlannedAnswer, Synth, SyntheticTables, imputed_columns
 from reticent.preview.foreseen import Foreseen
 from reticent.query.base import listed
 from reticent.release.product import Document, Grid, Line
-from reticent.synth.answer import USED
+from reticent.synth.answer import FILLED, USED
 from reticent.synth.base import Foretold
-from reticent.synth.marginals.study import SURVEYED
+from reticent.synth.marginals.study import is_complex
 from reticent.synth.registry import INFERRING
 
 Z = 1.96
@@ -87,9 +87,10 @@ def _lacking(asked: PlannedAnswer, synth: Synth, plan: Plan) -> str:
     averaged = question.of if question.kind in ("mean", "difference") else None
     if averaged is not None and axes[averaged.column].key.starts and not synth.inference:
         return "; at the midpoints of bins, without an interval: the table has no inference = true"
-    is_complex = any(column.role in SURVEYED for column in synth.domain.schema.coded.values())
+    if filled := sorted(imputed_columns(plan) & {*question.columns}):
+        return f"; without an interval: {FILLED.format(' and '.join(filled))}"
     is_known = asked.design_effect is not None or plan.design.pooled or plan.design.declared is not None
-    if is_complex and not is_known:
+    if is_complex(synth.domain.schema) and not is_known:
         return "; without an interval: the codebook declares a complex design, and no design effect is known"
     return ""
 

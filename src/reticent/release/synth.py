@@ -3,7 +3,7 @@
 Only the learning costs anything. What is drawn comes after the noise.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -16,7 +16,7 @@ from reticent.engine.sql.sampling import Lot
 from reticent.errors import ResourceError
 from reticent.noise.bits import Bits
 from reticent.plan.plan import Plan
-from reticent.plan.synth import PlannedAnswer, Synth, SyntheticTables
+from reticent.plan.synth import PlannedAnswer, Synth, SyntheticTables, imputed_columns
 from reticent.prepare.repair import Repair
 from reticent.privacy.claim import Claim
 from reticent.refine.total import DesignFactor, released_design_factor
@@ -113,16 +113,29 @@ def run_synths(
     noise: SynthNoise,
     step: Step = lambda _: None,
     released: DesignFactor | None = None,
+    imputed: Collection[str] = (),
 ) -> dict[str, SynthTable]:
-    """Every synthetic table of the plan, in order; each must have cost what was planned."""
+    """Every synthetic table of the plan, in order; each must have cost what was planned.
+
+    `imputed` are columns that the plan fills before rows are counted: answers about them have no interval.
+    """
     made: dict[str, SynthTable] = {}
     for synth in synths:
         model = learn(synth, engine, lot, repair=repair, noise=noise, step=step)
         if model.claim != synth.claim:
             raise ResourceError("was planned otherwise than it ran; nothing is published", field="synth")
-        made[synth.name] = table_of(synth, model, noise.bits, released=released)
+        told = _with_imputed(model, imputed)
+        made[synth.name] = table_of(synth, told, noise.bits, released=released)
         step(synth.name)
     return made
+
+
+def _with_imputed(model: Model, imputed: Collection[str]) -> Model:
+    """The model, whose noisy tables say which of its columns were filled before they were counted."""
+    if not isinstance(model, Network) or model.lists is None:
+        return model
+    filled = tuple(name for name in model.domain.columns if name in imputed)
+    return replace(model, lists=replace(model.lists, filled=filled))
 
 
 def learn(
@@ -220,6 +233,7 @@ class SyntheticProducer(Producer[SyntheticTables]):
             noise=SystemSynthNoise(),
             step=on.step,
             released=_released_factor(on) if any(each.answers for each in self.asked.tables) else None,
+            imputed=imputed_columns(on.plan),
         )
         return SyntheticResult(asked=self.asked, plan=on.plan, tables=tables)
 

@@ -111,11 +111,11 @@ def _from_tables(
     design_effect: float | str | None,
     released: DesignFactor | None,
 ) -> tuple[DirectAnswer, ...]:
-    """Direct answers; where only the design effect is lacking, the tables' estimates without intervals: rows know no better."""
+    """Direct answers; where only the sampling variance is not known, the tables' estimates without intervals: rows know no better."""
     try:
         return answer_directly(question, lists, level=level, design_effect=design_effect, released=released)
-    except NoDesign as why:
-        found, reason = answer_directly(question, lists, level=level, design_effect=1.0), why.reason
+    except NoSampling as why:
+        found, reason = _direct(question, _tables(lists), level, None), why.reason
     return tuple(
         replace(each, low=None, high=None, sampling=None, design=None, reason=reason) for each in found
     )
@@ -148,6 +148,14 @@ def answer_directly(
         design_effect = float(read_decimal(design_effect) or 0)
     if design_effect is not None and not (isinstance(design_effect, Real) and 0.1 <= design_effect <= 1000):
         raise PlanError("is a number from 0.1 to 1000, such as 1.6", field="design_effect")
+    tables = _tables(lists)
+    design = released if design_effect is None else DesignFactor(deft=sqrt(design_effect), source=ASKED)
+    _check_sampling(question, tables.lists, design)
+    return _direct(question, tables, level, design)
+
+
+def _tables(lists: Lists | MeasuredTables | None) -> MeasuredTables:
+    """The measured tables; refused where none were kept, or rows were changed before they were counted."""
     if lists is None:
         raise NoInterval("this method keeps no noisy tables; use mst, aim or pairs")
     if lists.missing not in USED:
@@ -155,24 +163,35 @@ def answer_directly(
             f"rows were changed before they were counted (missing = {lists.missing.value!r}); use 'response-weighted', 'available' or "
             "'category'"
         )
-    tables = lists if isinstance(lists, MeasuredTables) else MeasuredTables(lists)
-    design = released if design_effect is None else DesignFactor(deft=sqrt(design_effect), source=ASKED)
-    _check_design(tables.lists, design)
+    return lists if isinstance(lists, MeasuredTables) else MeasuredTables(lists)
+
+
+def _direct(
+    question: TableQuestion, tables: MeasuredTables, level: float, design: DesignFactor | None
+) -> tuple[DirectAnswer, ...]:
     told = _Teller(tables=tables, level=level, design=design)
     if question.kind == "regression" and len(question.on) > 1:
         return _several(question, told)
     return (_one(question, told),)
 
 
-class NoDesign(NoInterval):
-    """The tables have an estimate, and nothing tells the sampling variance of a complex survey."""
+class NoSampling(NoInterval):
+    """The tables have an estimate, and nothing tells its sampling variance."""
 
 
-def _check_design(lists: Lists, design: DesignFactor | None) -> None:
+FILLED = "missing answers to {} are filled before rows are counted, and the tables cannot tell what was answered from what was filled"
+"""Why an answer about imputed columns has no interval: imputation adds to the sampling variance, and may be off."""
+
+
+def _check_sampling(question: TableQuestion, lists: Lists, design: DesignFactor | None) -> None:
+    filled = [name for name in question.columns if name in lists.filled]
+    if filled:
+        raise NoSampling(FILLED.format(" and ".join(filled)))
     if lists.is_complex and design is None:
-        raise NoDesign(
-            "the codebook declares weights, strata or sampling units, and rows are counted as if they were drawn one by one; "
-            "give the design effect of the survey, or buy its design factor under [design]"
+        raise NoSampling(
+            "the codebook declares weights, strata or sampling units, or that a respondent may own several rows, and rows are "
+            "counted as if they were drawn one by one; give the design effect of the survey, or buy its design factor under "
+            "[design]"
         )
 
 
@@ -255,7 +274,7 @@ def _one(question: TableQuestion, told: _Teller) -> DirectAnswer:
     table = told.tables.of(places)
     made = KINDS[question.kind](question, table)
     noise = table.noise(made.gradient + made.residual_gradient) + made.noise
-    sampling = table.sampling(made.gradient) + made.sampling
+    sampling = max(0.0, table.sampling(made.gradient) + made.sampling)
     is_share = question.kind == "proportion"
     response = float(table.own.response[made.gradient != 0].min(initial=1.0))
     words = f"{question.words}{AT_MIDPOINTS if made.is_of_midpoints else ''}"
@@ -275,14 +294,14 @@ def _places(question: TableQuestion, lists: Lists) -> Places:
 def _several(question: TableQuestion, told: _Teller) -> tuple[DirectAnswer, ...]:
     """Least squares on several predictors: all moments come from pairs, and each coefficient is a function of moments."""
     fit = PairMoments(tables=told.tables, variables=(*question.on, variable_of(question)))
-    coefficients, bread, residual = fit.solve()
-    made = []
+    line, made = fit.solve(), []
     remark = AT_MIDPOINTS if any(is_binned(each, told.lists) for each in fit.variables) else ""
     for at, variable in enumerate(question.on):
-        parts, factors = fit.gradient(at, coefficients, bread)
+        parts, factors = fit.gradient(at, line)
         noise = variance_of(parts, factors, told.lists)
         response = min(float(told.tables.of(places).own.response.min()) for places in fit.sets)
-        sampling = max(0.0, residual) * float(bread[at, at]) / (told.lists.total * response**2)
+        influence = line.residual * float(line.bread[at, at]) + fit.apart(parts, factors)
+        sampling = max(0.0, influence) / told.lists.total
         words = f"coefficient of {variable.words}, {question.words}{remark}"
-        made.append(told.tell(words, float(coefficients[at]), noise, sampling, fit.sets, response))
+        made.append(told.tell(words, float(line.coefficients[at]), noise, sampling, fit.sets, response))
     return tuple(made)

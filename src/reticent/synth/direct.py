@@ -210,6 +210,16 @@ class Estimated:
             found += 2 * float((one * other) @ (x * r / (first * second)))
         return max(0.0, found) / total
 
+    def influence(self, q: Floats) -> Floats:
+        """What a row in each cell that is in the table's own list moves q . x^ by, with everything it answered."""
+        x, borrowed = self.positive, self.borrowed(q)
+        if self.lists.missing is not MissingMethod.AVAILABLE:
+            return _centred(q, x)
+        found = _centred(q - borrowed @ self.known, x) / self.own.response
+        for k, response in (self._side(borrowed, side, x) for side in self.columns):
+            found = found + k / response
+        return found
+
     def _side(self, borrowed: Floats, side: Places, x: Floats) -> tuple[Floats, Floats]:
         """What rests on a column's list, cell by cell of the table, centred; and who answered the column."""
         here = np.array([each == side for each, _ in self.sides])
@@ -297,17 +307,23 @@ def _known(
     return np.array(rows), np.array(told), np.array(spread), tuple(sides)
 
 
-def variance_of(parts: Sequence[ListCombination], factors: Sequence[float], lists: Lists) -> float:
-    """The noise of a sum of functionals that may share lists: weights on one list are added before they are squared."""
-    joined: dict[Places, Floats] = {}
+def joined(parts: Sequence[ListCombination], factors: Sequence[float]) -> dict[Places, Floats]:
+    """The weights of a sum of functionals on every list that one of them rests on."""
+    found: dict[Places, Floats] = {}
     for part, factor in zip(parts, factors, strict=True):
         for places, weights in part.weights.items():
-            joined[places] = joined.get(places, np.zeros_like(weights)) + factor * weights
+            found[places] = found.get(places, np.zeros_like(weights)) + factor * weights
+    return found
+
+
+def variance_of(parts: Sequence[ListCombination], factors: Sequence[float], lists: Lists) -> float:
+    """The noise of a sum of functionals that may share lists: weights on one list are added before they are squared."""
+    weights = joined(parts, factors)
     used = dict.fromkeys(
-        [*(each for each in joined if each), *((place,) for each in joined for place in each)]
+        [*(each for each in weights if each), *((place,) for each in weights for place in each)]
     )
     shares = {places: averaged([shares_of(each, lists) for each in lists.used(places)]) for places in used}
-    return list_noise(joined, shares, lists)
+    return list_noise(weights, shares, lists)
 
 
 def list_noise(weights: dict[Places, Floats], shares: dict[Places, Shares], lists: Lists) -> float:

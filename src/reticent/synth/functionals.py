@@ -19,7 +19,7 @@ from reticent.synth.direct import Estimated, NoInterval, estimated
 from reticent.synth.domain import Axis
 from reticent.synth.lists import Lists, NoisyList, sizes
 from reticent.synth.questions import TableQuestion, Variable, asks_who_answered, holds_in, values_of
-from reticent.synth.residuals import fine_axes, grid_of, residual_places
+from reticent.synth.residuals import fine_axes, grid_of, half_widths, residual_places
 
 Flags = NDArray[np.bool_]
 NEWTON = 50
@@ -173,18 +173,61 @@ def _means(of: Variable, table: Estimated, terms: Sequence[tuple[float, Floats]]
 
     at_midpoints = middles(known.values)
     middle = float(np.dot(signs, at_midpoints))
-    value, gradient, sampling = middle, np.zeros(len(table.table)), 0.0
+    value, gradient = middle, np.zeros(len(table.table))
     noise = _doubtful(known, lambda values: float(np.dot(signs, middles(values))))
-    divided = np.zeros(len(table.table))
+    divided, rests = np.zeros(len(table.table)), []
     for sign, where, mass, own in zip(signs, groups, masses, at_midpoints, strict=True):
         rest = _residual(table, of.column, where, mass, middle)
+        rests.append(rest.value)
         value += sign * rest.value
         gradient += sign * (known.values - own) * where / mass
         divided -= sign * rest.value * where / mass
-        noise, sampling = noise + rest.noise, sampling + rest.sampling
+        noise += rest.noise
     return TableFunctional(
-        value=value, gradient=gradient, noise=noise, sampling=sampling, residual_gradient=divided
+        value=value,
+        gradient=gradient,
+        noise=noise,
+        sampling=_within_bins(of, table, gradient, list(zip(signs, groups, rests, strict=True))),
+        residual_gradient=divided,
     )
+
+
+def _within_bins(
+    of: Variable, table: Estimated, gradient: Floats, terms: Sequence[tuple[float, Floats, float]]
+) -> float:
+    """The most that answers inside their bins add to the sampling variance of means at midpoints.
+
+    How far answers lie from their midpoints is known on average over a group, and is at most half a bin in each cell. Of all
+    ways to lie that agree with both the worst puts each cell's answers at its ends; how much of a cell is at which is a
+    linear program with one constraint, solved by the order of what is gained.
+    """
+    place = table.lists.domain.columns.index(of.column)
+    axis = table.lists.domain.axes[place]
+    if not axis.key.starts:
+        return 0.0
+    into = table.lists.into(table.lists.of(table.places)[0])[table.places.index(place)]
+    widest = np.zeros(int(into.max()) + 1)
+    np.maximum.at(widest, into[: axis.answers], half_widths(axis, table.lists.domain))
+    half = widest[np.indices(table.shape)[table.places.index(place)].ravel()]
+    moved, found = table.influence(gradient), 0.0
+    for sign, where, rest in terms:
+        shares = table.positive * where
+        mass = float(shares.sum())
+        if mass <= 0:
+            continue
+        rate = 1 / (table.own.response * mass)
+        fixed = shares * ((np.square(half) + rest**2) * rate - 2 * rest * sign * moved) / mass
+        found += float(fixed.sum()) + _most(2 * (sign * moved - rest * rate) / mass, shares, half, rest)
+    return found / table.lists.total
+
+
+def _most(gains: Floats, shares: Floats, half: Floats, mean: float) -> float:
+    """The largest sum of gains times shares times r, with |r| at most `half` in each cell, and their mean as it is told."""
+    order = np.argsort(-gains, kind="stable")
+    room = 2 * (shares * half)[order]
+    raised = float(np.clip(mean * shares.sum() + room.sum() / 2, 0.0, room.sum()))
+    up = np.clip(raised - (np.cumsum(room) - room), 0.0, room)
+    return float(gains[order] @ (up - room / 2))
 
 
 def _residual(table: Estimated, column: str, where: Floats, mass: float, middle: float) -> TableFunctional:
@@ -206,13 +249,10 @@ def _residual(table: Estimated, column: str, where: Floats, mass: float, middle:
     sums = sum((w * s for w, (s, _) in zip(weights, kept, strict=True)), np.zeros_like(total)) / total
     here = _by_other(table, place, where) / _answering(table, place)
     unit = grid_of(column, lists.domain.schema) / 2 / (lists.total * mass)
-    fine = next(each for each in fine_axes(lists.domain) if each.place == place)
-    half = fine.most * grid_of(column, lists.domain.schema) / 2
     return TableFunctional(
         value=unit * float(here @ sums),
         gradient=none,
         noise=unit**2 * float(np.square(here) @ (1 / total)),
-        sampling=half**2 * float(here.max()) / (lists.total * mass),
     )
 
 

@@ -68,7 +68,8 @@ class Lists:
 
     `plain[axis]` and `groups[axis]` have the group of each cell of an axis, -1 where rows with it are left out: before
     and after rare cells were put together. `is_gaussian` is the law of the noise. `is_complex` says that the codebook declares
-    weights, strata or sampling units, so that rows are not drawn one by one.
+    weights, strata or sampling units, or several rows a respondent, so that rows are not drawn one by one. `filled` are
+    columns whose missing answers were imputed before rows were counted.
     """
 
     domain: Domain
@@ -78,6 +79,7 @@ class Lists:
     lists: tuple[NoisyList, ...] = field(repr=False)
     is_gaussian: bool
     is_complex: bool = False
+    filled: tuple[str, ...] = ()
 
     @property
     def columns(self) -> tuple[NoisyList, ...]:
@@ -233,6 +235,7 @@ class ListsPart(Section):
     missing: Annotated[MissingMethod, Field(strict=False)]
     gaussian: bool
     complex: bool
+    filled: list[str] = Field(default=[])
     groups: list[list[int]]
     lists: list[ListPart]
 
@@ -258,6 +261,7 @@ def lists_section(lists: Lists) -> tuple[dict[str, Any], Floats]:
         "missing": lists.missing.value,
         "gaussian": lists.is_gaussian,
         "complex": lists.is_complex,
+        **({"filled": list(lists.filled)} if lists.filled else {}),
         "groups": [side.tolist() for side in lists.groups],
         "lists": told,
     }
@@ -297,6 +301,7 @@ def lists_from(part: ListsPart, numbers: Floats, domain: Domain, plain: tuple[Wh
         lists=tuple(made),
         is_gaussian=part.gaussian,
         is_complex=part.complex,
+        filled=tuple(part.filled),
     )
 
 

@@ -141,6 +141,13 @@ def grid_of(column: str, schema: Schema) -> float:
     return float(found.grid) if isinstance(found, Number) else 1.0
 
 
+def half_widths(axis: Axis, domain: Domain) -> Floats:
+    """For each bin of a number how far an answer may lie from its midpoint, in the column's own unit, coded in fine steps."""
+    _, widths = bins(axis, domain.schema)
+    step = _step(axis.column, domain.schema)
+    return np.asarray((widths - 1 + (step if step > 1 else 0)) / 2 * grid_of(axis.column, domain.schema))
+
+
 def residual_places(places: Places, fines: Sequence[FineAxis]) -> list[tuple[FineAxis, int | None]]:
     """For a measured set, which residuals are in its list, and by which other column: in the order of the list."""
     by_place = {fine.place: fine for fine in fines}

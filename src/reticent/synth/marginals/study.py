@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from reticent.engine.coded import MOST_CELLS as MOST_HELD
 from reticent.errors import PlanError
 from reticent.privacy.claim import Claim
+from reticent.schema import Schema
 from reticent.synth.base import (
     Conditional,
     Counted,
@@ -41,6 +42,12 @@ from reticent.synth.spending import Accountant, NoisyCounts, RowSums
 
 SURVEYED = ("weight", "psu", "stratum")
 """Roles of columns that make a survey's design complex."""
+
+
+def is_complex(schema: Schema) -> bool:
+    """Whether rows are no independent draws: by the survey's design, or because a respondent may own several."""
+    return schema.at_most > 1 or any(column.role in SURVEYED for column in schema.coded.values())
+
 
 Wholes = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -417,7 +424,7 @@ class MarginalFit:
             groups=tuple(side.into for side in self.view.sides),
             lists=tuple(self.kept),
             is_gaussian=not self.accountant.is_pure,
-            is_complex=any(column.role in SURVEYED for column in self.domain.schema.coded.values()),
+            is_complex=is_complex(self.domain.schema),
         )
 
     def _measured(self, places: Places, *, amount: Fraction, is_chosen: bool = False) -> NoisyCounts:
