@@ -110,7 +110,9 @@ class Release:
         if isinstance(document, dict) and document.get("format") == FORMER:
             return cls(in_todays_words(document), data)
         if not isinstance(document, dict) or document.get("format") != FORMAT:
-            raise ReticentError(f"is not a release of format {FORMAT}", field="release")
+            raise ReticentError(
+                f"is not a release of format {FORMAT}; name the JSON file of one", field="release"
+            )
         return cls(document)
 
     def to_bytes(self) -> bytes:

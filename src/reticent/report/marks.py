@@ -166,7 +166,7 @@ def framed(spec: Spec, title: str, *, rehearsal: bool) -> Spec:
             "gridColor": "#E4E4E4",
         },
         "header": {"labelFontSize": 14, "labelLimit": WIDE - BESIDE},
-        "legend": {"labelFontSize": 14},
+        "legend": {"labelFontSize": 14, "columnPadding": 20},
     }
     return {**spec, "title": heading, "background": "white", "padding": PADDING, "config": config}
 
