@@ -378,6 +378,10 @@ def test_the_page_says_how_much_of_it_was_run():
     assert set(found) <= set(known)
     run = [key for key, row in found.items() if row["tvd2"] is not None]
     assert f"{len(run):,} of {len(wanted):,} points" in (DOCS / "synth-missing.md").read_text()
+    every = [piece for piece in lab.experiment().pieces if piece.endswith(EVERY_TARGET)]
+    judged = [row for row in found.values() if row.get("f1_every") is not None]
+    told = " ".join((DOCS / "synth-missing.md").read_text().split())
+    assert f"F1 over every target was run at {len(judged)} of {len(every)} points" in told
     for key in run:
         assert all(found[key][f"tvd{k}"] is not None for k in (1, 2, 3))
         assert (found[key]["f1"] is not None) == lab.is_classified(known[key])
