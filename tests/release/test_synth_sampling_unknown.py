@@ -99,3 +99,14 @@ def test_respondents_who_own_several_rows_need_a_design_effect():
         assert (alone.low is not None) == is_known
         assert is_known or "own several rows" in alone.reason
         assert model.answer({"proportion": "a = 'y'"}, design_effect=5.0)[0].low is not None
+
+
+def test_a_question_who_answered_has_no_number_and_says_so_from_preview_to_release(tmp_path):
+    """Rows of a model of complete respondents would say nobody or everybody; silence as a category has the share."""
+    asked = {"answer": [{"name": "silent", "query": {"proportion": "hours is missing"}}]}
+    survey, plan = planned("who", synth=[{**TABLE, **asked}])
+    assert "without a number: it asks who answered" in foreseen(plan)
+    silent = told(Curator(open_ledger(tmp_path)).release(plan, survey, tmp_path).document)["silent"]
+    assert silent["estimate"] is None and silent["meaning"].startswith("no number: it asks who answered")
+    _, category = planned("category", synth=[{**TABLE, **asked, "missing": "category"}])
+    assert "without" not in foreseen(category)

@@ -11,7 +11,7 @@ from reticent.preview.foreseen import Foreseen
 from reticent.query.base import listed
 from reticent.release.product import Document, Grid, Line
 from reticent.synth.answer import FILLED, USED
-from reticent.synth.base import Foretold
+from reticent.synth.base import Foretold, MissingMethod
 from reticent.synth.marginals.study import is_complex
 from reticent.synth.registry import INFERRING
 
@@ -82,6 +82,8 @@ def _lacking(asked: PlannedAnswer, synth: Synth, plan: Plan) -> str:
     question, axes = asked.question, {axis.column: axis for axis in synth.domain.axes}
     if synth.method.name not in INFERRING or synth.holes not in USED:
         return "; model only, without an interval: no noisy tables of answers are kept"
+    if question.is_of_silence and synth.holes is not MissingMethod.VALUES:
+        return "; without a number: it asks who answered, and synthetic rows are of complete respondents"
     if len(question.columns) > 2 and not (question.kind == "regression" and len(question.on) > 1):
         return "; model only, without an interval: it speaks of more than two columns"
     averaged = question.of if question.kind in ("mean", "difference") else None

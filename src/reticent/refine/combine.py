@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from math import sqrt
+from numbers import Real
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +59,7 @@ def combine(
             f"has {len(found)} estimates, and fewer than {FEWEST} tell too little", field="copies"
         )
     _numbers([released], "released")
-    if not 0 < level < 1:
+    if not (isinstance(level, Real) and 0 < level < 1):
         raise PlanError("lies between 0 and 1, such as 0.95", field="level")
     degrees, spread = len(found) - 1, float(found.std(ddof=1))
     error = spread * sqrt(1 + 1 / len(found))

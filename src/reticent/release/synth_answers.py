@@ -79,6 +79,8 @@ def meaning(answer: DirectAnswer) -> str:
     """What the interval covers, in a sentence, or why there is none."""
     table = f"from the noisy tables of {' and '.join(answer.columns)}" if answer.columns else ""
     table += ", which were chosen from the data" if answer.is_chosen else ""
+    if answer.low is None and not isfinite(answer.estimate):
+        return f"no number: {answer.reason}"
     if answer.low is None:
         source = "model only, from synthetic rows" if answer.is_model_only else f"an estimate {table}".strip()
         return f"{source}, without an interval: {answer.reason}"

@@ -48,7 +48,8 @@ def _coefficients(
 
 
 def _least_squares(x: Floats, y: Floats) -> Floats:
-    return np.asarray(np.linalg.lstsq(x, y, rcond=None)[0]) if len(y) else np.full(x.shape[1], nan)
+    found, _, rank, _ = np.linalg.lstsq(x, y, rcond=None)
+    return np.asarray(found) if rank == x.shape[1] else np.full(x.shape[1], nan)
 
 
 def _logistic(x: Floats, y: Floats) -> Floats:
@@ -61,8 +62,8 @@ def _logistic(x: Floats, y: Floats) -> Floats:
         step = np.linalg.solve(bread, x.T @ (y - fitted))
         found = found + step
         if np.abs(step).max() < 1e-10:
-            break
-    return found
+            return found
+    return np.full(x.shape[1], nan)  # where a predictor tells the answer the likelihood has no largest value
 
 
 def _mean(values: Floats) -> float:

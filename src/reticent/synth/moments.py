@@ -205,4 +205,4 @@ def _grouped(column: Estimated, values: Floats, tables: MeasuredTables) -> Float
     first, groups = tables.lists.plain[place], tables.lists.groups[place]
     into = np.zeros(int(first.max()) + 1, dtype=np.int64)
     into[first[first >= 0]] = groups[first >= 0]
-    return np.bincount(into, weights=values, minlength=int(groups.max()) + 1)
+    return np.asarray(np.bincount(into, weights=values, minlength=int(groups.max()) + 1), dtype=np.float64)
