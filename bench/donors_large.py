@@ -1,6 +1,6 @@
 """Capped donors for ten and a hundred million respondents: growth of time, and the peak of memory.
 
-Run as `python -m bench.donors_large`; some minutes, and seven gigabytes of disk for the file and what is put aside. Like
+Run as `python -m bench.donors_large`; some minutes, and five gigabytes of disk for the file and what is put aside. Like
 `bench.donors`, but one go each: a second one would take as long again.
 """
 

@@ -11,13 +11,14 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from reticent.engine.donors import capped, circle, filling, levels, serving
+from reticent.engine.donors import circle, filling, levels, local, serving, shelf
 from reticent.engine.donors import records as labels
 from reticent.engine.donors.levels import CellColumn
 from reticent.engine.donors.serving import OnRing, SomeServed, serve
+from reticent.engine.duckdb import engine as duckdb_engine
 from reticent.engine.duckdb.engine import DuckDBEngine
 from reticent.engine.sources.open import open_path
-from reticent.engine.wants import Aggregate, PointsByCell, Rows, Sum, Table, Tallies
+from reticent.engine.wants import Aggregate, PointsByCell, Rows, Sum, Table, Tallies, Unserved
 from reticent.errors import PlanError
 from reticent.prepare.repair import CappedDonors, Default, Match, MatchLevel, Repair
 from reticent.schema import Schema
@@ -464,42 +465,68 @@ def test_places_that_tie_are_settled_by_labels(seed: int, monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("seed", [5, 6, 7, 8])
 @pytest.mark.parametrize("lot", [1, 7, 30])
-def test_no_bit_depends_on_how_many_cells_are_taken_up_at_a_time(
-    lot: int, seed: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("held", [0, 2_000, 2**28])
+def test_no_bit_depends_on_how_many_are_taken_up_at_a_time_nor_on_where_they_are_kept(
+    held: int, lot: int, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
+    """Blocks and runs of one record to thirty, all of them on disk, some, and none; from a frame and from a file."""
     dice, schema = Random(seed), book("pid", 2)
     people = some_people(dice, 150, hush=0.5)
     repair = some_capped(dice, schema)
     wants = linear(dice, schema, repair)
     once = engine_says(people, schema, wants, repair)
-    for module in (capped, circle, filling, levels):
+    monkeypatch.setattr(shelf, "HELD", held)
+    monkeypatch.setattr(shelf, "STEP", 1 + lot // 4)
+    monkeypatch.setattr(levels, "HELD", lot)
+    for module in (circle, filling, local, duckdb_engine):
         monkeypatch.setattr(module, "LOT", lot)
     dice.shuffle(people)
     assert engine_says(people, schema, wants, repair, threads=2) == once
-
-
-@pytest.mark.parametrize("many", [1, 12])
-@pytest.mark.parametrize("seed", [5, 6, 7, 8])
-def test_no_bit_depends_on_the_order_in_which_records_are_packed(
-    seed: int, many: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    """A Parquet file says beforehand how many there are, so they may be packed in order; a frame is put in order afterwards."""
-    dice, schema = Random(seed), book("pid", 2)
-    people = some_people(dice, 150, hush=0.5)
-    repair = some_capped(dice, schema)
-    wants = linear(dice, schema, repair)
-    once = engine_says(people, schema, wants, repair)
-    for module in (capped, circle, filling, levels):
-        monkeypatch.setattr(module, "LOT", 7)
-    monkeypatch.setattr(capped, "MANY", many)
     path = tmp_path / "people.parquet"
     pq.write_table(frame(people), path)
     engine = DuckDBEngine(open_path(str(path)), threads=2)
-    assert engine.records_at_most() == len(people)
     found = engine.tally(schema, wants, repair)
-    engine.close()
     assert (told_of(found, wants), told_of(found.fractions or found, wants)) == once
-    assert engine_says(people, schema, wants, repair) == once
+    marked = engine.filled(schema, repair)
+    assert list(engine.folder.iterdir()) == []  # what was put aside has no name there, and is gone
+    engine.close()
+    monkeypatch.undo()
+    assert marked.equals(engine_on(people).filled(schema, repair))
+
+
+def test_levels_that_no_run_holds_whole_are_served_as_if_one_did(monkeypatch: pytest.MonkeyPatch):
+    """Three groups of columns: by age and school, by school alone, by sex; runs of five records cut through cells of all."""
+    dice, schema = Random(11), book()
+    people = some_people(dice, 200, hush=0.4)
+    age, school, sex = (Match(column=name) for name in ("age", "school", "sex"))
+    ladders = (((age, school), (age,), ()), ((school,), ()), ((sex, school), (sex,), ()))
+    groups = tuple(
+        CappedDonors(
+            columns=(name,),
+            levels=tuple(MatchLevel(on=on, serve=1) for on in ladder),
+            defaults=(Default(code=schema.coded[name].low),),
+        )
+        for name, ladder in zip(FILLED, ladders, strict=False)
+    )
+    repair = Repair(capped=groups, rings=2, key="k")
+    wants: list[Aggregate] = [
+        *(Sum(rows=Rows(answered=(group.columns[0],)), value=group.columns[0], power=1) for group in groups),
+        *(Unserved(column=group.columns[0]) for group in groups),
+    ]
+
+    def told() -> list[object]:
+        found = engine_on(people).tally(schema, wants, repair)
+        sums = [found.fractions.statistics[want] for want in wants[:3]] if found.fractions else []
+        return [*sums, *found.unserved.values()]
+
+    once = told()
+    for module in (circle, filling, local, duckdb_engine):
+        monkeypatch.setattr(module, "LOT", 5)
+    apart, taken = list[int](), local.LocalCapped._take_apart
+    monkeypatch.setattr(
+        local.LocalCapped, "_take_apart", lambda self, fill: (apart.append(1), taken(self, fill))
+    )
+    assert told() == once and len(once) == 6 and len(apart) == 2
 
 
 def test_cells_side_by_side_have_the_records_of_both():

@@ -100,13 +100,23 @@ Places = tuple[int, ...]
 class Tables(Protocol):
     """Tables of the engine's own, for the time of one reading: made by a statement, given, asked and dropped."""
 
-    def make(self, name: str, statement: str) -> None: ...
+    def make(self, name: str, statement: str, values: Values | None = None) -> None: ...
 
     def give(self, name: str, table: "pa.Table", *, more: bool = False) -> None: ...
 
     def ask(self, statement: str) -> dict[str, Whole]: ...
 
     def drop(self, name: str) -> None: ...
+
+
+class LocalTables(Tables, Protocol):
+    """Tables of an engine on this side: `folder` is private, for what does not fit into memory, and `in_blocks` gives the
+    lines of a statement that is never NULL some at a time, as columns; one block at least, and it may be empty."""
+
+    @property
+    def folder(self) -> Path | None: ...
+
+    def in_blocks(self, statement: str, values: Values) -> Iterator[dict[str, NDArray[Any]]]: ...
 
 
 class DonorMatcher(Protocol):

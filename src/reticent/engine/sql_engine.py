@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -62,13 +63,13 @@ class SqlEngine(ABC):
 
     A subclass has the `dialect` and the abstract methods, which are its connection's: `types` are the headers with our word
     for each type; `base` selects from the source under plain names; `fetch` gives the lines of a statement, `fetch_columns`
-    its columns, `fetch_blocks` rows as cells; `make`, `give`, `ask` and `drop` are those of `Tables`. Whatever fails
-    there is told in one constant text.
+    its columns, `fetch_blocks` rows as cells; `make`, `give`, `ask` and `drop` are those of `Tables`, and `capping` is how
+    capped donors are carried out on them. Whatever fails there is told in one constant text.
     """
 
     dialect: Dialect
     types: Mapping[str, str]
-    capping: ClassVar[type[CappedStaging]] = CappedStaging
+    capping: ClassVar[type[CappedStaging]]
     matcher: DonorMatcher = LocalMatcher()
     draws: RowDraws = LocalDraws()
     points: CellPoints = LocalPoints()
@@ -280,15 +281,12 @@ class SqlEngine(ABC):
         held = DonorStaging(self, schema, packing, repair, self.matcher)
         try:
             filled = [donors.column for donors in repair.donors]
-            self._pack(schema, packing, repair, domains_of(repair), filled, keep, lot)
+            put = partial(self.make, PACKED)
+            self._pack(schema, packing, repair, domains_of(repair), filled, keep, lot, put)
             held.place()
             yield held
         finally:
             held.drop()
-
-    def records_at_most(self) -> int:
-        """CONFIDENTIAL: how many records there are, where that is known without reading them; else 0."""
-        return 0
 
     @contextmanager
     def _capping(
@@ -298,8 +296,7 @@ class SqlEngine(ABC):
         packing = Packing(schema, schema.in_universe_order, self.dialect)
         held = self.capping(self, schema, packing, repair)
         try:
-            in_order = held.put_in_order(self.records_at_most())
-            self._pack(schema, packing, repair, held.partitions, held.columns, keep, lot, in_order=in_order)
+            self._pack(schema, packing, repair, held.partitions, held.columns, keep, lot, held.pack)
             held.place()
             held.fill()
             yield held
@@ -315,15 +312,12 @@ class SqlEngine(ABC):
         filled: Sequence[str],
         keep: Sequence[str],
         lot: Lot | None,
-        *,
-        in_order: bool = False,
+        put: Callable[[str, Values], None],
     ) -> None:
         def read(source: Any) -> None:
             clean, rows = self._clean(source, schema, schema.in_universe_order, repair, keep, lot)
             people = packed(clean, rows, packing, domains=domains, filled=filled, keep=clean.keep)
-            if in_order:
-                people = people.order_by(exp.column("cell0"), copy=False)
-            self.make(PACKED, self.printed(people, clean.values), clean.values)
+            put(self.printed(people, clean.values), clean.values)
 
         self._reading(read)
 

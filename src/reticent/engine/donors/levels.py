@@ -1,25 +1,24 @@
 """A group of columns filled level by level, from fine to coarse, in every ring, with records some cells at a time.
 
 At the first level all recipients ask, at each later one those who are left. Everybody stands on the rings of all levels,
-served before or not. Records are held in arrays a few million at a time, whole cells of the finer levels together. For levels
-whose cells have more, all records are read in portions, of which only what stands near somebody who asks is kept.
+served before or not. Records are given in arrays a few million at a time, whole cells of the finer levels together. For levels
+whose cells have more, all records are given once more in portions, of which only what stands near somebody who asks is kept.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from reticent.engine.donors.circle import LOT, Powers, Whole, coefficients, cubic, lots
-from reticent.engine.donors.filling import PEOPLE
+from reticent.engine.donors.circle import Powers, Whole, coefficients, cubic
 from reticent.engine.donors.records import ID, SPOT
 from reticent.engine.donors.serving import Flags, OnRing, SomeServed, serve
-from reticent.engine.protocol import Tables
+from reticent.engine.donors.shelf import Shelf
 from reticent.prepare.repair import CappedDonors
 
-HELD = 2**20  # gifts of a ring that are kept before the engine is given them
+HELD = 2**20  # gifts of a ring that are kept before they are put in order
 
 
 class Members:
@@ -68,10 +67,6 @@ class CellColumn(NamedTuple):
     name: str
     width: int = 1
 
-    @property
-    def text(self) -> str:
-        return self.name if self.width == 1 else f"({self.name} // {self.width})"
-
     def of(self, held: Mapping[str, Whole]) -> Whole:
         return held[self.name] if self.width == 1 else held[self.name] // self.width
 
@@ -109,12 +104,11 @@ class Left:
 
 
 class Gifts:
-    """Who was served in a ring, and with which digits: given to the engine from time to time, and at the end."""
+    """Who was served in a ring, and with which digits, by label."""
 
-    def __init__(self, tables: Tables, name: str, items: int) -> None:
-        self.tables, self.name, self.items = tables, name, items
+    def __init__(self, shelf: Shelf, items: int) -> None:
+        self.shelf, self.items = shelf, items
         self._held: list[tuple[Whole, tuple[Whole, ...]]] = []
-        self._is_begun = False
 
     def add(self, label: Whole, items: tuple[Whole, ...]) -> None:
         self._held.append((label, items))
@@ -122,63 +116,89 @@ class Gifts:
             self.give()
 
     def give(self) -> None:
-        labels = np.concatenate([label for label, _ in self._held] or [np.zeros(0, np.int64)])
+        """Put aside what is held; of several rings and groups much comes together."""
+        none = np.zeros(0, np.int64)
         digits = [
-            np.concatenate([given[i] for _, given in self._held] or [np.zeros(0, np.int64)]).astype(np.int64)
-            for i in range(self.items)
+            np.concatenate([none, *(given[item] for _, given in self._held)]) for item in range(self.items)
         ]
-        table = pa.table({ID: labels, **{f"g{i}": each for i, each in enumerate(digits)}})
-        self.tables.give(self.name, table, more=self._is_begun)
-        self._held, self._is_begun = [], True
+        labels = np.concatenate([none, *(label for label, _ in self._held)])
+        self.shelf.add({ID: labels, **{f"g{item}": each for item, each in enumerate(digits)}})
+        self._held = []
 
-
-class RecordRuns(NamedTuple):
-    """How records lie in PEOPLE: the first and last ids of each run, how many levels of a group have whole cells in every run,
-    counted from the first, and the sizes of cells, by the names of the columns that are kept."""
-
-    ids: Sequence[tuple[int, int]]
-    whole: int
-    sizes: Mapping[str, Whole]
+    def of(self, labels: Whole) -> list[pa.Array]:
+        """The digits given to recipients, whose labels go up, item by item; null for those whom nobody serves."""
+        first, last = (int(labels[0]), int(labels[-1])) if len(labels) else (0, -1)
+        found = self.shelf.between(first, last)
+        at, nobody = np.searchsorted(labels, found[ID]), np.ones(len(labels), np.bool_)
+        nobody[at] = False
+        digits = np.zeros((self.items, len(labels)), np.int64)
+        for item, each in enumerate(digits):
+            each[at] = found[f"g{item}"]
+        return [pa.array(each, mask=nobody) for each in digits]
 
 
 class GroupFill:
-    """One group of columns: `cells` says where its levels' cells are in PEOPLE, `digits` its items with how many answers each has.
-
-    `held` are all records where they fit into one run, else they are read from PEOPLE by `runs`.
+    """One group of columns: `cells` says where its levels' cells are among the columns of records, `digits` its items with how
+    many answers each has, `keys` the key of a level and a ring. At the first `whole` levels cells are whole in what `take` is
+    given; `gifts` gets what every ring gives.
     """
 
     def __init__(
         self,
-        tables: Tables,
         group: CappedDonors,
         *,
         cells: Sequence[CellColumn],
         digits: Mapping[str, int],
         keys: Callable[[int, int], str],
-        held: Mapping[str, Whole] | None,
-        runs: RecordRuns,
+        whole: int,
+        gifts: Sequence[Gifts],
     ) -> None:
-        self.tables, self.group, self.cells, self.digits, self.keys = tables, group, cells, digits, keys
-        self.held, self.runs = held, runs
+        self.group, self.cells, self.digits, self.keys = group, cells, digits, keys
+        self.whole, self.gifts = whole, gifts
+        self._left = [Left(len(cells)) for _ in gifts]
 
-    def run(self, gifts: Sequence[Gifts]) -> None:
-        """Serve the recipients of all rings, each at the first level that does."""
-        levels = range(len(self.cells))
-        inside = len(levels) if self.held is not None else max(1, self.runs.whole)
-        left = [Left(len(levels)) for _ in gifts]
-        for members in self._first():
-            here = [self._serve_all(members, ring, given) for ring, given in enumerate(gifts)]
-            for level in levels[1:inside]:
-                self._serve_left(
-                    level, CellNumbers(members.cells[level]), partial(iter, [members]), gifts, here
-                )
-            for each, more in zip(left, here, strict=True):
-                each.take(more)
-        for level in levels[inside:]:
-            cells = SizedCells(self.cells[level].sizes(self.runs.sizes))
-            self._serve_left(level, cells, partial(self._portions, level), gifts, left)
-        for given in gifts:
+    @property
+    def later(self) -> set[str]:
+        """The columns that levels beyond those need of all records."""
+        rest = self.cells[self.whole :]
+        return {SPOT, *(each.name for each in rest), *self.digits} if rest else set()
+
+    def take(self, people: Mapping[str, Whole]) -> None:
+        """Serve recipients of all rings at the levels whose cells are whole among `people`, each at the first that does."""
+        members = self.members(people, range(len(self.cells)))
+        here = [self._serve_all(members, ring, given) for ring, given in enumerate(self.gifts)]
+        for level in range(1, self.whole):
+            self._serve_left(level, CellNumbers(members.cells[level]), lambda: [members], here)
+        for each, more in zip(self._left, here, strict=True):
+            each.take(more)
+
+    def finish(
+        self,
+        portions: Callable[[Sequence[str]], Iterable[Mapping[str, Whole]]],
+        sizes: Mapping[str, Whole],
+    ) -> None:
+        """Serve at the other levels, by all records in portions; `sizes` has those of cells, by the names of their columns."""
+        for level in range(self.whole, len(self.cells)):
+
+            def members(at: int = level) -> Iterable[Members]:
+                names = [SPOT, self.cells[at].name, *self.digits]
+                return (self.members(people, [at]) for people in portions(names))
+
+            self._serve_left(level, SizedCells(self.cells[level].sizes(sizes)), members, self._left)
+        for given in self.gifts:
             given.give()
+
+    def members(self, people: Mapping[str, Whole], levels: Iterable[int]) -> Members:
+        """Who answered everything in the group, or lacks some of it."""
+        digits, answers = [people[name] for name in self.digits], list(self.digits.values())
+        gives = np.logical_and.reduce([y < most for y, most in zip(digits, answers, strict=True)])
+        asks = np.logical_or.reduce([y == most for y, most in zip(digits, answers, strict=True)])
+        found = {ID: people[ID], SPOT: people[SPOT]}
+        found |= {f"c{level}": self.cells[level].of(people) for level in levels}
+        found |= {f"y{item}": each for item, each in enumerate(digits)}
+        belongs = gives | asks
+        some = found if belongs.all() else {name: each[belongs] for name, each in found.items()}
+        return Members(some, answers)
 
     def _serve_all(self, members: Members, ring: int, gifts: Gifts) -> Left:
         """The finest level, where all recipients ask; and who is left."""
@@ -193,8 +213,7 @@ class GroupFill:
         self,
         level: int,
         cells: CellNumbers,
-        portions: Callable[[], Iterator[Members]],
-        gifts: Sequence[Gifts],
+        portions: Callable[[], Iterable[Members]],
         left: Sequence[Left],
     ) -> None:
         """Those who are left, in all rings, with as few looks at the records of a level as will do."""
@@ -212,52 +231,7 @@ class GroupFill:
                     some.meet(members.at(level, key, cells))
             for _, some in waiting:
                 some.settle()
-        for given, each, (_, some) in zip(gifts, left, asking, strict=True):
+        for given, each, (_, some) in zip(self.gifts, left, asking, strict=True):
             for label, items in some.found:
                 given.add(label, items)
                 each.remove(label)
-
-    def _first(self) -> Iterator[Members]:
-        """All members, whole cells of the first level together."""
-        levels = range(len(self.cells))
-        if self.held is not None:
-            yield self._of(self.held)
-        elif self.runs.whole:
-            for first, last in self.runs.ids:
-                yield self._read(f"{ID} BETWEEN {first} AND {last}", levels)
-        else:
-            sizes = self.cells[0].sizes(self.runs.sizes)
-            for low, high in lots(np.arange(len(sizes)), sizes):
-                yield self._read(f"{self.cells[0].text} BETWEEN {low} AND {high}", levels)
-
-    def _portions(self, level: int) -> Iterator[Members]:
-        """All members with their cells at one level, some at a time."""
-        for start in range(0, self.runs.ids[-1][1] + 1, LOT):
-            yield self._read(f"{ID} BETWEEN {start} AND {start + LOT - 1}", [level])
-
-    def _read(self, here: str, levels: Sequence[int]) -> Members:
-        cells = ", ".join(f"{self.cells[level].text} AS c{level}" for level in levels)
-        items = ", ".join(f"{name} AS y{i}" for i, name in enumerate(self.digits))
-        found = self.tables.ask(
-            f"SELECT {ID}, {SPOT}, {cells}, {items} FROM {PEOPLE} WHERE {self._belongs} AND {here}"
-        )
-        return Members(found, list(self.digits.values()))
-
-    def _of(self, held: Mapping[str, Whole]) -> Members:
-        """The members among records that are held."""
-        digits, answers = [held[name] for name in self.digits], list(self.digits.values())
-        gives = np.logical_and.reduce([y < most for y, most in zip(digits, answers, strict=True)])
-        asks = np.logical_or.reduce([y == most for y, most in zip(digits, answers, strict=True)])
-        found = {ID: held[ID], SPOT: held[SPOT]}
-        found |= {f"c{level}": cell.of(held) for level, cell in enumerate(self.cells)}
-        found |= {f"y{i}": each for i, each in enumerate(digits)}
-        belongs = gives | asks
-        some = found if belongs.all() else {name: each[belongs] for name, each in found.items()}
-        return Members(some, answers)
-
-    @property
-    def _belongs(self) -> str:
-        """Who answered everything in the group, or lacks some of it."""
-        gives = " AND ".join(f"{name} < {answers}" for name, answers in self.digits.items())
-        asks = " OR ".join(f"{name} = {answers}" for name, answers in self.digits.items())
-        return f"(({gives}) OR ({asks}))"

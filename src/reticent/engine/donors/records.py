@@ -169,7 +169,7 @@ def labelled(found: dict[str, NDArray[np.int64]], words: Sequence[str], key: str
 def spotted(
     found: dict[str, NDArray[np.int64]], words: Sequence[str], key: str
 ) -> dict[str, NDArray[np.int64]]:
-    """Rows as `packed` gives them, all of a cell or none, with a spot for each label and ids in the order of labels, from 0.
+    """Rows as `packed` gives them, all of a cell or none, with a spot for each label, in the order of labels, and ids from 0.
 
     From a spot the places of every level and ring are made. Where two spots tie, words, owner and number decide, so that
     the order is strict.
@@ -188,10 +188,9 @@ def spotted(
     z = sums(label, a0, a)
     number = numbers(z.view(np.int64), label, [found[LINE]] if LINE in found else [])
     spot = spots(z, number, by_number)
-    ids = np.empty(len(spot), np.int64)
-    ids[rows_in_order(found["cell0"], spot, [*label, number])] = np.arange(len(spot))
-    left = {name: column for name, column in found.items() if name != OWNER}
-    return {**left, SPOT: spot, ID: ids}
+    order = rows_in_order(found["cell0"], spot, [*label, number])
+    left = {name: column[order] for name, column in found.items() if name != OWNER}
+    return {**left, SPOT: spot[order], ID: np.arange(len(order))}
 
 
 def order_of(packing: Packing) -> list[str]:

@@ -40,8 +40,6 @@ class WindowedCapped(CappedStaging):
     Keeps back  all of it until noise is added.
     """
 
-    nested = False
-
     def __init__(self, tables: Tables, schema: Schema, packing: Packing, repair: Repair) -> None:
         super().__init__(tables, schema, packing, repair)
         self.field = PrimeField(packing.dialect.int_div_sign)
@@ -103,10 +101,6 @@ class WindowedCapped(CappedStaging):
     def drop(self) -> None:
         for name in (PACKED, PEOPLE, *self._made):
             self.tables.drop(name)
-
-    def _people(self, given: dict[str, Sql], more: Sequence[Sql], table: str = PEOPLE) -> exp.Select:  # type: ignore[override]
-        columns = [*self.packing.unpack(self.cells, given), *(each.copy() for each in more)]
-        return exp.select(*columns, copy=False).from_(exp.to_table(table), copy=False)
 
     @property
     def _label(self) -> list[str]:

@@ -16,9 +16,11 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyarrow.parquet import read_metadata, read_schema
+from pyarrow.parquet import read_schema
 from sqlglot import exp
 
+from reticent.engine.donors.circle import LOT
+from reticent.engine.donors.local import LocalCapped
 from reticent.engine.donors.records import LINE
 from reticent.engine.sources.arrow import ParquetRows, Stream
 from reticent.engine.sources.open import DuckTable, ParquetFiles, Source, files_of
@@ -248,6 +250,11 @@ class Connection:
         return self._threads
 
     @property
+    def folder(self) -> Path:
+        """The private one, for what does not fit into memory."""
+        return self._spill
+
+    @property
     def files(self) -> tuple[tuple[Path, str], ...]:
         """The files that rows come from and, in a database, the table; none for rows held by the caller."""
         return files_of(self._source)
@@ -299,6 +306,19 @@ class Connection:
         if blocks is None:
             raise EngineError(UNREAD, field="source")
         return blocks
+
+    def in_blocks(self, statement: str, values: Values) -> Iterator[dict[str, NDArray[Any]]]:
+        """The same, some lines at a time, and never all of them. One block at least, which may be empty."""
+        done = False
+        with suppress(duckdb.Error, pa.ArrowException, OSError, MemoryError):
+            found = self._connection.sql(statement, params=values.bound).to_arrow_reader(LOT)
+            yield {field.name: np.zeros(0, field.type.to_pandas_dtype()) for field in found.schema}
+            for batch in found:
+                named = zip(batch.schema.names, batch.columns, strict=True)
+                yield {name: np.from_dlpack(column) for name, column in named}
+            done = True
+        if not done:
+            raise EngineError(UNREAD, field="source")
 
     def make(self, name: str, statement: str, values: Values | None = None) -> None:
         self._run(DUCKDB.temp_table(DUCKDB.printed(sql.name(name)), statement), values)
@@ -375,13 +395,7 @@ class DuckDBEngine(Connection, SqlEngine):
     """Rows in files, frames or a DuckDB table. Nothing but counts and sums over declared cells leaves it."""
 
     dialect = DUCKDB
-
-    def records_at_most(self) -> int:
-        if not isinstance(self._source, ParquetFiles):
-            return 0
-        with suppress(pa.ArrowException, OSError):
-            return sum(int(read_metadata(path).num_rows) for path in self._source.paths)
-        return 0
+    capping = LocalCapped
 
     def _in_order(self) -> ParquetRows | None:
         """Where rows are read from when their order matters."""

@@ -32,7 +32,6 @@ class WindowedStaging(CappedStaging):
     """
 
     field = PrimeField(POSTGRES.int_div_sign)
-    nested = False
 
     def place(self) -> None:
         """PEOPLE: the records in PACKED, which is dropped, with ids in the order of their labels, and powers of their spots."""
