@@ -8,8 +8,13 @@ from typing import Any
 
 from reticent.lab.noise import NoNoise as ZeroNoise
 from reticent.sensitivity.bounds import Smooth
+from reticent.sensitivity.value_ladder import CountLengths
 
 __all__ = ["Call", "FrozenNoise", "ZeroNoise", "passed"]
+
+
+WINDOW = range(-40, 121)
+"""The numbers around which small counts lie."""
 
 
 def passed(patch: Any) -> None:
@@ -46,7 +51,8 @@ class Call:
             return max(0, *moves) - min(0, *moves)
         if self.kind.startswith("gaussian"):
             return Fraction(sqrt(sum(move * move for move in moves)))
-        return max(map(abs, moves)) if self.kind in ("select", "choose") else sum(map(abs, moves))
+        is_choice = self.kind in ("select", "choose", "choose around")
+        return max(map(abs, moves)) if is_choice else sum(map(abs, moves))
 
 
 @dataclass
@@ -82,6 +88,11 @@ class FrozenNoise:
     ) -> int:
         kind = "select together" if monotone else "select"
         return self._meet(kind, tuple(scores), sensitivity, epsilon)[0]
+
+    def around(self, lengths: CountLengths, *, sensitivity: int, epsilon: Fraction) -> int:
+        """Records minus the steps of every number in a window, and gives one of them."""
+        steps = tuple(-lengths.steps(number) for number in WINDOW)
+        return WINDOW[self._meet("choose around", steps, sensitivity, epsilon)[0]]
 
     def lomax(self, answer: Fraction, **parameters: Any) -> int:
         return self._meet_smooth("lomax", answer, **parameters)

@@ -21,6 +21,7 @@ from reticent.engine.wants import (
     Ring,
     Rows,
     SufficientStatistics,
+    Sum,
     Table,
     Tallies,
 )
@@ -31,7 +32,7 @@ from reticent.release.statistics import evaluate, wants_of
 from reticent.schema.bind import MISSING, Absent
 from reticent.sensitivity.bounds import Global
 from reticent.sensitivity.value_ladder import Gains, RankLengths, length_scores
-from tests.answer.donating import CIRCLE, Labels, World, cell, place
+from tests.answer.donating import CIRCLE, Labels, World, cell, place, summed
 from tests.answer.test_imputed import COLUMNS, Prescribed, faults, people
 from tests.doubles import ZeroNoise
 from tests.tables import ADD, REPLACE, _counts, _place, _table, book, make_plan
@@ -73,7 +74,8 @@ class Blocked(World):
             if isinstance(want, Table)
         }
         blocks = {want: self.blocks(want, given, filled) for want in wants if isinstance(want, Blocks)}
-        return Tallies(statistics=SufficientStatistics(sums={}), tables=tables, blocks=blocks)
+        sums = {want: summed(want, filled.values()) for want in wants if isinstance(want, Sum)}
+        return Tallies(statistics=SufficientStatistics(sums=sums), tables=tables, blocks=blocks)
 
     def blocks(self, want: Blocks, given: Any, filled: Any) -> BlockTable:
         """Each recipient by itself: its donor, if that is of its cell, and where it is counted."""
@@ -89,12 +91,10 @@ class Blocked(World):
                 if not isinstance(cells[want.ring.column], Absent) and cell(donors, cells, schema) == at
             ]
             first = min(able, key=lambda t: ((place(t) - place(x)) % CIRCLE, t), default=NOBODY_SERVES)
-            (key,) = want.keys
             counted = _counts(want.rows, filled[x])
+            place_ = next((_place(key, filled[x][key.column], schema) for key in want.keys if counted), 0)
             weight = int(own[want.weight]) if want.weight else 1
-            lines.append(
-                (first, _place(key, filled[x][key.column], schema) if counted else NOT_COUNTED, weight)
-            )
+            lines.append((first, place_ if counted else NOT_COUNTED, weight))
         columns = [np.array(each, np.int64) for each in zip(*lines, strict=True)] or [
             np.zeros(0, np.int64)
         ] * 3
@@ -137,27 +137,29 @@ def test_no_length_moves_by_more_than_one():
 class AllRecipients(RankLengths):
     """The twin: every recipient of a block as if it had everything to gain."""
 
-    def _gains(self, place: int, *, upwards: bool) -> Gains:
+    def gains(self, place: int, *, upwards: bool) -> Gains:
         gain = self._weight * self._b
         blocks = np.add.reduceat(gain[self._visits :], self._starts) if len(self._starts) else gain[:0]
-        return Gains(blocks=np.cumsum(np.sort(blocks)[::-1]), visitors=int(gain[: self._visits].sum()))
+        return Gains(
+            blocks=np.cumsum(np.sort(blocks)[::-1]), visitors=int(gain[: self._visits].sum()), own=self._own
+        )
 
 
 class NoVisitors(RankLengths):
     """The twin: as if a newcomer drew nobody from afar."""
 
-    def _gains(self, place: int, *, upwards: bool) -> Gains:
-        found = super()._gains(place, upwards=upwards)
-        return Gains(blocks=found.blocks, visitors=0)
+    def gains(self, place: int, *, upwards: bool) -> Gains:
+        found = super().gains(place, upwards=upwards)
+        return Gains(blocks=found.blocks, visitors=0, own=self._own)
 
 
 class LargestSteps(RankLengths):
     """The twin: k times what one respondent can move now, in place of the k largest gains."""
 
-    def _gains(self, place: int, *, upwards: bool) -> Gains:
-        found = super()._gains(place, upwards=upwards)
+    def gains(self, place: int, *, upwards: bool) -> Gains:
+        found = super().gains(place, upwards=upwards)
         first = int(found.blocks[0]) + found.visitors if len(found.blocks) else found.visitors
-        return Gains(blocks=first * np.arange(1, 40), visitors=0)
+        return Gains(blocks=first * np.arange(1, 40), visitors=0, own=self._own)
 
 
 @pytest.mark.parametrize("twin", [AllRecipients, NoVisitors, LargestSteps])

@@ -134,14 +134,15 @@ def some_wants(dice: Random, schema: Schema, repair: Repair) -> list[Aggregate]:
 
 
 def some_blocks(dice: Random, schema: Schema, repair: Repair, ring: Ring) -> Blocks:
-    """By cells of the filled column or of another, over rows that may be chosen by it."""
+    """By cells of the filled column or of another or by none, over rows that may be chosen by it."""
     own = schema.coded[ring.column]
     still = [name for name in NEVER_FILLED if name not in repair.filled()]
     name = dice.choice([ring.column, *still])
     chosen = CodeIn(ring.column, ((own.low, dice.randint(own.low, own.high)),))
     rows = Rows(where=dice.choice([Always(), chosen]), answered=(name,))
     step = None if isinstance(schema.coded[name], Levels) else dice.choice([1, 2])
-    return Blocks(ring=ring, rows=rows, keys=(Key(column=name, step=step),))
+    keys = (Key(column=name, step=step),) if dice.random() < 0.7 else ()
+    return Blocks(ring=ring, rows=rows, keys=keys)
 
 
 def frame(people: list[Raw]) -> pa.Table:

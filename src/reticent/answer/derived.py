@@ -41,7 +41,10 @@ def _interval(
 ) -> Callable[[Fraction], Interval]:
     def interval(level: Fraction) -> Interval:
         each = 1 - (1 - level) / 2
-        return combine(left.interval(each), right.interval(each))
+        a, b = left.interval(each), right.interval(each)
+        if max(map(abs, (*a, *b))) >= UNBOUNDED:
+            return -UNBOUNDED, UNBOUNDED
+        return combine(a, b)
 
     return interval
 

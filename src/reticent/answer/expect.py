@@ -12,6 +12,7 @@ from typing import Protocol
 EXACT, AT_SIZE, IN_RANKS, DERIVED, UNKNOWN = "exact", "at size", "in ranks", "derived", "unknown"
 AT_LEAST, LEAST_RANKS, OPEN, AS_TOTALS = "at least", "at least, in ranks", "open", "as totals"
 IN_WEIGHT, EVEN, FACTORED, BY_ROWS = "in weight", "even domains", "by factors", "by rows"
+LEAST_STEPS = "at least, by steps"
 MOST_STEPS = 2**20
 
 

@@ -20,6 +20,7 @@ from reticent.answer.derived import DerivedRoute
 from reticent.answer.domains import asked_in_one, domain_route
 from reticent.answer.donors import DonorsRoute
 from reticent.answer.expect import Expected
+from reticent.answer.length_count import LengthCountRoute
 from reticent.answer.parts import Answer, AnyMeasurement
 from reticent.answer.quantile import QuantileRoute
 from reticent.answer.ratio import MeanRoute, ProportionRoute, VarianceRoute
@@ -103,6 +104,8 @@ def route_of(statistic: Statistic, setting: Setting, *, field: str = "query") ->
     setting = _per_unit(statistic, setting, field)
     _check_positions(statistic, setting, field)
     here: Any = {"statistic": statistic, "setting": setting}
+    if statistic.by_lengths:
+        return _by_lengths(query, **here, field=field)
     if statistic.weighted and setting.weighting is not None:
         shape = weightable(query, schema)
         if shape is None:
@@ -170,6 +173,25 @@ def _check_positions(statistic: Statistic, setting: Setting, field: str) -> None
             "known totals, unless these release their factors: ask for proportions",
             field=field,
         )
+
+
+NO_LENGTHS = "is for a count of a column that the nearest donors fill, not by domains and not weighted to known totals; remove it: "
+
+
+def _by_lengths(query: Query, *, field: str, **here: Any) -> Route:
+    """A value ladder, where the plan asks for one and the query is a count that nearest donors enter."""
+    setting, field = here["setting"], field.replace("query", "noise")
+    if (
+        not isinstance(query, Count)
+        or here["statistic"].weighted
+        or roles(query, setting.schema, setting.copied)
+    ):
+        raise PlanError(NO_LENGTHS + "this statistic is another", field=field)
+    if setting.repair.capped:
+        raise PlanError(NO_LENGTHS + "capped donors have noise of a public scale", field=field)
+    if not roles(query, setting.schema, setting.repair):
+        raise PlanError(NO_LENGTHS + "no donor enters this one, so its noise has a public scale", field=field)
+    return LengthCountRoute(query=query, plain=CountRoute(query=query, **here), **here)
 
 
 def _of_sums(plain: PublicRoute[RowQuery]) -> Route:

@@ -32,6 +32,7 @@ Ground = tuple[str, str]
 LAPLACE = ("discrete Laplace mechanism", "proofs/noise/laplace.md")
 GAUSS = ("discrete Gaussian mechanism", "proofs/noise/gaussian.md")
 CHOICE = ("exponential mechanism in zCDP", "proofs/noise/selection.md")
+EXPONENTIAL = ("exponential mechanism", "proofs/noise/selection.md")
 FLIP = ("permute-and-flip", "proofs/noise/selection.md")
 LINEAR = ("linear sensitivity", "proofs/sensitivity/linear.md")
 DOMAINS = ("domains under one epsilon", "proofs/sensitivity/domains.md")
@@ -102,6 +103,7 @@ class Statistic:
     - `written`: the section as it was written.
     - `weighted`: whether it is weighted to known totals.
     - `in_rho`: whether its budget is in rho (zCDP), and its noise Gaussian.
+    - `by_lengths`: whether it is chosen by a value ladder, where nearest donors fill, and has no smooth noise.
     """
 
     name: str
@@ -114,6 +116,7 @@ class Statistic:
     written: Mapping[str, Any]
     weighted: bool = False
     in_rho: bool = False
+    by_lengths: bool = False
 
     @property
     def asked(self) -> Query:

@@ -11,11 +11,12 @@ from reticent.answer.context import Context, weight_of
 from reticent.answer.expect import LEAST_RANKS, Expected
 from reticent.answer.parts import GAPS_WORDS, SELECTED_WORDS, Answer, Estimate, Interval, Measurement
 from reticent.answer.quantile import QuantileRoute, rate_of, slack
-from reticent.answer.statistic import CHOICE, FLIP, Ground
+from reticent.answer.statistic import CHOICE, FLIP, Ground, Setting
 from reticent.answer.woodruff import end_budgets
 from reticent.engine.wants import Aggregate, Blocks
 from reticent.errors import PlanError
 from reticent.prepare.repair import Bounding
+from reticent.query.base import RowQuery
 from reticent.query.filled import Role, roles
 from reticent.query.filled import check as check_imputed
 from reticent.sensitivity.bounds import Global
@@ -28,6 +29,27 @@ HIDDEN_RANKS = (
 )
 MOST_CANDIDATES = 20_000
 NO_LADDER = "leave bound = 'hubs' out: capped donors have a public bound"
+
+
+def check_nearest(query: RowQuery, setting: Setting, field: str, *, what: str, way_out: str) -> None:
+    """Refuse what does not rest on one column alone that one nearest donor fills, from public words."""
+    schema, repair = setting.schema, setting.repair
+    check_imputed(query, schema, repair, field=field, is_bounded=True)
+    found = roles(query, schema, repair)
+    donors = repair.of(found[0].column)
+    if len(found) > 1:
+        names = " and ".join(role.column for role in found)
+        raise PlanError(
+            f"rests on {names}, which donors fill one by one; {what} is bounded for one such column: ask among others, or "
+            + way_out,
+            field=field,
+        )
+    if donors.k > 1 or donors.bounding is not Bounding.HUBS:
+        raise PlanError(
+            f"{donors.column} is not filled from one nearest donor under bound = 'hubs', and no theorem bounds {what} of it; "
+            f"write k = 1, or {way_out}",
+            field=field,
+        )
 
 
 class LengthRoute(QuantileRoute):
@@ -96,30 +118,13 @@ class LengthRoute(QuantileRoute):
 
     def check_query(self, field: str) -> None:
         """Refuse what the theorem does not cover, from public words."""
-        schema, repair = self.setting.schema, self.setting.repair
-        check_imputed(self.query, schema, repair, field=field, is_bounded=True)
-        found = roles(self.query, schema, repair)
-        donors = repair.of(found[0].column)
-        if len(found) > 1:
-            names = " and ".join(role.column for role in found)
-            raise PlanError(
-                f"rests on {names}, which donors fill one by one; a quantile is bounded for one such column: ask among others, or "
-                + NO_LADDER,
-                field=field,
-            )
-        if donors.k > 1 or donors.bounding is not Bounding.HUBS:
-            raise PlanError(
-                f"{donors.column} is not filled from one nearest donor under bound = 'hubs', and no theorem bounds a quantile of "
-                f"it; write k = 1, or {NO_LADDER}",
-                field=field,
-            )
+        check_nearest(self.query, self.setting, field, what="a quantile", way_out=NO_LADDER)
         if self.query.banded:
             raise PlanError(
                 f"interpolates within bands, which is not bounded where the nearest donor fills; leave step out, or {NO_LADDER}",
                 field=f"{field}.step",
             )
-
-        if len(self.query.candidates(schema)) > MOST_CANDIDATES:
+        if len(self.query.candidates(self.setting.schema)) > MOST_CANDIDATES:
             raise PlanError(
                 f"makes more than {MOST_CANDIDATES:,} candidates, for each of which recipients are put in order; take a larger step",
                 field=f"{field}.step",

@@ -23,7 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.noise import calibrate
+from reticent.noise.selection import exponential_around
 from reticent.sensitivity.bounds import Smooth
+from reticent.sensitivity.value_ladder import CountLengths
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -125,6 +127,11 @@ class QuickNoise:
         rate = float(epsilon / (sensitivity if monotone else 2 * sensitivity))
         return int(permute_and_flip(self.rng, gaps, rate=rate, size=1)[0])
 
+    def around(self, lengths: CountLengths, *, sensitivity: int, epsilon: Fraction) -> int:
+        """The exact draw, from bits that can be replayed."""
+        bits = SeededBits(self.rng)
+        return exponential_around(lengths, sensitivity=sensitivity, epsilon=epsilon, bits=bits)
+
     def lomax(self, answer: Fraction, *, sensitivity: Smooth, epsilon: Fraction, grid: Fraction) -> int:
         a = calibrate.lomax(epsilon=epsilon, beta=sensitivity.beta)
         x = lomax(self.rng, m=int(epsilon / sensitivity.beta), size=1)
@@ -179,6 +186,9 @@ class NoNoise:
     ) -> int:
         """The first candidate with the best score."""
         return list(scores).index(max(scores))
+
+    def around(self, lengths: CountLengths, *, sensitivity: int, epsilon: Fraction) -> int:
+        return lengths.count
 
     def lomax(self, answer: Fraction, *, sensitivity: Smooth, epsilon: Fraction, grid: Fraction) -> int:
         return _steps(answer, Fraction(0), grid)

@@ -1,4 +1,4 @@
-"""Choose the best of several candidates, almost: permute-and-flip and the exponential mechanism, exactly."""
+"""Choose the best of several candidates, or of all whole numbers, almost: permute-and-flip and the exponential mechanism, exactly."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import PlanError
-from reticent.noise.bits import LARGEST, Bits, Floats, below, flip_many
+from reticent.noise.bits import LARGEST, Bits, Floats, Uniform, below, flip_many, is_below_exp
+from reticent.sensitivity.value_ladder import CountLengths
 
 
 def permute_and_flip(
@@ -51,6 +52,50 @@ def exponential(
         heads = flip_many(gamma[tried], lambda i, tried=tried: rate * gaps[tried[i]], bits)  # type: ignore[misc]
         if heads.any():
             return int(tried[np.argmax(heads)])
+
+
+def exponential_around(lengths: CountLengths, *, sensitivity: int, epsilon: Fraction, bits: Bits) -> int:
+    """A whole number, with probability in proportion to exp(-rate * steps), its steps those from the count.
+
+    One try takes a number of steps k with probability in proportion to exp(-rate * k), and keeps it in proportion to how many
+    numbers lie k steps away. At one step there are most.
+
+    Guarantee   epsilon-DP for one call; also (epsilon^2/8)-zCDP.
+    Adjacency   the one `sensitivity` was bounded for.
+    Theorem     McSherry and Talwar 2007; Dong et al. 2020; Cesar and Rogers 2021.
+    Proof       proofs/noise/selection.md
+    Assumes     the steps of each number move by at most `sensitivity`; at no number of steps lie more than at one.
+    Keeps back  the lengths, and the number of tries.
+    """
+    rate = _rate(sensitivity, epsilon, monotone=False)
+    count, up, down = lengths.count, lengths.up, lengths.down
+    most = up.upto(1) + down.upto(1)
+    while True:
+        k = _geometric(rate, bits)
+        place = below(most, bits)
+        if k == 0:
+            if place == 0:
+                return count
+            continue
+        rising = up.upto(k) - up.upto(k - 1)
+        if place < rising:
+            return count + up.upto(k) - place
+        if place - rising < down.upto(k) - down.upto(k - 1):
+            return count - down.upto(k) + place - rising
+
+
+def _geometric(rate: Fraction, bits: Bits) -> int:
+    """k >= 0 with probability in proportion to exp(-rate * k).
+
+    u + t v has probabilities in proportion to exp(-x/t) for u < t; of s such x in a row, rate = s/t, one k is made.
+    """
+    s, t = rate.numerator, rate.denominator
+    while not is_below_exp(Uniform(bits), Fraction(u := below(t, bits), t)):
+        pass
+    v = 0
+    while is_below_exp(Uniform(bits), Fraction(1)):
+        v += 1
+    return (u + t * v) // s
 
 
 def _rate(sensitivity: int, epsilon: Fraction, monotone: bool) -> Fraction:

@@ -9,8 +9,9 @@ from reticent.noise.bits import SystemBits
 from reticent.noise.cauchy import add_cauchy, add_published, add_student
 from reticent.noise.gaussian import add_gaussian, add_gaussian_many
 from reticent.noise.laplace import add_laplace, add_laplace_many, add_lomax
-from reticent.noise.selection import exponential, permute_and_flip
+from reticent.noise.selection import exponential, exponential_around, permute_and_flip
 from reticent.sensitivity.bounds import Global, Smooth
+from reticent.sensitivity.value_ladder import CountLengths
 
 
 class Noise(Protocol):
@@ -47,6 +48,10 @@ class Noise(Protocol):
 
     def choose(self, scores: Sequence[int], *, sensitivity: int, epsilon: Fraction) -> int:
         """The same by the exponential mechanism: epsilon-DP, and epsilon^2/8-zCDP."""
+        ...
+
+    def around(self, lengths: CountLengths, *, sensitivity: int, epsilon: Fraction) -> int:
+        """A whole number few steps from a count: epsilon-DP, and epsilon^2/8-zCDP."""
         ...
 
     def lomax(self, answer: Fraction, *, sensitivity: Smooth, epsilon: Fraction, grid: Fraction) -> int:
@@ -104,6 +109,10 @@ class SystemNoise:
         return permute_and_flip(
             scores, sensitivity=sensitivity, epsilon=epsilon, monotone=monotone, bits=SystemBits()
         )
+
+    def around(self, lengths: CountLengths, *, sensitivity: int, epsilon: Fraction) -> int:
+        """See `exponential_around`."""
+        return exponential_around(lengths, sensitivity=sensitivity, epsilon=epsilon, bits=SystemBits())
 
     def lomax(self, answer: Fraction, *, sensitivity: Smooth, epsilon: Fraction, grid: Fraction) -> int:
         """See `add_lomax`."""

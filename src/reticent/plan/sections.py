@@ -206,6 +206,7 @@ class StatisticSection(Section):
     - `variance`: the name of a released variance, for the sampling error of a mean.
     - `sampling`: its own sampling error.
     - `expect`: what a preview assumes.
+    - `noise`: `"ladder"` for a count of a column that the nearest donors fill, at a small epsilon.
     """
 
     name: str = Field(min_length=1, max_length=200)
@@ -218,6 +219,7 @@ class StatisticSection(Section):
     variance: str | None = None
     sampling: SamplingSection | None = None
     expect: ExpectAnswer | None = None
+    noise: str = ""
 
 
 class PlanSections(Section):

@@ -111,6 +111,7 @@ def _per(raw: Mapping[str, Any], schema: Schema, field: str) -> str:
     return str(per)
 
 
+LADDER = "ladder"
 DEEPEST = 2  # exact quotients of quotients double in length each time, and leave the doubles
 
 
@@ -130,8 +131,15 @@ def _ask(section: StatisticSection, setting: Setting, at: str) -> Statistic:
     raw = {key: value for key, value in section.query.items() if not (weighted and key == "weight")}
     size = _size(section, at)
     query = read_query(raw, setting.schema, missing=section.missing, size=size, field=f"{at}.query")
+    if section.noise not in ("", LADDER):
+        raise PlanError("is 'ladder', or left out", field=f"{at}.noise")
     asked = Statistic(
-        name=section.name, query=query, epsilon=Fraction(0), written=section.query, weighted=weighted
+        name=section.name,
+        query=query,
+        epsilon=Fraction(0),
+        written=section.query,
+        weighted=weighted,
+        by_lengths=section.noise == LADDER,
     )
     route = route_of(asked, setting, field=f"{at}.query")
     route.check_query(f"{at}.query")

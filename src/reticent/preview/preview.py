@@ -22,6 +22,7 @@ from reticent.answer.expect import (
     IN_RANKS,
     IN_WEIGHT,
     LEAST_RANKS,
+    LEAST_STEPS,
     OPEN,
     UNKNOWN,
     Assumed,
@@ -74,6 +75,8 @@ LEGEND = {
     IN_RANKS: "respondents between the answer and the exact one",
     LEAST_RANKS: "respondents between the answer and the exact one, or what they weigh, with nobody missing; how busy donors are is "
     "confidential, and so is how many more it is",
+    LEAST_STEPS: "the floor, with nobody missing, of a value ladder; how many recipients donors serve is confidential, and so is the "
+    "noise. Below, at most what it would be if no donor served more; recipients of cells without donors come on top, all of them",
     IN_WEIGHT: "what the respondents between the answer and the exact one weigh",
     DERIVED: "follows from the statistics it uses",
     OPEN: "depends on the spread of both columns, which is not known beforehand",

@@ -1,4 +1,4 @@
-"""In how many steps a sum over filled rows could come to zero, recipients taking the nearest donor (THEORY 12.3).
+"""In how many steps a sum over filled rows could come to zero, or to any number, with the nearest donors (THEORY 12.3).
 
 One respondent who comes or goes moves a recipient's value to anything there is, but only in one block, the recipients whom
 one donor serves in its own cell, and among visitors, whose cell has no donor. So what k respondents can add to a sum is at most
@@ -24,34 +24,45 @@ Whole = NDArray[np.int64] | NDArray[np.object_]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Gains:
-    """What blocks have to gain, the most first, each added to those before; and what all visitors have."""
+    """What blocks have to gain, the most first, each added to those before; what all visitors have; and what a row of one's
+    own is worth at most. `held` is what 1, 2, ... steps make up, as long as there are blocks."""
 
     blocks: Whole = field(repr=False)
     visitors: int = field(repr=False)
+    own: int
+    held: Whole = field(init=False, repr=False)
 
-    def reached(self, size: int, own: int) -> int:
-        """The fewest steps of `own` with which these make up `size`."""
+    def __post_init__(self) -> None:
+        steps: Whole = np.arange(1, len(self.blocks) + 1, dtype=self.blocks.dtype)
+        object.__setattr__(self, "held", steps * self.own + self.blocks + self.visitors)
+
+    def upto(self, steps: int) -> int:
+        """What so many steps make up."""
+        if steps <= 0:
+            return 0
+        if steps <= len(self.held):
+            return int(self.held[steps - 1])
+        return steps * self.own + self.visitors + self._all_blocks
+
+    def reached(self, size: int) -> int:
+        """The fewest steps with which these make up `size`."""
         if size <= 0:
             return 0
-        held = self._upto(own)
-        found = int(np.searchsorted(held, size, side="left"))
-        return found + 1 if found < len(held) else max(len(held) + 1, -(-self._left(size) // own))
+        found = int(np.searchsorted(self.held, size, side="left"))
+        return found + 1 if found < len(self.held) else max(found + 1, -(-self._left(size) // self.own))
 
-    def within(self, size: int, own: int) -> int:
-        """The most steps of `own` with which these stay within `size`."""
-        held = self._upto(own)
-        found = int(np.searchsorted(held, size, side="right"))
-        return found if found < len(held) else max(len(held), self._left(size) // own)
+    def within(self, size: int) -> int:
+        """The most steps with which these stay within `size`."""
+        found = int(np.searchsorted(self.held, size, side="right"))
+        return found if found < len(self.held) else max(found, self._left(size) // self.own)
 
-    def _upto(self, own: int) -> Whole:
-        """What 1, 2, ... steps make up, as long as there are blocks."""
-        steps: Whole = np.arange(1, len(self.blocks) + 1, dtype=self.blocks.dtype)
-        held: Whole = steps * own + self.blocks + self.visitors
-        return held
+    @property
+    def _all_blocks(self) -> int:
+        return int(self.blocks[-1]) if len(self.blocks) else 0
 
     def _left(self, size: int) -> int:
         """What is left to own rows when all blocks are taken."""
-        return size - self.visitors - (int(self.blocks[-1]) if len(self.blocks) else 0)
+        return size - self.visitors - self._all_blocks
 
 
 class RankLengths:
@@ -94,11 +105,11 @@ class RankLengths:
         whole = self._below[-1]
         sum_ = self._b * self._below[place] - self._a * whole
         size = abs(sum_)
-        gains = self._gains(place, upwards=sum_ <= 0)
-        first, last = gains.reached(size, self._own), -gains.within(size, self._own)
+        gains = self.gains(place, upwards=sum_ <= 0)
+        first, last = gains.reached(size), -gains.within(size)
         return (first, last) if sum_ > 0 else (last, first)
 
-    def _gains(self, place: int, *, upwards: bool) -> Gains:
+    def gains(self, place: int, *, upwards: bool) -> Gains:
         """What recipients can add to the sum, or take from it: its largest term or its least, less their own."""
         a, b = self._a, self._b
         is_below = (self._cell < place) & (self._cell != NOT_COUNTED)
@@ -106,7 +117,8 @@ class RankLengths:
         moves = np.where(self._cell == NOT_COUNTED, b - a if upwards else a, moves)
         gain = self._weight * moves
         blocks = np.add.reduceat(gain[self._visits :], self._starts) if len(self._starts) else gain[:0]
-        return Gains(blocks=np.cumsum(np.sort(blocks)[::-1]), visitors=int(gain[: self._visits].sum()))
+        visitors = int(gain[: self._visits].sum())
+        return Gains(blocks=np.cumsum(np.sort(blocks)[::-1]), visitors=visitors, own=self._own)
 
 
 def length_scores(lengths: RankLengths, candidates: int, shift: int = 0) -> list[int]:
@@ -122,3 +134,43 @@ def length_scores(lengths: RankLengths, candidates: int, shift: int = 0) -> list
     if shift < 0:
         return [*inside, -max(0, found[-1][0] + shift)]
     return inside
+
+
+class CountLengths:
+    """In how many steps a count of filled rows could be any other number; `ladder` makes the gains of its recipients.
+
+    `count` is the weight of all members, filled recipients among them; `held` recipients by block, whose one cell is that of
+    members; `heaviest` is the largest weight of a record.
+
+    Guarantee   `steps`, `below` and `above` of every number move by at most 1 where a record comes or goes.
+    Adjacency   one record added or removed.
+    Theorem     THEORY 12.3.
+    Proof       proofs/answer/length_count.md
+    Assumes     those of `RankLengths`.
+    Keeps back  all of it.
+    """
+
+    def __init__(
+        self, count: int, held: BlockTable, *, heaviest: int, ladder: type[RankLengths] = RankLengths
+    ) -> None:
+        # The weight below the one boundary behind members: b B - a W with a = 0 and b = 1.
+        ranks = ladder([count], held, Fraction(0), heaviest=heaviest)
+        self.count = count
+        self.up, self.down = (ranks.gains(1, upwards=upwards) for upwards in (True, False))
+
+    def steps(self, number: int) -> int:
+        """The fewest steps in which the count could reach a number."""
+        way = self.up if number > self.count else self.down
+        return way.reached(abs(number - self.count))
+
+    def below(self, number: int) -> int:
+        """The length of the count less a number: in how many steps it could fall so far; not above 0 where it lies there."""
+        if number < self.count:
+            return self.down.reached(self.count - number)
+        return -self.up.within(number - self.count)
+
+    def above(self, number: int) -> int:
+        """The length of a number less the count: in how many steps it could rise so far; not above 0 where it lies there."""
+        if number > self.count:
+            return self.up.reached(number - self.count)
+        return -self.down.within(self.count - number)
