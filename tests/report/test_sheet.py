@@ -73,5 +73,5 @@ def test_every_table_has_a_sheet_and_its_intervals_stand_beside_it():
     ]
     text = found["xl/sharedStrings.xml"]
     assert "95 % interval for privacy noise." in text and "Under each" not in text
-    assert "sex: Sex of respondent (m Male, f Female)" in text
+    assert "sex: Sex of respondent (m: Male, f: Female)" in text
     assert len(ET.fromstring(found["xl/worksheets/sheet2.xml"]).findall(f".//{NAMESPACE}row")) == 6
