@@ -109,6 +109,16 @@ class Tables(Protocol):
     def drop(self, name: str) -> None: ...
 
 
+class LotTables(Tables, Protocol):
+    """Tables of an engine elsewhere, from which records come a lot at a time."""
+
+    def lot(self, names: Sequence[str], source: str) -> dict[str, Whole]:
+        """Columns of whole numbers, never NULL, of rows that the caller knows to be few enough to be held."""
+
+    def seek(self, name: str, column: str) -> None:
+        """Let rows of a table, which lie in the order of a column, be found by it."""
+
+
 class DonorMatcher(Protocol):
     """Donor matching: where every record stands on the ring, and which donors it meets there.
 

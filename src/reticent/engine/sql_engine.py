@@ -317,9 +317,13 @@ class SqlEngine(ABC):
             people = packed(clean, rows, packing, domains=domains, filled=filled, keep=clean.keep)
             if in_order:
                 people = people.order_by(exp.column("cell0"), copy=False)
-            self.make(PACKED, self.printed(people, clean.values), clean.values)
+            self.hold(PACKED, self.printed(people, clean.values), clean.values)
 
         self._reading(read)
+
+    def hold(self, name: str, statement: str, values: Values | None = None) -> None:
+        """The lines of a statement under a name, for as long as a reading lasts."""
+        self.make(name, statement, values)
 
     def _completed(self, schema: Schema, wants: Sequence[Aggregate], held: CappedStaging) -> Tallies:
         """What is wanted of the rows as the first ring completes them and, of several rings, the sums over all.
@@ -333,11 +337,12 @@ class SqlEngine(ABC):
         def of(rows: Callable[[], exp.Select], some: Sequence[Aggregate]) -> Tallies:
             return tallied(schema, some, lambda alike: self._answers(held.cells, rows(), alike), {})
 
-        rest = of(held.rows, other)
-        unfilled, first = of(held.unfilled, linear), of(lambda: held.completed(0), linear)
-        one = added([(1, unfilled), (1, first)])
-        several = None
-        if rings > 1:
+        rest, several = of(held.rows, other), None
+        if rings == 1:
+            one = of(held.rows, linear)
+        else:
+            unfilled, first = of(held.unfilled, linear), of(lambda: held.completed(0), linear)
+            one = added([(1, unfilled), (1, first)])
             more = of(lambda: together([held.completed(ring) for ring in range(1, rings)]), linear)
             several = added([(rings, unfilled), (1, first), (1, more)])
         left = {want.column: held.unserved(want.column) for want in wants if isinstance(want, Unserved)}

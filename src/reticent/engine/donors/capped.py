@@ -9,7 +9,7 @@ PEOPLE holds the records by label: an `id` is larger where the label is, so ids 
 of columns and each ring, the digits that recipients are given; who is not served has no line there.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import ClassVar
 
@@ -49,6 +49,8 @@ class CappedStaging:
 
     nested: ClassVar[bool] = True
     """Whether cells that are made of neighbouring first cells are left to be computed from these."""
+    records = PACKED
+    """What records are read from; a statement in brackets does as well."""
 
     def __init__(self, tables: Tables, schema: Schema, packing: Packing, repair: Repair) -> None:
         self.tables, self.schema, self.packing, self.repair = tables, schema, packing, repair
@@ -57,6 +59,7 @@ class CappedStaging:
         self._ids, self._sizes, self._together = list[tuple[int, int]](), dict[str, Whole](), 1
         self._held: dict[str, Whole] | None = None  # all records, where one run has them
         self.in_order = False
+        self.filling: Callable[..., GroupFill] = GroupFill
 
     @property
     def partitions(self) -> list[tuple[Key, ...]]:
@@ -220,7 +223,7 @@ class CappedStaging:
     def _fill(self, number: int, group: CappedDonors) -> bool:
         """For each ring, who was served and with which digits: the tables of `fill_name`."""
         names = "|".join(group.columns)
-        GroupFill(
+        self.filling(
             self.tables,
             group,
             cells=[self._cell(level_keys(level)) for level in group.levels],
