@@ -1,4 +1,4 @@
-"""Run the measurements: `python -m bench [names] [--json] [--large] [--only LINE]`."""
+"""Run the measurements: `python -m bench [names] [--json] [--large] [--only WORDS]`."""
 
 import argparse
 import json
@@ -20,6 +20,7 @@ NAMES = (
     "engines",
     "learned",
 )
+PARTS = "of `synth` one line, such as mbi/aim; of `engines` words with commas, such as spark,margins"
 
 
 def main() -> None:
@@ -27,19 +28,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("names", nargs="*", help=f"some of: {', '.join(NAMES)}; all where left out")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
-    parser.add_argument("--only", metavar="LINE", help="of synth one line, such as mbi/aim or reticent/mst")
     parser.add_argument("--large", action="store_true", help="the largest sizes, too, where there are some")
-    parser.add_argument(
-        "--only", metavar="WORDS", help="of `engines`: words with commas, such as spark,margins"
-    )
+    parser.add_argument("--only", metavar="WORDS", help=f"a part of one measurement: {PARTS}")
     chosen = parser.parse_args()
-    if chosen.only:
-        os.environ["RETICENT_BENCH_ONLY"] = chosen.only
     if chosen.large:
         os.environ["RETICENT_BENCH_LARGE"] = "1"
     if chosen.only:
-        if chosen.names != ["synth"]:
-            parser.error("--only goes with synth alone")
+        if len(chosen.names) != 1 or chosen.names[0] not in ("synth", "engines"):
+            parser.error(f"--only takes {PARTS}")
         os.environ["RETICENT_BENCH_ONLY"] = chosen.only
     if unknown := set(chosen.names) - set(NAMES):
         parser.error(f"there is no measurement {min(unknown)!r}; choose from {', '.join(NAMES)}")
