@@ -67,8 +67,11 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 def small(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    """Lots of at most so many records; gifts are sent, or put aside, a few at a time."""
     for module in (circle, filling, lots, runs, duckdb_engine):
         monkeypatch.setattr(module, "LOT", size)
+    for module in (levels, lots):
+        monkeypatch.setattr(module, "HELD", size // 8)
 
 
 def test_one_lot_or_many_or_none_give_the_same_bytes(
