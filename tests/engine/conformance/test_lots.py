@@ -13,7 +13,7 @@ from reticent.engine.wants import Aggregate, Key, Rows, Sum, Table, Unserved
 from reticent.prepare.repair import CappedDonors, Default, Match, MatchLevel, RegressionLine, Repair, Term
 from tests.engine.conformance.cases import as_wholes, book, canonical
 
-ROWS = 300
+ROWS = 1200
 WINDOWS = "by windows"
 
 
