@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from reticent.engine.donors import circle, filling, levels, local, serving, shelf
+from reticent.engine.donors import circle, filling, levels, local, runs, serving, shelf
 from reticent.engine.donors import records as labels
 from reticent.engine.donors.levels import CellColumn
 from reticent.engine.donors.serving import OnRing, SomeServed, serve
@@ -478,7 +478,7 @@ def test_no_bit_depends_on_how_many_are_taken_up_at_a_time_nor_on_where_they_are
     monkeypatch.setattr(shelf, "HELD", held)
     monkeypatch.setattr(shelf, "STEP", 1 + lot // 4)
     monkeypatch.setattr(levels, "HELD", lot)
-    for module in (circle, filling, local, duckdb_engine):
+    for module in (circle, filling, runs, duckdb_engine):
         monkeypatch.setattr(module, "LOT", lot)
     dice.shuffle(people)
     assert engine_says(people, schema, wants, repair, threads=2) == once
@@ -520,7 +520,7 @@ def test_levels_that_no_run_holds_whole_are_served_as_if_one_did(monkeypatch: py
         return [*sums, *found.unserved.values()]
 
     once = told()
-    for module in (circle, filling, local, duckdb_engine):
+    for module in (circle, filling, runs, duckdb_engine):
         monkeypatch.setattr(module, "LOT", 5)
     apart, taken = list[int](), local.LocalCapped._take_apart
     monkeypatch.setattr(

@@ -119,6 +119,22 @@ class LocalTables(Tables, Protocol):
     def in_blocks(self, statement: str, values: Values) -> Iterator[dict[str, NDArray[Any]]]: ...
 
 
+class LotTables(Tables, Protocol):
+    """Tables of an engine elsewhere, from which records come a lot at a time."""
+
+    def hold(self, name: str, statement: str, values: Values | None = None) -> None:
+        """The lines of a statement under a name, for as long as a reading lasts."""
+
+    def records_at_most(self) -> int:
+        """CONFIDENTIAL: about how many records there are, where that is known without reading them; else 0."""
+
+    def lot(self, names: Sequence[str], source: str) -> dict[str, Whole]:
+        """Columns of whole numbers, never NULL, of rows that the caller knows to be few enough to be held."""
+
+    def seek(self, name: str, column: str) -> None:
+        """Let rows of a table, which lie in the order of a column, be found by it."""
+
+
 class DonorMatcher(Protocol):
     """Donor matching: where every record stands on the ring, and which donors it meets there.
 

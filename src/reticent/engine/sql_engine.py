@@ -333,11 +333,12 @@ class SqlEngine(ABC):
         def of(rows: Callable[[], exp.Select], some: Sequence[Aggregate]) -> Tallies:
             return tallied(schema, some, lambda alike: self._answers(held.cells, rows(), alike), {})
 
-        rest = of(held.rows, other)
-        unfilled, first = of(held.unfilled, linear), of(lambda: held.completed(0), linear)
-        one = added([(1, unfilled), (1, first)])
-        several = None
-        if rings > 1:
+        rest, several = of(held.rows, other), None
+        if rings == 1:
+            one = of(held.rows, linear)
+        else:
+            unfilled, first = of(held.unfilled, linear), of(lambda: held.completed(0), linear)
+            one = added([(1, unfilled), (1, first)])
             more = of(lambda: together([held.completed(ring) for ring in range(1, rings)]), linear)
             several = added([(rings, unfilled), (1, first), (1, more)])
         left = {want.column: held.unserved(want.column) for want in wants if isinstance(want, Unserved)}

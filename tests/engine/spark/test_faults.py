@@ -149,20 +149,23 @@ for name, value in settings.items():
 with unheard():
     session = builder.getOrCreate()
 engine = open_engine(RemoteTable(engine="spark", relation=str(folder / "rows.parquet"), given=session))
-plain, killed = SparkConnection.make, []
+killed = []
 
 def executors():
     listed = subprocess.run(["ps", "-ww", "-eo", "pid,args"], capture_output=True, text=True).stdout
     app = session.sparkContext.applicationId
     return [int(line.split()[0]) for line in listed.splitlines() if "CoarseGrainedExecutorBackend" in line and app in line]
 
-def striking(self, name, *given):
-    plain(self, name, *given)
-    if len(killed) < 2 and executors():
-        killed.append(executors()[0])
-        os.kill(killed[-1], signal.SIGKILL)
+def striking(step):
+    def struck(self, *given):
+        found = step(self, *given)
+        if len(killed) < 2 and executors():
+            killed.append(executors()[0])
+            os.kill(killed[-1], signal.SIGKILL)
+        return found
+    return struck
 
-SparkConnection.make = striking
+SparkConnection.make, SparkConnection.lot = striking(SparkConnection.make), striking(SparkConnection.lot)
 schema, repair = test_tally.book("pid", 2), capped(1)
 wants = wants_of(7, schema)[:3]
 found = told(engine.tally(schema, wants, repair))

@@ -5,8 +5,8 @@ clockwise from recipient x. It serves x if fewer recipients than the level's cap
 on the rings of all levels, served before or not, and x takes what it is given at the first level where it is served. So a
 respondent who comes or goes changes a public number of other rows (THEORY 11.2).
 
-Where records stand and who serves them is settled by an engine's own kind of staging: `local.py` in arrays, others by
-statements. Here is what all have in common: which cells are wanted, how rows are told, what stands in where nobody serves.
+Where records stand and who serves them is settled by an engine's own kind of staging: `local.py` and `lots.py` in arrays,
+others by statements. Here is what all have in common: which cells are wanted, how rows are told, what stands in where nobody serves.
 """
 
 from abc import ABC, abstractmethod
@@ -29,8 +29,9 @@ from reticent.schema import Schema
 class CappedStaging(ABC):
     """Records in PEOPLE and what their donors give them, each group of columns from original answers.
 
-    By statements, PEOPLE holds the records by label: an `id` is larger where the label is, so ids settle ties of places. FILL
-    has, for each group of columns and each ring, the digits that recipients are given; who is not served has no line there.
+    Where nothing else is said, PEOPLE holds the records by first cell, spot and label: an `id` is larger where these are, so
+    ids settle ties of places. FILL has, for each group of columns and each ring, the digits that recipients are given; who is
+    not served has no line there.
 
     Guarantee   in each ring a donor who comes or goes changes the filled cells of at most `serve` recipients, a recipient
                 those of at most one other for each level, anybody else nobody's; filled rows, as a set, are a function of
@@ -41,6 +42,9 @@ class CappedStaging(ABC):
     Assumes     levels and defaults speak of no column that donors fill; the key is not a function of the rows.
     Keeps back  all of it until noise is added.
     """
+
+    records = PACKED
+    """What statements read records from; a query in brackets does as well."""
 
     def __init__(self, tables: Tables, schema: Schema, packing: Packing, repair: Repair) -> None:
         self.tables, self.schema, self.packing, self.repair = tables, schema, packing, repair

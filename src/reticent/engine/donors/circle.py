@@ -201,10 +201,11 @@ def _reduced(
 
 
 def spots(z: Elements, number: Whole, by: int) -> Whole:
-    """z + `by` number, as elements below 2^61 + 8: one for each label, from which places of any key are made."""
+    """z + `by` number, from 0 to p - 1: one for each label, from which places of any key are made."""
 
     def work(some: Elements, times: Elements) -> Elements:
-        return _plus(some, _times(_folded(times), np.uint64(by)))
+        found = _plus(some, _times(_folded(times), np.uint64(by)))
+        return np.where(found >= _ALL, found - _ALL, found)
 
     return _piecewise(work, z, number.view(np.uint64)).view(np.int64)
 

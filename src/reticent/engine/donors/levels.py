@@ -5,6 +5,7 @@ served before or not. Records are given in arrays a few million at a time, whole
 whose cells have more, all records are given once more in portions, of which only what stands near somebody who asks is kept.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
@@ -18,7 +19,7 @@ from reticent.engine.donors.serving import Flags, OnRing, SomeServed, serve
 from reticent.engine.donors.shelf import Shelf
 from reticent.prepare.repair import CappedDonors
 
-HELD = 2**20  # gifts of a ring that are kept before they are put in order
+HELD = 2**20  # gifts of a ring that wait before they are put where they stay
 
 
 class Members:
@@ -103,27 +104,43 @@ class Left:
         return (self.label, self.spot, *self.cells)
 
 
-class Gifts:
-    """Who was served in a ring, and with which digits, by label."""
+class Gifts(ABC):
+    """Who was served in a ring, and with which digits, by label: held for a while, then put where it stays."""
 
-    def __init__(self, shelf: Shelf, items: int) -> None:
-        self.shelf, self.items = shelf, items
+    def __init__(self, items: int) -> None:
+        self.items, self.waiting = items, 0
         self._held: list[tuple[Whole, tuple[Whole, ...]]] = []
+
+    @abstractmethod
+    def put(self, columns: dict[str, Whole]) -> None:
+        """Ids and the digits of each item, behind what was put before."""
 
     def add(self, label: Whole, items: tuple[Whole, ...]) -> None:
         self._held.append((label, items))
-        if sum(len(each) for each, _ in self._held) > HELD:
+        self.waiting += len(label)
+        if self.waiting > HELD:
             self.give()
 
     def give(self) -> None:
-        """Put aside what is held; of several rings and groups much comes together."""
+        """Put what is held; of several rings and groups much comes together."""
         none = np.zeros(0, np.int64)
         digits = [
             np.concatenate([none, *(given[item] for _, given in self._held)]) for item in range(self.items)
         ]
         labels = np.concatenate([none, *(label for label, _ in self._held)])
-        self.shelf.add({ID: labels, **{f"g{item}": each for item, each in enumerate(digits)}})
-        self._held = []
+        self._held, self.waiting = [], 0
+        self.put({ID: labels, **{f"g{item}": each for item, each in enumerate(digits)}})
+
+
+class KeptGifts(Gifts):
+    """Gifts put aside on a shelf, from which they are read by label."""
+
+    def __init__(self, shelf: Shelf, items: int) -> None:
+        super().__init__(items)
+        self.shelf = shelf
+
+    def put(self, columns: dict[str, Whole]) -> None:
+        self.shelf.add(columns)
 
     def of(self, labels: Whole) -> list[pa.Array]:
         """The digits given to recipients, whose labels go up, item by item; null for those whom nobody serves."""
@@ -163,12 +180,19 @@ class GroupFill:
         rest = self.cells[self.whole :]
         return {SPOT, *(each.name for each in rest), *self.digits} if rest else set()
 
+    @property
+    def left(self) -> int:
+        """How many recipients wait for levels beyond those, all rings together."""
+        return sum(len(each.label) for each in self._left)
+
     def take(self, people: Mapping[str, Whole]) -> None:
         """Serve recipients of all rings at the levels whose cells are whole among `people`, each at the first that does."""
         members = self.members(people, range(len(self.cells)))
         here = [self._serve_all(members, ring, given) for ring, given in enumerate(self.gifts)]
         for level in range(1, self.whole):
             self._serve_left(level, CellNumbers(members.cells[level]), lambda: [members], here)
+        if self.whole == len(self.cells):
+            return  # whom these do not serve, nobody does
         for each, more in zip(self._left, here, strict=True):
             each.take(more)
 

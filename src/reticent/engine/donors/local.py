@@ -7,30 +7,28 @@ all records are kept and read again. At last the engine has two tables: PEOPLE, 
 and LACKING, the others with what every ring gives them.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from math import prod
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
-from reticent.engine.donors.capped import CappedStaging, capped_domains
-from reticent.engine.donors.circle import LOT, Whole, lots
-from reticent.engine.donors.filling import EVERY_CELL, PEOPLE, quietly
-from reticent.engine.donors.levels import CellColumn, Gifts, GroupFill
+from reticent.engine.donors.circle import Whole, lots
+from reticent.engine.donors.filling import PEOPLE, quietly
+from reticent.engine.donors.levels import GroupFill, KeptGifts
 from reticent.engine.donors.records import ID, LINE, SPOT, Packing, spotted
+from reticent.engine.donors.runs import FIRST, RunStaging
 from reticent.engine.donors.shelf import Room, Shelf
 from reticent.engine.protocol import LocalTables
 from reticent.engine.sql import build as sql
 from reticent.engine.sql.build import Sql, Values
-from reticent.engine.wants import Key, level_keys
-from reticent.prepare.repair import CappedDonors, Repair
+from reticent.prepare.repair import Repair
 from reticent.schema import Schema
 
-LACKING, FIRST, APART = "lacking_", "cell0", "apart_"
+LACKING, APART = "lacking_", "apart_"
 
 
-class LocalCapped(CappedStaging):
+class LocalCapped(RunStaging):
     """Capped donors of an engine on this side.
 
     Guarantee   as `CappedStaging`, whatever the blocks and runs.
@@ -45,14 +43,7 @@ class LocalCapped(CappedStaging):
         super().__init__(tables, schema, packing, repair)
         self.local, self.room = tables, Room(tables.folder)
         self._packed, self._labelled = Shelf(self.room, FIRST), Shelf(self.room)
-        self._sizes, self._together = dict[str, Whole](), 1
-        self._fills = list[GroupFill]()
-
-    @property
-    def partitions(self) -> list[tuple[Key, ...]]:
-        """Those whose cells are kept of every record; cells of the first, side by side, make those of some others."""
-        domains = capped_domains(self.repair)
-        return [each for place, each in enumerate(domains) if not place or self._width(each) is None]
+        self._kept = dict[tuple[int, int], KeptGifts]()
 
     def pack(self, statement: str, values: Values) -> None:
         """The records of a statement, put aside by first cell."""
@@ -93,13 +84,17 @@ class LocalCapped(CappedStaging):
 
     def _clear(self) -> None:
         """Nothing is put aside any more."""
-        gifts = [given.shelf for fill in self._fills for given in fill.gifts]
-        for shelf in (self._packed, self._labelled, *gifts):
+        for shelf in (self._packed, self._labelled, *(given.shelf for given in self._kept.values())):
             shelf.close()
 
+    def _gifts(self, number: int, ring: int) -> KeptGifts:
+        items = len(self.repair.capped[number].columns)
+        self._kept[number, ring] = KeptGifts(Shelf(self.room, ID), items)
+        return self._kept[number, ring]
+
     def _place(self) -> bool:
-        runs = self._runs()
-        self._fills = [self._group(group, len(runs) == 1) for group in self.repair.capped]
+        runs = self._runs_of(sum(self._packed.sizes))
+        self._fills = self._groups(len(runs))
         near = [each for each in self._fills if each.whole]
         later = {name for each in self._fills for name in each.later}
         first = 0
@@ -150,68 +145,11 @@ class LocalCapped(CappedStaging):
         lacks = np.logical_or.reduce([people[f"y{item}"] == most for item, most in enumerate(answers)])
         kept = [name for name in people if name[0] != "y" or LINE in people]  # `marked` tells who lacks what
         some = {name: pa.array(each[lacks]) for name, each in people.items()}
-        for number, fill in enumerate(self._fills):
-            for ring, given in enumerate(fill.gifts):
-                digits = given.of(ids[lacks])
-                some |= {_column(number, ring, item): each for item, each in enumerate(digits)}
+        for (number, ring), given in self._kept.items():
+            digits = given.of(ids[lacks])
+            some |= {_column(number, ring, item): each for item, each in enumerate(digits)}
         self.tables.give(PEOPLE, pa.table({name: people[name][~lacks] for name in kept}), more=more)
         self.tables.give(LACKING, pa.table(some), more=more)
-
-    def _runs(self) -> list[tuple[int, int]]:
-        """Runs of first cells that hold few enough records, neighbours that make one coarser cell together where that can be.
-
-        Where coarser levels only give up the last attributes, their cells are neighbouring first cells.
-        """
-        if sum(self._packed.sizes) <= LOT:
-            return [EVERY_CELL]
-        widths = {self._width(each) for each in capped_domains(self.repair)}
-        small = [each for each in widths if each and (each == 1 or self._first(each).max() <= LOT)]
-        self._together = width = max(small)
-        sizes = self._first(width)
-        runs = lots(np.arange(len(sizes)), sizes)
-        return [(low * width, (high + 1) * width - 1) for low, high in runs]
-
-    def _first(self, width: int) -> Whole:
-        """How many records so many neighbouring first cells have."""
-        return CellColumn(FIRST, width).sizes(self._sizes)
-
-    def _width(self, keys: tuple[Key, ...]) -> int | None:
-        """How many first cells make up a cell of a partition, side by side; None where they are not side by side."""
-        first = capped_domains(self.repair)[0]
-        if first[: len(keys)] != keys:
-            return None
-        return prod(key.size(self.schema) for key in first[len(keys) :])
-
-    def _count(self, people: Mapping[str, Whole]) -> None:
-        """How many records each cell has, by the name of its partition."""
-        for name in (each for each in people if each.startswith("cell")):
-            more, known = np.bincount(people[name]), self._sizes.get(name, np.zeros(0, np.int64))
-            longer = max(len(more), len(known))
-            self._sizes[name] = np.pad(more, (0, longer - len(more))) + np.pad(
-                known, (0, longer - len(known))
-            )
-
-    def _group(self, group: CappedDonors, at_once: bool) -> GroupFill:
-        """A group's levels and gifts. Levels from the first have whole cells within every run; all have where there is one."""
-        names = "|".join(group.columns)
-        widths = [self._width(level_keys(level)) for level in group.levels]
-        within = [at_once or (width is not None and width <= self._together) for width in widths]
-        return GroupFill(
-            group,
-            cells=[self._cell(level_keys(level)) for level in group.levels],
-            digits={
-                f"y{self.columns.index(name)}": self.packing.digits[name].answers for name in group.columns
-            },
-            keys=lambda level, ring: f"{self.repair.key}|{names}|level {level}|ring {ring}",
-            whole=within.index(False) if False in within else len(within),
-            gifts=[Gifts(Shelf(self.room, ID), len(group.columns)) for _ in range(self.repair.rings)],
-        )
-
-    def _cell(self, keys: tuple[Key, ...]) -> CellColumn:
-        """Where the cells of a partition are: in a column of their own, or neighbouring first cells."""
-        if (width := self._width(keys)) is not None:
-            return CellColumn(FIRST, width)
-        return CellColumn(f"cell{self.partitions.index(keys)}")
 
 
 def _is_asked(name: str) -> bool:

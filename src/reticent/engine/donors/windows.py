@@ -52,9 +52,7 @@ class WindowedCapped(CappedStaging):
         order = ", ".join(f"{name} NULLS FIRST" for name in label)
         a0, by_number, *a = coefficients(f"{self.repair.key}|spots", len(label) + 2)
         terms = [(by, name) for name, by in zip((*label, NUMBER), (*a, by_number), strict=True)]
-        numbered = (
-            f"SELECT *, row_number() OVER (PARTITION BY {equal} ORDER BY {order}) AS {NUMBER} FROM {PACKED}"
-        )
+        numbered = f"SELECT *, row_number() OVER (PARTITION BY {equal} ORDER BY {order}) AS {NUMBER} FROM {self.records} p"
         kept = [*label, NUMBER, *self._digits]
         spotted = self.field.element(numbered, kept, a0, terms, SPOT)
         self.tables.make(PEOPLE, self.field.powers(spotted, [*kept, SPOT], SPOT))
@@ -81,9 +79,12 @@ class WindowedCapped(CappedStaging):
         for number, group in enumerate(self.repair.capped):
             for item, (name, default) in enumerate(zip(group.columns, group.defaults, strict=True)):
                 levels = [sql.column(_given(number, ring, level, item)) for level in range(len(group.levels))]
-                taken = exp.Coalesce(this=levels[0], expressions=[*levels[1:], self._default(name, default)])
+                if not default.looks:  # else it stays missing, for a line to fill
+                    levels.append(self._default(name, default))
+                taken = exp.Coalesce(this=levels[0], expressions=levels[1:])
                 given[name] = sql.case([(self._lacks(name), taken)])
-        return self._people(given, more, self._made[-1]).where(exp.or_(*self._asks()), copy=False)
+        query = self._people(given, more, self._made[-1]).where(exp.or_(*self._asks()), copy=False)
+        return self._lined(query, more)
 
     def unserved(self, column: str) -> int:
         """How many recipients of a column's group nobody served, all rings together."""
@@ -111,7 +112,7 @@ class WindowedCapped(CappedStaging):
         cell = f"cell{capped_domains(self.repair).index(level_keys(group.levels[level]))}"
         gives, asks = self._status(group, gives=True), self._status(group, gives=False)
         items = [f"y{self.columns.index(name)}" for name in group.columns]
-        order = ", ".join(f"{name} DESC NULLS LAST" for name in (PLACE, SPOT, *self._label, NUMBER))
+        order = ", ".join(f"{name} DESC NULLS LAST" for name in (PLACE, "cell0", SPOT, *self._label, NUMBER))
         around = (
             f"OVER (PARTITION BY {cell} ORDER BY {order} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
         )

@@ -61,7 +61,8 @@ HEADER = """
         pg_catalog.has_table_privilege(c.oid, 'SELECT'), pg_catalog.current_setting('is_superuser') = 'on',
         EXISTS (WITH RECURSIVE part(oid) AS (SELECT c.oid UNION
                 SELECT i.inhrelid FROM pg_catalog.pg_inherits i JOIN part ON part.oid = i.inhparent)
-            SELECT 1 FROM part JOIN pg_catalog.pg_class p ON p.oid = part.oid WHERE p.relkind = 'f')
+            SELECT 1 FROM part JOIN pg_catalog.pg_class p ON p.oid = part.oid WHERE p.relkind = 'f'),
+        c.reltuples::bigint
     FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
     WHERE n.nspname = $1 AND c.relname = $2"""
 COLUMNS = """
@@ -112,7 +113,7 @@ class PostgresConnection:
         self._given = source.given is not None
         self._dead = self._reading_began = False
         self.received = self.streamed = 0
-        self._secrets = 0
+        self._secrets = self._known = 0
         self._service = source.service
         self._temporary: set[str] = set()
         self._second: SnapshotStream | None = None
@@ -138,6 +139,10 @@ class PostgresConnection:
     def files(self) -> tuple[tuple[Path, str], ...]:
         """None: rows are no file of this machine."""
         return ()
+
+    def records_at_most(self) -> int:
+        """CONFIDENTIAL: about how many rows there are, as the server's planner has it; 0 where it does not know."""
+        return self._known
 
     def close(self) -> None:
         """Leave the snapshot, and cancel what still runs."""
@@ -196,6 +201,10 @@ class PostgresConnection:
         self._run(POSTGRES.temp_table(_temp(name), statement), rows=False)
         self._run(f"ANALYZE {_temp(name)}", rows=False)
 
+    def hold(self, name: str, statement: str, values: Values | None = None) -> None:
+        """The lines of a statement, which would have to be computed anew if they were not stored."""
+        self.make(name, statement, values)
+
     def give(self, name: str, table: pa.Table, *, more: bool = False) -> None:
         """`table`, of whole numbers, under that name; with `more`, behind the rows that are there."""
         self._temporary.add(name)
@@ -213,6 +222,23 @@ class PostgresConnection:
             len(rows), len(names)
         )
         return {name: held[:, place] for place, name in enumerate(names)}
+
+    def lot(self, names: Sequence[str], source: str) -> dict[str, NDArray[np.int64]]:
+        """Columns that are never NULL, each of which crosses as one array of whole numbers."""
+        listed = ", ".join(f"array_agg(CAST({name} AS BIGINT))" for name in names)
+        self._begin()
+        found: list[bytes | None] | None = None
+        with suppress(psycopg.Error, OSError, MemoryError), self._connection.cursor(binary=True) as cursor:
+            cursor.execute(f"SELECT {listed} FROM {source}")
+            found = [cursor.pgresult.get_value(0, place) for place in range(len(names))]
+        if found is None:
+            raise self._lost()
+        columns = [_array(each) for each in found]
+        self.streamed = max(self.streamed, sum(each.nbytes for each in columns))
+        return dict(zip(names, columns, strict=True))
+
+    def seek(self, name: str, column: str) -> None:
+        self._run(f"CREATE INDEX ON {_temp(name)} USING brin ({column})", rows=False)
 
     def drop(self, name: str) -> None:
         if not self._dead and self._reading_began:
@@ -402,7 +428,7 @@ class PostgresConnection:
             raise SourceError("the server did not show the table's header", field="source") from None
         if not found:
             raise SourceError(f"has no table {schema}.{name}; correct the name, schema.name", field="source")
-        ((_, kind, filtered, writes, reads, boss, foreign),) = found
+        ((_, kind, filtered, writes, reads, boss, foreign, known),) = found
         if kind not in ("r", "p", "m"):
             raise SourceError(
                 "is no table; a view can do more than read: store it as a table", field="source"
@@ -422,6 +448,7 @@ class PostgresConnection:
                 "the role can change the table; make one that can only SELECT (how-to: Survey in PostgreSQL)",
                 field="source",
             )
+        self._known = max(0, known)
         names = [column[0] for column in columns]
         if len({name.lower() for name in names}) < len(names):
             raise SourceError("has two columns that differ in capitals alone; rename one", field="source")
@@ -467,6 +494,13 @@ def _framed(columns: Sequence[NDArray[np.int64]]) -> bytes:
 def _columns(data: bytes, record: Any, columns: int) -> NDArray[np.int64]:
     held = np.frombuffer(data, record)
     return np.stack([held[f"f{i}"]["v"].astype(np.int64) for i in range(columns)])
+
+
+def _array(data: bytes | None) -> NDArray[np.int64]:
+    """The server's form of an array: a header of twenty bytes, then each number behind its length. Of no rows, nothing."""
+    if data is None:
+        return np.zeros(0, np.int64)
+    return np.frombuffer(data, [("l", ">i4"), ("v", ">i8")], offset=20)["v"].astype(np.int64)
 
 
 _open: "weakref.WeakSet[PostgresConnection]" = weakref.WeakSet()

@@ -13,7 +13,7 @@ from sqlglot import exp
 from reticent.engine.open import Nobody
 from reticent.engine.postgres.connection import BATCH, PostgresConnection
 from reticent.engine.postgres.packed import Packed, TableStream
-from reticent.engine.postgres.rings import WindowedStaging
+from reticent.engine.postgres.rings import PostgresLots
 from reticent.engine.postgres.words import POSTGRES
 from reticent.engine.protocol import CodedRows, Engine, Tables
 from reticent.engine.sql import build as sql
@@ -49,10 +49,10 @@ class StreamedDraws:
 
 
 class PostgresEngine(PostgresConnection, SqlEngine):
-    """Rows in a table of a server. Counts and sums leave it, and packed words of rows in streams that hold one batch."""
+    """Rows in a table of a server. Counts and sums leave it, and packed words of rows, of which a batch or a lot is held."""
 
     dialect = POSTGRES
-    capping = WindowedStaging
+    capping = PostgresLots
     draws = StreamedDraws()
     points = GroupedPoints()
 

@@ -2,6 +2,7 @@
 
 Donors carry running numbers, ring behind ring. A recipient meets the donor with the next number or, behind the last of its
 cell, the cell's first: an equality join. Places are the field's polynomials (`circle.py`). No record is sent.
+That is for what does not come in lots (`LotStaging`).
 """
 
 from math import prod
@@ -10,6 +11,7 @@ from reticent.engine.donors.capped import CappedStaging, capped_domains, fill_na
 from reticent.engine.donors.circle import coefficients
 from reticent.engine.donors.field import PrimeField
 from reticent.engine.donors.filling import PACKED, PEOPLE
+from reticent.engine.donors.lots import LotStaging
 from reticent.engine.donors.records import ID, OWNER, SPOT
 from reticent.engine.postgres.words import POSTGRES
 from reticent.engine.wants import level_keys
@@ -39,12 +41,13 @@ class WindowedStaging(CappedStaging):
         a0, by_number, *a = coefficients(f"{self.repair.key}|spots", len(label) + 2)
         equal = ", ".join(label)
         # Records that agree in all of a label cannot be told apart, so no order is owed among them.
-        ordered = f"""SELECT p.*, row_number() OVER (PARTITION BY {equal} ORDER BY {equal}) AS number_,
-            row_number() OVER (ORDER BY {equal} ROWS UNBOUNDED PRECEDING) AS {ID} FROM {PACKED} p"""
+        numbered = f"SELECT p.*, row_number() OVER (PARTITION BY {equal} ORDER BY {equal}) AS number_ FROM {self.records} p"
         terms = [(a_, name) for a_, name in zip((*a, by_number), (*label, "number_"), strict=True)]
-        kept = [*label, "number_", ID, *self._digits()]
-        spotted = self.field.element(ordered, kept, a0, terms, SPOT)
-        self.tables.make(PEOPLE, self.field.powers(spotted, [*kept, SPOT], SPOT))
+        kept = [*label, "number_", *self._digits()]
+        spotted = self.field.element(numbered, kept, a0, terms, SPOT)
+        order = f"ORDER BY cell0, {SPOT}, {equal}, number_ ROWS UNBOUNDED PRECEDING"
+        powers = self.field.powers(spotted, [*kept, SPOT], SPOT)
+        self.tables.make(PEOPLE, f"SELECT t.*, row_number() OVER ({order}) AS {ID} FROM ({powers}) t")
         self.tables.drop(PACKED)
 
     def fill(self) -> None:
@@ -108,3 +111,9 @@ class WindowedStaging(CappedStaging):
         """A record's cells, and what it answered of the columns that donors fill."""
         cells = [f"cell{i}" for i in range(len(capped_domains(self.repair)))]
         return [*cells, *(f"y{i}" for i in range(len(self.columns)))]
+
+
+class PostgresLots(LotStaging):
+    """Records come from the server a lot at a time; where none will do, donors serve there by windows."""
+
+    windows = WindowedStaging

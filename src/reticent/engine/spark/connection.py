@@ -105,6 +105,8 @@ class SparkConnection:
         self._made = 0
         self.taken: list[int] = []
         """How many cells each statement has sent to this side: a test compares them with what the codebook allows."""
+        self.lots: list[int] = []
+        """How many records came here in each lot."""
 
     @property
     def version(self) -> str:
@@ -175,20 +177,61 @@ class SparkConnection:
 
         self._tables[name] = self._quiet(made)
 
+    def hold(self, name: str, statement: str, values: Values | None = None) -> None:
+        """A view of the lines of a statement over staged codes, which are the same whenever they are made again."""
+        self.drop(name)
+
+        def held() -> str:
+            self._frame_of(statement, values).createOrReplaceTempView(name)
+            return ""
+
+        self._tables[name] = self._quiet(held)
+
     def give(self, name: str, table: pa.Table, *, more: bool = False) -> None:
-        """`table`, which is of a size that the codebook settles, under that name; with `more`, behind what is there."""
+        """`table`, which is of a size that the codebook or a lot settles, under that name; with `more`, behind what is there.
+
+        The driver holds one of them. Several are files.
+        """
 
         def given() -> str:
             frame = self._session.createDataFrame(table)
-            frame = self._session.table(name).unionAll(frame) if more else frame
+            path = self._written(name) if more else ""
+            if path:
+                frame.write.mode("append").parquet(path)
+                frame = self._session.read.schema(frame.schema).parquet(path)
             frame.createOrReplaceTempView(name)
-            return self._tables.get(name, "")
+            return path
 
+        if not more:
+            self.drop(name)
         self._tables[name] = self._quiet(given)
+
+    def _written(self, name: str) -> str:
+        """The folder of a table that was given."""
+        path = self._tables[name]
+        if not path:
+            self._made += 1
+            path = f"{self._folder}/{name}{self._made}"
+            self._session.table(name).write.parquet(path)
+        return path
 
     def ask(self, statement: str) -> dict[str, NDArray[np.int64]]:
         """The columns of a statement without parameters that is never NULL."""
         return _arrays(self._taken(statement, None))
+
+    def lot(self, names: Sequence[str], source: str) -> dict[str, NDArray[np.int64]]:
+        """Columns that are never NULL, of rows that the caller knows to be few enough to be held."""
+        listed = ", ".join(f"CAST({name} AS BIGINT) AS {name}" for name in names)
+        found = self._quiet(lambda: self._session.sql(f"SELECT {listed} FROM {source}").toArrow())
+        self.lots.append(found.num_rows)
+        return _arrays(found)
+
+    def records_at_most(self) -> int:
+        """Not known before they are read."""
+        return 0
+
+    def seek(self, name: str, column: str) -> None:
+        """Files say which values they hold: what lies in order is found by that."""
 
     def drop(self, name: str) -> None:
         path = self._tables.pop(name, None)

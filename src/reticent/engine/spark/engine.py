@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from reticent.engine.donors.lots import LotStaging
 from reticent.engine.donors.windows import WindowedCapped
 from reticent.engine.open import Nobody
 from reticent.engine.protocol import CodedRows, Engine
@@ -83,14 +84,20 @@ class SparkStandIn(Nobody):
             yield rows
 
 
+class SparkLots(LotStaging):
+    """Records come from the cluster a lot at a time; where none will do, donors serve there by windows."""
+
+    windows = WindowedCapped
+
+
 class SparkEngine(SparkConnection, SqlEngine):
-    """Rows of a Spark cluster. What leaves it is of a size that the codebook settles, or a slice of fixed size.
+    """Rows of a Spark cluster. What leaves it is of a size that the codebook settles, or a slice or lot of at most a fixed one.
 
     The codes of all declared columns are staged by the first reading, so that every statement sees the same rows.
     """
 
     dialect = SPARK
-    capping = WindowedCapped
+    capping = SparkLots
     points = GroupedPoints()
 
     def __init__(self, source: RemoteTable) -> None:
@@ -196,7 +203,7 @@ class SparkEngine(SparkConnection, SqlEngine):
         values = Values()
         clean = StagedClean(schema, {}, {}, values, SPARK, edits=repair.edits, keep=keep, lot=lot)
         rows = clean.select(exp.select().from_(exp.Table(this=sql.name(STAGED))), columns)
-        if repair.lines:
+        if repair.lines and not repair.capped:  # after donors, lines follow them
             rows = predicted(clean, rows, repair.lines, columns, keep=clean.keep)
         return clean, rows
 
