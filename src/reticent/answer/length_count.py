@@ -17,7 +17,7 @@ from reticent.answer.donors import FILLED_WORDS, HIDDEN_WORDS
 from reticent.answer.expect import LEAST_STEPS, Assumed, Expected, least_epsilon
 from reticent.answer.expect_donors import ASSUMED_HUB, HUBS
 from reticent.answer.parts import UNBOUNDED, Answer, Estimate, Interval, Measurement
-from reticent.answer.quantile import rate_of, slack
+from reticent.answer.quantile import rate_of, selection, slack
 from reticent.answer.statistic import CHOICE, EXPONENTIAL, FLIP, BaseRoute, Ground, PublicRoute
 from reticent.answer.value_ladder import check_nearest
 from reticent.engine.wants import Aggregate, Blocks, Sum
@@ -119,18 +119,10 @@ class LengthCountRoute(BaseRoute[RowQuery]):
         return (self._part("count", ask.epsilon), *ends)
 
     def _part(self, what: str, amount: Fraction, *, is_end: bool = False) -> Measurement:
-        in_rho = self.statistic.in_rho
-        mechanism = "permute-and-flip" if is_end and not in_rho else "exponential mechanism"
-        return Measurement(
-            what=what,
-            epsilon=Fraction(0) if in_rho else amount,
-            rho=amount if in_rho else Fraction(0),
-            bound=self.bound.bound,
-            unit=self._grid,
-            scale=2 * self.bound.bound / rate_of(amount, in_rho=in_rho),
-            mechanism=mechanism,
-            theorem=mechanism,
-            proof=PAGE,
+        mechanism = "permute-and-flip" if is_end else "exponential mechanism"
+        moves, in_rho = self.bound.bound, self.statistic.in_rho
+        return selection(
+            what, amount, moves=moves, unit=self._grid, in_rho=in_rho, proof=PAGE, mechanism=mechanism
         )
 
     @property

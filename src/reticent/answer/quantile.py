@@ -58,6 +58,8 @@ from reticent.query.kinds import Quantile
 from reticent.schema import Schema
 from reticent.sensitivity.bounds import Global, Neighbours, bound_rank
 
+PAGE = "proofs/answer/quantile.md"
+
 
 def rank_bound(query: Quantile, schema: Schema, neighbours: Neighbours, repair: Repair = NO_REPAIR) -> Global:
     """How far one respondent moves a score, with what capped donees add."""
@@ -238,7 +240,11 @@ def quantile_parts(
     named = ("interval", *(("total interval",) if size is not None else ()))
     ends = [(f"{end} end of its {which}", budgets.end) for which in named for end in ("lower", "upper")]
     chosen = [("quantile", epsilon), *(ends if bar else ())]
-    parts = tuple(_part(what, query, budget, bound, in_rho=in_rho) for what, budget in chosen)
+    told = bound.bound / query.at.denominator
+    parts = tuple(
+        selection(what, budget, moves=bound.bound, bound=told, unit=query.step, in_rho=in_rho, proof=PAGE)
+        for what, budget in chosen
+    )
     if size is None or not bar:
         return parts
     held = times(size.bound, copies)
@@ -246,18 +252,32 @@ def quantile_parts(
     return (*parts[:3], counted, *parts[3:])
 
 
-def _part(what: str, query: Quantile, amount: Fraction, bound: Global, *, in_rho: bool) -> Measurement:
-    mechanism = "exponential mechanism" if in_rho else "permute-and-flip"
+def selection(
+    what: str,
+    amount: Fraction,
+    *,
+    moves: Fraction,
+    unit: Fraction,
+    in_rho: bool,
+    proof: str,
+    bound: Fraction | None = None,
+    mechanism: str = "permute-and-flip",
+) -> Measurement:
+    """A choice by scores that one respondent moves by at most `moves`; in rho it is the exponential mechanism's.
+
+    `bound` is what is told of that, where scores are in other units.
+    """
+    mechanism = "exponential mechanism" if in_rho else mechanism
     return Measurement(
         what=what,
         epsilon=Fraction(0) if in_rho else amount,
         rho=amount if in_rho else Fraction(0),
-        bound=bound.bound / query.at.denominator,
-        unit=query.step,
-        scale=2 * bound.bound / rate_of(amount, in_rho=in_rho),
+        bound=moves if bound is None else bound,
+        unit=unit,
+        scale=2 * moves / rate_of(amount, in_rho=in_rho),
         mechanism=mechanism,
         theorem=mechanism,
-        proof="proofs/answer/quantile.md",
+        proof=proof,
     )
 
 

@@ -10,7 +10,7 @@ from fractions import Fraction
 from reticent.answer.context import Context, weight_of
 from reticent.answer.expect import LEAST_RANKS, Expected
 from reticent.answer.parts import GAPS_WORDS, SELECTED_WORDS, Answer, Estimate, Interval, Measurement
-from reticent.answer.quantile import QuantileRoute, rate_of, slack
+from reticent.answer.quantile import QuantileRoute, rate_of, selection, slack
 from reticent.answer.statistic import CHOICE, FLIP, Ground, Setting
 from reticent.answer.woodruff import end_budgets
 from reticent.engine.wants import Aggregate, Blocks
@@ -98,19 +98,8 @@ class LengthRoute(QuantileRoute):
         )
 
     def _part(self, what: str, amount: Fraction) -> Measurement:
-        in_rho = self.statistic.in_rho
-        mechanism = "exponential mechanism" if in_rho else "permute-and-flip"
-        return Measurement(
-            what=what,
-            epsilon=Fraction(0) if in_rho else amount,
-            rho=amount if in_rho else Fraction(0),
-            bound=self.bound.bound,
-            unit=self.query.step,
-            scale=2 * self.bound.bound / rate_of(amount, in_rho=in_rho),
-            mechanism=mechanism,
-            theorem=mechanism,
-            proof=PAGE,
-        )
+        in_rho, unit = self.statistic.in_rho, self.query.step
+        return selection(what, amount, moves=self.bound.bound, unit=unit, in_rho=in_rho, proof=PAGE)
 
     @property
     def rests_on(self) -> tuple[Ground, ...]:
