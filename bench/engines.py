@@ -1,11 +1,12 @@
 """Sums, margins and donors where the rows are: PostgreSQL and Spark beside DuckDB, in processor time of the same run.
 
-Run as `python -m bench engines [--json] [--large] [--only spark,margins,growth]`. The same simulated respondents lie in a Parquet file, which DuckDB and Spark
-read, and in a table of a server that is started for this. Processor time is user and system time of all processes of an
-engine, the client's own among them: wall time on a shared machine says more about the neighbours. Warm, best of two.
-`equal` says that all whole numbers before the noise were those of DuckDB. `--large` adds a hundred million rows, for the
-client's memory. `--only` takes words for engines, works and parts (ratios, growth, memory), and leaves the others out.
-RETICENT_BENCH_ROWS takes fewer rows than ten million. What cannot be started here is left out, by name.
+Run as `python -m bench engines [--json] [--large] [--only spark,margins,growth]`. The same simulated respondents lie
+in a Parquet file, which DuckDB and Spark read, and in a table of a server that is started for this. Processor time is
+user and system time of all processes of an engine, the client's own among them: wall time on a shared machine says
+more about the neighbours. Warm, best of two. `equal` says that all whole numbers before the noise were those of
+DuckDB. `--large` adds a hundred million rows, for the client's memory. `--only` takes words for engines, works and
+parts (ratios, growth, memory), and leaves the others out. RETICENT_BENCH_ROWS takes fewer rows than ten million. What
+cannot be started here is left out, by name.
 """
 
 import os
